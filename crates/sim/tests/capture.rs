@@ -121,7 +121,7 @@ impl<'a> Packet<'a> {
         self.length - 20 - 4 * u32::from(self.header[32] >> 4)
     }
 
-    /// Of data, the address stands for the flow.
+    /// The address, which stands for the flow of data.
     fn source(&self) -> [u8; 4] {
         self.header[12..16].try_into().unwrap()
     }
@@ -146,7 +146,7 @@ fn the_capture_holds_what_the_tables_count() {
     for (index, link) in tables.links.iter().enumerate() {
         let here = || packets.iter().filter(|packet| packet.interface == BOTTLENECK + index as u32);
         let count = |word: &str| here().filter(|packet| packet.says(word)).count() as u64;
-        // Of the packets that open the four connections the tables do not know: two there, one back.
+        // The tables do not count the packets that open the four connections: two there, one back.
         assert_eq!(here().count() as u64, link.arrived_packets + [8, 4][index], "{}", link.name);
         assert_eq!(count("dropped"), link.dropped_packets, "{}", link.name);
         assert_eq!(count("lost"), link.lost_packets, "{}", link.name);
@@ -155,7 +155,7 @@ fn the_capture_holds_what_the_tables_count() {
     let link = &tables.links[0];
     assert!(link.dropped_packets > 0 && link.lost_packets > 0 && link.marked_packets > 0, "{link:?}");
     let udp = packets.iter().filter(|packet| packet.interface == SENDERS && !packet.is_tcp()).count() as u64;
-    // What left, and the echoes that came back.
+    // The datagrams that left, and the echoes that came back.
     assert!(udp > tables.flows[4].data_packets && udp <= 2 * tables.flows[4].data_packets, "{udp}");
 }
 
@@ -215,13 +215,13 @@ fn a_sequence_number_advances_or_is_a_retransmission() {
     let seen: Vec<_> = next.keys().map(|source| again.get(source).copied().unwrap_or(0)).collect();
     assert_eq!(seen, counted);
     assert!(counted.iter().sum::<u64>() > 0);
-    // Of the second flow all else is.
+    // All else of the second flow is ECN-capable.
     assert_eq!(capable, tables.flows[1].data_packets - counted[1]);
     // The third flow has an end: 100 kB.
     assert_eq!(next.into_values().nth(2), Some(100_001));
 }
 
-/// What tshark says of `file`; `None`, with the reason printed, if there is no tshark.
+/// Output of tshark on `file`; `None`, with the reason printed, if there is no tshark.
 fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
     let checks = ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"];
     let mut command = Command::new("tshark");
@@ -285,7 +285,7 @@ fn tshark_counts_the_retransmissions_that_were_sent_and_no_ack_of_what_was_not()
     assert_eq!(count("tcp.analysis.ack_lost_segment or tcp.analysis.lost_segment"), Some(0));
 }
 
-/// What tshark notes of each packet of `file`: the number of the packet, its first byte, and the notes.
+/// Notes of tshark on each packet of `file`: the number of the packet, its first byte, and the notes.
 fn notes(file: &Path) -> Option<Vec<(usize, [String; 3])>> {
     let fields = ["frame.number", "ip.src", "tcp.seq_raw", "_ws.expert.message"];
     let fields = fields.iter().flat_map(|field| ["-e", field]);

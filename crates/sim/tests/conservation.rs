@@ -1,4 +1,4 @@
-//! What holds in every network, whatever is sent across it: no packet appears from nowhere or vanishes.
+//! An invariant of every network, whatever is sent across it: no packet appears from nowhere or vanishes.
 
 mod common;
 
@@ -205,7 +205,7 @@ fn scenario() -> impl Strategy<Value = String> {
     prop_oneof![dumbbell(), chain()].prop_map(move |network| format!("{head}{network}"))
 }
 
-/// What a link holds at the end.
+/// The packets that a link holds at the end.
 struct Rest {
     waiting: u64,
     /// Nothing waits, and nothing can be on its way or in service.
@@ -294,7 +294,8 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
     }
 }
 
-/// What the flows sent is what their first links saw, and what their last links passed on is what arrived at the ends.
+/// The first links of the flows saw all that the flows sent, and all that their last links passed on arrived at the
+/// ends.
 fn check_between(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
     let at_rest: Vec<_> = (0..tables.links.len()).map(|link| rest(tables, link).at_rest).collect();
     for (index, link) in tables.links.iter().enumerate() {
@@ -310,7 +311,7 @@ fn check_between(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         }
         if last && !others && at_rest[index] {
             let arrived: f64 = data.iter().map(|(_, row)| row.throughput_bps * row.measured_s / 8.0).sum();
-            // What arrives after its flow stopped or was complete does not count for it.
+            // Arrivals after a flow stopped or was complete do not count for it.
             assert!(arrived < link.departed_bytes as f64 + 1.0, "{}: {arrived}", link.name);
         }
     }
@@ -390,8 +391,9 @@ proptest! {
 
 #[test]
 fn a_flow_that_loses_all_but_the_first_segments_of_each_flight_ends_between_timeouts() {
-    // Hybla multiplies a window of 2 by 2^21 after an RTT of 538 ms. Each flight overflows the queue of three packets,
-    // and after the timeout everything is sent again: no RTT is ever sampled, and each timeout is twice the last.
+    // Hybla multiplies a window of 2 by `2^21` after an RTT of 538 ms. Each flight overflows the queue of three
+    // packets, and after the timeout everything is sent again: no RTT is ever sampled, and each timeout is twice the
+    // last.
     let text = "duration = '3600s'\npath = { rtt = '30ms', rate = '1mbit', queue = '3p' }\n\
         [[flows]]\ncc = 'hybla'\nprofile = 'ns2-linux'\nbytes = '43200B'\n\
         transport = { ack_every = 8, delayed_ack_timeout = '500ms' }\n";

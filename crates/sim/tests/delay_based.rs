@@ -1,4 +1,4 @@
-//! What the delay-based controllers promise: the queue that they keep among themselves, and what they leave to NewReno.
+//! Promises of the delay-based controllers: the queue among themselves, and the share that they leave to NewReno.
 
 mod common;
 
@@ -103,7 +103,7 @@ fn many_flows_of_nice_send_less_than_a_segment_a_round_trip() {
 
 #[test]
 fn background_controllers_use_an_idle_path() {
-    // TCP-LP halves at pipe and 15 % of the buffer, 35 + 13: a saw-tooth of 93 % (see the law in `truth`), less what
+    // TCP-LP halves at pipe and 15 % of the buffer, `35 + 13`: a saw-tooth of 93 % (see the law in `truth`), less what
     // three round trips without growth at the bottom cost. Trains add a delay of their own, by which TCP-LP and Nice
     // take two thirds of the path.
     for (trains, cc, least, most) in [

@@ -151,7 +151,7 @@ fn without_chance_the_seed_does_not_matter() {
     assert_eq!(print(1), print(2));
 }
 
-/// What a change of behaviour looks like from afar: it alters these lines.
+/// A change of behaviour alters these lines.
 #[test]
 fn a_change_of_behaviour_shows() {
     let mut lines = String::new();

@@ -53,10 +53,10 @@ fn alone_it_fills_the_link_with_a_millisecond_of_queue() {
 
 /// The share of Prague beside one flow of CUBIC, which grows as Reno here, on a path of `base_ms`.
 ///
-/// Reno has 1.22 / sqrt(p) segments and loses p'^2 of them: 1.22 / p' in its RTT, with 15 ms of queue. Prague is marked
-/// with 2 p'. If m of its segments are marked in a virtual round trip, it gives up m / 2 segments, and no more until
-/// that is over and a mark comes, 1 + 1/m round trips later, in which it has grown by as much: m^2 / 2 = m + 1, so
-/// m = 1 + sqrt(3) and its window is m / (2 p').
+/// Reno has `1.22 / sqrt(p)` segments and loses `p'^2` of them: `1.22 / p'` in its RTT, with 15 ms of queue. Prague is
+/// marked with `2 p'`. For m segments marked in a virtual round trip it gives up `m / 2` segments, and no more until
+/// that is over and a mark comes, `1 + 1/m` round trips later. It has grown by as much in that time: `m^2 / 2 = m + 1`,
+/// so `m = 1 + sqrt(3)` and its window is `m / (2 p')`.
 fn expected_share(base_ms: f64) -> f64 {
     let prague = (1.0 + 3.0_f64.sqrt()) / 2.0 / (base_ms + 1.0).max(25.0);
     let reno = 1.22 / (base_ms + 15.0);

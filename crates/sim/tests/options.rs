@@ -252,7 +252,7 @@ fn silent(profile: &Profile, partner: &str, values: &BTreeMap<String, Vec<String
     found
 }
 
-/// Whether TOML `value` is this one.
+/// True if TOML `value` is this one.
 fn says(own: &Value, value: &str) -> bool {
     let written = own.to_string();
     written == value || written.replace(['{', '}', ':', '"', ' '], "") == value.replace(['{', '}', '=', '"', ' '], "")

@@ -39,8 +39,8 @@ fn shortest_queue(tables: &Tables) -> u32 {
 
 #[test]
 fn what_a_loss_keeps_says_how_much_buffer_fills_the_link() {
-    // kept (BDP + B) = BDP: NewReno 0.5, B = 84; CUBIC 0.7, B = 36; H-TCP up to 0.8, B = 21; Scalable 0.875, B = 12.
-    // With half of it, the link is idle after each loss.
+    // `share (BDP + B) = BDP`: NewReno 0.5, `B = 84`; CUBIC 0.7, `B = 36`; H-TCP up to 0.8, `B = 21`; Scalable 0.875,
+    // `B = 12`. With half of it, the link is idle after each loss.
     for (cc, buffer) in [("newreno", 84), ("cubic", 36), ("htcp", 21), ("scalable", 12)] {
         let ample = alone(cc, "10mbit", buffer).links[0].utilization;
         let scarce = alone(cc, "10mbit", buffer / 2).links[0].utilization;
@@ -51,13 +51,13 @@ fn what_a_loss_keeps_says_how_much_buffer_fills_the_link() {
 
 #[test]
 fn the_epoch_of_newreno_grows_with_the_rate_and_that_of_scalable_does_not() {
-    // With a full queue a round trip takes as long as the packets of the window, W = BDP + B + 1; detection and
-    // recovery take two. NewReno regains W/2 in W/2 round trips of 3/4 of that on average. 10 Mbit/s: 84.5 * 152.1 ms +
-    // 2 * 203 ms. 20 Mbit/s: 168 * 151.2 ms + 2 * 202 ms.
+    // With a full queue a round trip takes as long as the packets of the window, `W = BDP + B + 1`; detection and
+    // recovery take two. NewReno regains `W/2` in `W/2` round trips of `3/4` of that on average. 10 Mbit/s:
+    // `84.5 * 152.1 ms + 2 * 203 ms`. 20 Mbit/s: `168 * 151.2 ms + 2 * 202 ms`.
     for (rate, buffer, seconds) in [("10mbit", 84, 13.26), ("20mbit", 167, 25.80)] {
         assert_near(epoch(&alone("newreno", rate, buffer)), seconds, 0.01);
     }
-    // Scalable regains W/8 by W/8/0.01 ACKs, 12.5 full round trips (13.4 of the shorter ones on the way): 14.5 of
+    // Scalable regains `W/8` by `W/8/0.01` ACKs, 12.5 full round trips (13.4 of the shorter ones on the way): 14.5 of
     // 152.4, 151.2, 150.7 and 151.1 ms.
     for (rate, buffer, seconds) in
         [("10mbit", 42, 2.210), ("20mbit", 84, 2.192), ("50mbit", 210, 2.185), ("100mbit", 420, 2.191)]
@@ -68,10 +68,10 @@ fn the_epoch_of_newreno_grows_with_the_rate_and_that_of_scalable_does_not() {
 
 #[test]
 fn htcp_leaves_a_standing_queue_in_a_buffer_larger_than_the_bandwidth_delay_product() {
-    // It keeps half at least: 0.5 (84 + B) - 84 packets stay in the queue, 42 for twice the BDP and 84 for three times.
-    // Up to the BDP the queue just empties. It keeps the same share of what the window has gained in the round trip in
-    // which the loss is seen, at most alpha: epochs of 2, 2.2, 2.7, 3.6 and 4.6 s end with f = 11, 13, 19, 29 and 40;
-    // 0.8 * 0.4 * 11, 0.67 * 0.67 * 13, 0.5 * f.
+    // It keeps half at least: `0.5 (84 + B) - 84` packets stay in the queue, 42 for twice the BDP and 84 for three
+    // times. Up to the BDP the queue just empties. It keeps the same share of what the window has gained in the round
+    // trip in which the loss is seen, at most alpha: epochs of 2, 2.2, 2.7, 3.6 and 4.6 s end with
+    // `f = 11, 13, 19, 29, 40`; `0.8 * 0.4 * 11`, `0.67 * 0.67 * 13`, `0.5 * f`.
     for (buffer, standing, more) in [(21, 0, 4), (42, 0, 6), (84, 0, 10), (168, 42, 15), (252, 84, 20)] {
         let shortest = shortest_queue(&alone("htcp", "10mbit", buffer));
         let expected = standing..=standing + more;
@@ -81,13 +81,13 @@ fn htcp_leaves_a_standing_queue_in_a_buffer_larger_than_the_bandwidth_delay_prod
 
 #[test]
 fn relentless_alone_meets_a_loss_in_every_second_round_trip() {
-    // The window stays at 126 + 2 packets: 153.6 ms a round trip, one to lose and one to recover.
+    // The window stays at `126 + 2` packets: 153.6 ms a round trip, one to lose and one to recover.
     assert_near(epoch(&alone("relentless", "10mbit", 42)), 0.3072, 0.01);
 }
 
 #[test]
 fn e_tcp_loses_one_packet_in_a_hundred_at_every_rate() {
-    // a = p D(w): p = 0.01 + 1.5/w^2. 1.5/w^2 is 0.0001 for the 126 packets at 10 Mbit/s, and less above.
+    // `a = p D(w)`: `p = 0.01 + 1.5/w^2`. `1.5/w^2` is 0.0001 for the 126 packets at 10 Mbit/s, and less above.
     for (rate, buffer) in [("10mbit", 42), ("30mbit", 126), ("100mbit", 420)] {
         let flow = &alone("e-tcp", rate, buffer).flows[0];
         assert_near(flow.lost_packets as f64 / flow.data_packets as f64, 0.01, 0.03);
@@ -133,8 +133,8 @@ fn relentless_pays_one_segment_for_each_that_was_lost() {
             let recovered = events(&tables, EventKind::Recovered);
             let series = &tables.flow_series.columns();
             let place = || format!("packets {packets}{transport}");
-            // What recovery began with, less the window of the next ACK, which has added a four-hundredth already, or
-            // of the next loss.
+            // The window at the start of recovery, less that of the next ACK, which has added a four-hundredth already,
+            // or of the next loss.
             let mut windows: Vec<_> =
                 series.time_s.iter().copied().zip(series.window_segments.iter().copied()).collect();
             windows.extend(&losses);
@@ -162,7 +162,8 @@ fn window_under_loss(cc: &str, loss: &str) -> f64 {
 
 #[test]
 fn the_response_to_random_loss_is_that_of_the_papers() {
-    // HighSpeed: 0.12/p^0.835 (RFC 3649, section 5). Scalable: 0.0749/p, the mean of a saw-tooth with peak 0.08/p.
+    // HighSpeed: `0.12/p^0.835` (RFC 3649, section 5). Scalable: `0.0749/p`, the mean of a saw-tooth with peak
+    // `0.08/p`.
     for (cc, loss, window) in
         [("highspeed", "0.01%", 262.6), ("scalable", "0.05%", 149.8), ("scalable", "0.01%", 749.0)]
     {
@@ -172,9 +173,9 @@ fn the_response_to_random_loss_is_that_of_the_papers() {
 
 #[test]
 fn dctcp_keeps_the_queue_around_the_threshold_of_marks() {
-    // Alizadeh et al. 2010, section 3.3: W* = BDP + K = 84 + 40, alpha = sqrt(2/W*) = 0.127. The window goes up to
-    // W* + 1, and down by alpha/2 of that: 7.9. The queue goes from 41 down to 33. A segment is in service, and some
-    // decreases come a segment late.
+    // Alizadeh et al. 2010, section 3.3: `W* = BDP + K = 84 + 40`, `alpha = sqrt(2/W*) = 0.127`. The window goes up to
+    // `W* + 1`, and down by `alpha/2` of that: 7.9. The queue goes from 41 down to 33. A segment is in service, and
+    // some decreases come a segment late.
     let tables = run(r#"
         duration = "60s"
         path = { rate = "10mbit", rtt = "100ms", queue = { limit = "200p", mark_above = "40p" } }

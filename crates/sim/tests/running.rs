@@ -1,4 +1,4 @@
-//! What a run takes and gives besides tables: who watches, who stops it, what can go wrong.
+//! Inputs and outputs of a run besides tables: watching it, stopping it, and its failures.
 
 mod common;
 
@@ -139,7 +139,7 @@ fn what_arrives_after_a_flow_stopped_does_not_count_for_it() {
         path = { rate = "1mbit", rtt = "20ms", queue = "infinite" }
         flows = [{ cc = "newreno", kind = "datagram", source = { rate = "10mbit" }, stop = "500ms" }]
         "#);
-    // A datagram of 1500 bytes every 12 ms, the first after 12 + 10 ms: 40 by 500 ms, in half a second.
+    // A datagram of 1500 bytes every 12 ms, the first after `12 + 10 ms`: 40 by 500 ms, in half a second.
     assert_eq!(tables.flows[0].throughput_bps, 40.0 * 12_000.0 / 0.5);
 }
 

@@ -1,8 +1,8 @@
 //! SIAD through the whole simulator, against the closed forms of its saw-tooth.
 //!
-//! In steady state the window of one flow runs from the bandwidth-delay product BDP, less one, to BDP + B, in N round
-//! trips, or in B + 1 where those are fewer, as it grows by one segment at least. The path is 100 ms, a packet has 1500
-//! bytes: 1 Mbit/s holds 8.33.
+//! In steady state the window of one flow runs from the bandwidth-delay product BDP, less one, to `BDP + B`, in N round
+//! trips. It does so in `B + 1` where those are fewer, as it grows by one segment at least. The path is 100 ms, a
+//! packet has 1500 bytes: 1 Mbit/s holds 8.33.
 
 mod common;
 
@@ -70,8 +70,8 @@ fn loss_event_distance(tables: &Tables, full_rtt: f64) -> f64 {
 #[test]
 fn losses_are_num_rtt_round_trips_apart_at_every_rate() {
     // N round trips of growth, one until the loss shows, one to recover, of 125 ms in the mean with half a BDP of
-    // buffer: 2.75 s and 5.25 s. At 2 and 5 Mbit/s B + 1 = 9 and 22, so 11 * 0.124 = 1.364 s, and for N = 40 at 5
-    // Mbit/s 24 * 0.1252 = 3.005 s.
+    // buffer: 2.75 s and 5.25 s. At 2 and 5 Mbit/s `B + 1` is 9 and 22, so `11 * 0.124 = 1.364 s`, and for `N = 40` at
+    // 5 Mbit/s `24 * 0.1252 = 3.005 s`.
     let rates = [2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
     for (num_rtt, few, some, many) in [(20, 1.364, 2.75, 2.75), (40, 1.364, 3.005, 5.25)] {
         let distances = rates.map(|rate| loss_event_distance(&alone(120, rate, 0.5, num_rtt), 0.15));
@@ -85,8 +85,8 @@ fn losses_are_num_rtt_round_trips_apart_at_every_rate() {
 
 #[test]
 fn the_saw_tooth_runs_from_the_pipe_to_pipe_and_buffer() {
-    // 10 Mbit/s: BDP 83.3 and B packets: the loss comes at 84 + B, one in service, and the window falls to 82. alpha =
-    // (B + 1)/20.
+    // 10 Mbit/s: BDP 83.3 and B packets: the loss comes at `84 + B`, one in service, and the window falls to 82.
+    // `alpha = (B + 1)/20`.
     for (bdp, at_loss, alpha) in [(0.5, 126.0, 2.15), (1.0, 167.0, 4.2), (2.0, 251.0, 8.4)] {
         let tables = alone(120, 10.0, bdp, 20);
         let value = |name| median(probed(&tables, name).iter().filter(|p| p.0 > 20.0).map(|p| p.1).collect());
@@ -99,7 +99,7 @@ fn the_saw_tooth_runs_from_the_pipe_to_pipe_and_buffer() {
 
 #[test]
 fn the_queue_empties_in_every_epoch_and_is_about_half_full_in_the_mean() {
-    // A saw-tooth from BDP to BDP + B waits in the mean (1/2 + r/3)/(1 + r/2) of a buffer of r BDP.
+    // A saw-tooth from BDP to `BDP + B` waits in the mean `(1/2 + r/3)/(1 + r/2)` of a buffer of r BDP.
     for num_rtt in [20, 40] {
         for (bdp, fill) in [(0.3, 0.522), (0.5, 0.533), (0.7, 0.543), (1.0, 0.556), (1.5, 0.571), (2.0, 0.583)] {
             let tables = alone(120, 10.0, bdp, num_rtt);
@@ -124,8 +124,8 @@ fn the_link_is_used_whatever_the_buffer() {
 
 #[test]
 fn throughput_goes_with_the_inverse_of_the_probability_of_a_congestion_event() {
-    // An epoch carries N + 2 to 3 windows (equation 20, with the factor that its derivation gives): mean window = 1/(p
-    // (N + 2.5)).
+    // An epoch carries `N + 2` to 3 windows (equation 20, with the factor that its derivation gives): the mean window
+    // is `1/(p (N + 2.5))`.
     for rate in [5.0, 10.0, 20.0, 50.0, 100.0] {
         let tables = alone(120, rate, 0.5, 20);
         let carried = tables.links[0].departed_packets as f64;
@@ -150,7 +150,7 @@ fn fewer_round_trips_between_losses_take_more_of_a_shared_link() {
 #[test]
 fn against_newreno_num_rtt_sets_the_share() {
     // Losses that hit both: in N round trips NewReno climbs from N to 2 N packets, 1.5 N in the mean, of the 125 that
-    // pipe and half of a buffer of one BDP hold: 60 for N = 40, 30 for N = 20. Not every loss hits it, so it gets a
+    // pipe and half of a buffer of one BDP hold: 60 for `N = 40`, 30 for `N = 20`. Not every loss hits it, so it gets a
     // little more.
     for (num_rtt, share) in [(40, 60.0 / 125.0), (20, 30.0 / 125.0)] {
         let flows = format!(
@@ -175,8 +175,8 @@ fn epochs_of_equal_length_in_time_make_flows_of_different_rtt_share_alike() {
 
 #[test]
 fn losses_that_are_not_congestion_cost_little() {
-    // NewReno's window is sqrt(3/(2 b p)) = 12.2 of 83 with delayed ACKs at 0.5 %; SIAD finds the queue empty and gives
-    // up one segment.
+    // NewReno's window is `sqrt(3/(2 b p)) = 12.2` of 83 with delayed ACKs at 0.5 %; SIAD finds the queue empty and
+    // gives up one segment.
     let utilization = |flow: &str| {
         let tables = run(&format!(
             r#"
@@ -215,9 +215,9 @@ fn smoothed_round_trip_times_will_do() {
     }
 }
 
-/// The base RTT in ms that a flow with `margin` holds at 59 s for that of a path that went from 100 to 40 ms at 30 s,
-/// after a start at `start` ms, and the regular decreases from 60 s, when the path goes to 140 ms, until it knows that
-/// within 5 ms.
+/// The base RTT in ms that a flow with `margin` has found at 59 s, after a start at `start` ms, and the regular
+/// decreases from 60 s until it knows the next one within 5 ms. The path goes from 100 to 40 ms at 30 s, and to 140 ms
+/// at 60 s.
 fn after_steps(margin: u32, start: u32) -> (f64, f64) {
     let tables = run(&format!(
         r#"

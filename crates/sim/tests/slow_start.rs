@@ -27,9 +27,9 @@ fn left(tables: &Tables) -> f64 {
 
 #[test]
 fn a_megabyte_takes_as_many_round_trips_as_the_windows_add_up_to_it() {
-    // 691 segments of 1448 bytes, and a round trip for the handshake. Doubling 10 20 40 ... 640: in the seventh.
-    // Tripling 10 30 90 270 810: in the fifth. Limited to 40: 10 20 40, then 20 more each, 60 80 100 120 140 160: in
-    // the ninth. A jump to half of 1600 after the first: in the second of 800.
+    // 691 segments of 1448 bytes, and a round trip for the handshake. Doubling `10 20 40 ... 640`: in the seventh.
+    // Tripling `10 30 90 270 810`: in the fifth. Limited to 40: `10 20 40`, then 20 more each, `60 80 100 120 140 160`:
+    // in the ninth. A jump to half of 1600 after the first: in the second of 800.
     let cases = [
         (r#"slow_start = "classic""#, 7),
         (r#"slow_start = "hystart++", ack_limit = 0"#, 7),
@@ -60,8 +60,9 @@ fn those_that_look_for_the_end_of_the_path_find_it_before_anything_is_lost() {
     // half an RTT of ACKs a round before, while the window grows from 320 to 640. HyStart++ waits for a round whose
     // smallest RTT is longer, that of 1280, and then grows five times by a quarter at most: to 7.5 to 9.4 times the
     // path. SEARCH: what is sent from 0.7 s on at twice the rate of the link is acknowledged at half that speed. x ms
-    // on, 600 + 8.3 x packets were sent in 350 ms, and 1459 delivered: short by 26 % at x = 165, acknowledged at 0.8 s
-    // + 2 x = 1.13 s, when the window is 640 + 4.17 * 330 = 4.9 times the path; bins of 35 ms may add 0.7 of it.
+    // on, `600 + 8.3 x` packets were sent in 350 ms, and 1459 delivered: short by 26 % at `x = 165`, acknowledged at
+    // `0.8 s + 2 x = 1.13 s`, when the window is `640 + 4.17 * 330 = 4.9` times the path; bins of 35 ms may add 0.7 of
+    // it.
     for (start, low, high) in [("hystart", 0.75, 1.55), ("hystart++", 7.0, 9.5), ("search", 4.5, 6.0)] {
         let (packets, share) = lost(start);
         assert_eq!(packets, 0, "{start}");
@@ -79,7 +80,7 @@ fn cubic_has_its_own_hystart_switched_off_by_another_method() {
 
 #[test]
 fn rapid_start_lands_near_half_of_what_the_path_held() {
-    // Of the 834 packets of path and queue, NewReno keeps half: 417 after the first recovery.
+    // NewReno keeps half of the 834 packets of path and queue: 417 after the first recovery.
     let tables = started("newreno", r#"slow_start = "rapid-start""#, "50mbit", "1bdp", 10, "");
     let recovered = common::events(&tables, record::EventKind::Recovered);
     let series = tables.flow_series.columns();

@@ -45,7 +45,7 @@ fn behind_an_agent_the_sender_sees_no_loss_of_the_wireless_link() {
     let tables = wireless("snoop = {}", "\"0%\"");
     assert!(count(&tables, EventKind::Lost) > 100, "the link loses");
     assert_eq!(count(&tables, EventKind::LossEvent), 0);
-    // Where a packet is lost again and again, the sender waits too long.
+    // The sender waits too long for a packet that is lost again and again.
     assert!(count(&tables, EventKind::Timeout) * 50 < count(&tables, EventKind::Lost));
     // 2 Mbit/s of IP bytes without the 2 % that are lost and their headers.
     assert!(tables.flows[0].goodput_bps > 1.75e6, "{}", tables.flows[0].goodput_bps);

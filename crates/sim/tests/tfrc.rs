@@ -31,7 +31,7 @@ fn alone(loss: &str) -> Tables {
 fn a_packet_lost_of_every_hundred_gives_the_rate_of_the_equation() {
     let every: Vec<String> = (1..300).map(|n| (100 * n).to_string()).collect();
     let tables = alone(&format!("{{ packets = [{}] }}", every.join(", ")));
-    // p = 0.01 and R = 100.08 ms: 112,332 bytes/s at 100 ms, worked out in control::tfrc, times 100/100.08.
+    // `p = 0.01` and `R = 100.08 ms`: 112,332 bytes/s at 100 ms, worked out in control::tfrc, times `100/100.08`.
     let goodput = tables.flows[0].goodput_bps / 8.0;
     assert!((goodput / 112_240.0 - 1.0).abs() < 0.01, "{goodput}");
     assert!((mean_probe(&tables, "loss_event_rate", 20.0) - 0.01).abs() < 1e-4);
@@ -46,7 +46,7 @@ fn under_random_loss_the_rate_is_that_of_the_equation_at_the_reported_loss() {
     assert!((0.0008..0.0011).contains(&p), "{p}");
     let expected = control::tfrc::equation(1000.0, 0.10008, p);
     let goodput = tables.flows[0].goodput_bps / 8.0;
-    // The mean of 1/sqrt(p) is above 1/sqrt of the mean.
+    // The mean of `1/sqrt(p)` is above 1/sqrt of the mean.
     assert!((0.97..1.1).contains(&(goodput / expected)), "{goodput} of {expected}");
 }
 

@@ -20,7 +20,7 @@ fn home(stations: u32, flows: &str) -> String {
 
 #[test]
 fn a_datagram_source_alone_gets_the_saturation_throughput() {
-    // 393.5 us for 12,000 bits (34 + 7.5 * 9 + 248 + 16 + 28): 30.496 Mbit/s.
+    // `34 + 7.5 * 9 + 248 + 16 + 28 = 393.5 us` for 12,000 bits: 30.496 Mbit/s.
     let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "40mbit" }, from = "sta-0", to = "server" }"#;
     let mut text = home(1, flow);
     // The echoes would contend as well.
@@ -54,9 +54,9 @@ fn tcp_gets_less_as_its_acks_contend_too() {
     {
         let tables = run(&home(1, flow));
         let goodput = tables.flows[0].goodput_bps / 1e6;
-        // Two data frames (248 us, 23.0 of 24 Mbit/s of payload) and one ACK of 88 bytes (20 + 4 * 4 = 36 us) take
-        // 3 * (34 + 16 + 28) + 2 * 248 + 36 = 766 us and at most three backoffs of 67.5 us each, at least one: while
-        // one counts the other does, too. 23,168 bits in 834 to 969 us: 23.9 to 27.8 Mbit/s.
+        // A data frame takes 248 us (23.0 of 24 Mbit/s of payload), an ACK of 88 bytes `20 + 4 * 4 = 36 us`. Two data
+        // frames and one ACK take `3 * (34 + 16 + 28) + 2 * 248 + 36 = 766 us` and at most three backoffs of 67.5 us
+        // each, at least one: while one counts the other does, too. 23,168 bits in 834 to 969 us: 23.9 to 27.8 Mbit/s.
         assert!((23.9..27.8).contains(&goodput), "{goodput}");
         assert!(tables.stations.iter().all(|station| station.collisions > 0));
     }
@@ -95,7 +95,7 @@ fn hidden_stations_upload_less_and_more_with_rts() {
     assert_near(sum(""), 5.13, 0.01);
     assert_near(sum(hidden), 0.85, 0.1);
     assert_near(sum(rts), 4.94, 0.02);
-    // Of runs of two TCP flows the median, of both and of the smaller one: in some runs one of them gives up after its
+    // The median of runs of two TCP flows, of both and of the smaller one: in some runs one of them gives up after its
     // first losses.
     let tcp = |keys: &str| {
         let flows = [0, 1].map(|n| format!(r#"{{ cc = "newreno", from = "sta-{n}", to = "server" }}"#));
@@ -134,7 +134,7 @@ fn every_frame_has_a_row_where_frames_are_recorded() {
 
 #[test]
 fn rate_adaptations_find_what_a_distance_allows() {
-    // At 40 m 24 Mbit/s works, at 33.3 - 30 log10(4) = 15 dB; 36 Mbit/s hardly does.
+    // At 40 m 24 Mbit/s works, at `33.3 - 30 log10(4) = 15 dB`; 36 Mbit/s hardly does.
     for rate in ["arf", "samplerate", "minstrel"] {
         let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "30mbit" }, from = "sta-0", to = "ap" }"#;
         let text =

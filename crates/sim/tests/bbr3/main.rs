@@ -62,8 +62,8 @@ fn mean(seeds: u32, used: impl Fn(u32) -> f64) -> (f64, f64) {
     (mean, (variance / f64::from(seeds)).sqrt())
 }
 
-/// Whether what is simulated on `path` with each of `pacings` is within `near` of what the draft's rules make of it, or
-/// within so many standard `errors` of the difference.
+/// Asserts that the utilization simulated on `path` with each of `pacings` is within `near` of the one that follows
+/// from the draft's rules, or within so many standard `errors` of the difference.
 fn follows_the_draft(path: model::Path, pacings: &[&str], seeds: u32, (near, errors): (f64, f64)) {
     let (expected, error) = mean(seeds, |seed| model::utilization(path, 15.0, 60.0, seed));
     for pacing in pacings {
@@ -88,7 +88,7 @@ fn random_losses_cost_what_the_draft_makes_of_them() {
     for (loss, margin) in [(0.001, 0.0), (0.001, 0.01), (0.005, 0.0), (0.005, 0.01), (0.01, 0.0), (0.01, 0.01)] {
         follows_the_draft(path_with(loss, margin, 0.02), &["exact", "linux"], 8, (0.05, 0.0));
     }
-    // Of 167 segments four are more than 2 %. At 1.5 % 2.5 are lost of a flight: most probes end at once, and what is
+    // Four of 167 segments are more than 2 %. At 1.5 % 2.5 are lost of a flight: most probes end at once, and what is
     // left depends on the few that do not, so that single runs have from 0.2 to 0.8. The model sends segment by
     // segment, as exact pacing does. In trains it is more: by 0.035 in the test below, and here by up to 0.1.
     follows_the_draft(path_with(0.015, 0.0, 0.02), &["exact"], 16, (0.05, 2.0));

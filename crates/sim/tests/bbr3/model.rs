@@ -1,5 +1,6 @@
-//! What draft-ietf-ccwg-bbr-06 makes of a path with random losses: its sections 4.1, 5.3.3, 5.3.4 and 5.5.10 once more,
-//! without a TCP around them, for one flow with full segments and an ACK for each over one link with room for a flight.
+//! The rules of draft-ietf-ccwg-bbr-06 on a path with random losses: its sections 4.1, 5.3.3, 5.3.4 and 5.5.10 once
+//! more, without a TCP around them, for one flow with full segments and an ACK for each over one link with room for a
+//! flight.
 //!
 //! Times are in services of a segment, rates in shares of the link, volumes in segments. Nothing here is measured: all
 //! numbers are constants of the draft, and the names are its own.
@@ -74,7 +75,7 @@ struct Flow {
     link_free: f64,
     /// When ACKs come, and of which segments.
     acks: VecDeque<(f64, u64)>,
-    /// What was sent, from the first on of which nothing is known.
+    /// The segments sent, from the first on of which nothing is known.
     sent: VecDeque<Segment>,
     next: u64,
     next_send: f64,
@@ -399,7 +400,7 @@ impl Flow {
         }
     }
 
-    /// Whether the window is used, and is all that BBR.inflight_longterm allows.
+    /// True if the window is used, and is all that BBR.inflight_longterm allows.
     fn is_limited(&self) -> bool {
         self.in_flight + 1.0 >= self.cwnd && self.cwnd >= self.inflight_longterm
     }

@@ -1,4 +1,4 @@
-//! What every test of the simulator needs: a scenario as text goes in, tables come out.
+//! The common part of the simulator's tests: a scenario as text goes in, tables come out.
 
 #![allow(dead_code, reason = "each test takes what it needs of the common part")]
 

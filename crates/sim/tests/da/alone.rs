@@ -16,7 +16,7 @@ fn the_path_is_as_long_as_the_paper_says() {
 
 #[test]
 fn twenty_two_packets_leave_the_pipe_unfilled_and_twenty_three_fill_it() {
-    // 22/0.22144 = 99.35 packets/s.
+    // `22/0.22144 = 99.35 packets/s`.
     for (window, rate) in [(22, 99.35), (23, 100.0)] {
         let tables = alone("da", &format!("max_window = {window}"));
         assert_eq!(windows(&tables, 0, 20.0).iter().copied().reduce(f64::min), Some(f64::from(window)));
@@ -43,7 +43,7 @@ fn da_leaves_slow_start_at_a_window_of_thirteen() {
     let (_, phases) = probe(&tables, 0, "phase");
     let exit = phases.iter().position(|&phase| phase == 2.0).unwrap();
     assert_eq!(tables.flow_series.columns().window_segments[exit], 13.0);
-    // 10 W/D = 130/251.44.
+    // `10 W/D = 130/251.44`.
     assert!((probe(&tables, 0, "ndg").1[exit] - 0.517).abs() < 0.0005);
     assert!(phases[exit..].iter().all(|&phase| phase == 2.0));
 }
@@ -82,7 +82,7 @@ fn the_other_readings_of_d3_settle_higher_or_not_at_all() {
     };
     assert_eq!(whole("update_epochs = 1"), [24]);
     assert_eq!(whole("update_epochs = \"interleaved\""), [23]);
-    // Two windows in turns: one of 26 that takes 260 ms, more than 1.125 * 221.44 = 249.1, but its cut falls to the
+    // Two windows in turns: one of 26 that takes 260 ms, more than `1.125 * 221.44 = 249.1`, but its cut falls to the
     // other.
     assert_eq!(whole("update_epochs = \"interleaved\", K = 1.125"), [23, 26]);
 }

@@ -2,7 +2,7 @@
 //! chance.
 //!
 //! A packet of 1000 bytes takes 1 ms at 8 Mbit/s and 10 ms at 800 kbit/s, an ACK of 40 bytes 0.04 and 0.4 ms. From A
-//! to C and back that is 1 + 5 + 10 + 100 + 0.4 + 100 + 0.04 + 5 = 221.44 ms, and 22.144 packets fill the pipe.
+//! to C and back that is `1 + 5 + 10 + 100 + 0.4 + 100 + 0.04 + 5 = 221.44 ms`, and 22.144 packets fill the pipe.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -27,7 +27,7 @@ struct Network {
 
 const NETWORK: Network = Network { seconds: 100, b: "5ms", bottleneck: "\"100ms\"", places: 15 };
 
-/// What a flow does: controller, parameters, and when it starts.
+/// A flow: controller, parameters, and start.
 type Source<'a> = (&'a str, &'a str, &'a str);
 
 impl Network {

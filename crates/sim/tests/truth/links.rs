@@ -18,8 +18,8 @@ fn datagrams(source: &str, queue: &str, duration: &str) -> record::Tables {
 
 #[test]
 fn the_queue_of_random_arrivals_is_that_of_m_d_1() {
-    // Pollaczek and Khinchine: rho^2/(2 (1 - rho)) packets wait, each for rho/(2 (1 - rho)) services of 1.2 ms. The
-    // queueing delay of a link is the waiting time of the packet in service, and zero the share 1 - rho of the time:
+    // Pollaczek and Khinchine: `rho^2/(2 (1 - rho))` packets wait, each for `rho/(2 (1 - rho))` services of 1.2 ms. The
+    // queueing delay of a link is the waiting time of the packet in service, and zero the share `1 - rho` of the time:
     // rho times that.
     for (rate, packets, wait, delay) in [("5mbit", 0.25, 0.6, 0.3), ("8mbit", 1.6, 2.4, 1.92)] {
         let source = format!("{{ rate = \"{rate}\", arrivals = \"poisson\" }}");
@@ -34,11 +34,10 @@ fn the_queue_of_random_arrivals_is_that_of_m_d_1() {
 
 #[test]
 fn a_small_waiting_room_turns_away_what_theory_says() {
-    // At load 1, arrivals in a service: none with probability 1/e = 0.3679.
-    // No room (a room shorter than any packet): Erlang's rho/(1 + rho) = 0.5.
-    // Room for one: a departure leaves the system empty if none arrived during its service, so on average 0.3679 of an
-    // interval between arrivals is idle beside each service, and of 1.3679 arrivals one is served: 0.3679/1.3679 =
-    // 0.2689.
+    // At load 1, arrivals in a service: none with probability `1/e = 0.3679`. No room (a room shorter than any packet):
+    // Erlang's `rho/(1 + rho) = 0.5`. Room for one: a departure leaves the system empty if none arrived during its
+    // service, so on average 0.3679 of an interval between arrivals is idle beside each service, and of 1.3679 arrivals
+    // one is served: `0.3679/1.3679 = 0.2689`.
     for (room, lost) in [("\"100B\"", 0.5), ("\"1p\"", 0.2689)] {
         let tables = datagrams(r#"{ rate = "10mbit", arrivals = "poisson" }"#, room, "1000s");
         let link = &tables.links[0];
@@ -85,8 +84,8 @@ fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
 
 #[test]
 fn a_segment_over_two_links_is_stored_and_forwarded() {
-    // 1.2 ms + 10 ms, 2.4 ms at 5 Mbit/s + 20 ms: 33.6 ms there; back 52 bytes take 0.0832 ms + 20 ms and 0.0416 ms +
-    // 10 ms.
+    // `1.2 ms + 10 ms`, then `2.4 ms + 20 ms` at 5 Mbit/s: 33.6 ms there; back 52 bytes take `0.0832 ms + 20 ms` and
+    // `0.0416 ms + 10 ms`.
     let tables = run(r#"
         duration = "2s"
         links = [
@@ -104,7 +103,7 @@ fn a_segment_over_two_links_is_stored_and_forwarded() {
 
 #[test]
 fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
-    // 84 * 1.2 ms = 100.8 ms with the packet's own service, so it waited 83 services: 99.6 ms, and 83 wait.
+    // `84 * 1.2 ms = 100.8 ms` with the packet's own service, so it waited 83 services: 99.6 ms, and 83 wait.
     // Datagrams every 1 ms meet departures every 1.2 ms at the same instant every 6 ms: a room that opens is filled at
     // once.
     let full = r#"{ limit = "84p", count_in_service = true }"#;
@@ -112,8 +111,8 @@ fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
     let (link, flow) = (&tables.links[0], &tables.flows[0]);
     assert_eq!((link.queue_packets_max, link.queue_delay_max_ms), (83.0, 99.6));
     assert_eq!(flow.rtt_max_ms, 140.8);
-    // Of an ACK clock the phase is fixed: 40 ms are 33 services and 0.4 ms, so whatever an ACK lets go finds 0.8 ms of
-    // a service to go: 82 * 1.2 + 0.8 = 99.2 ms. 42 ms are 35 services.
+    // The phase of an ACK clock is fixed: 40 ms are 33 services and 0.4 ms, so whatever an ACK lets go finds 0.8 ms of
+    // a service to go: `82 * 1.2 + 0.8 = 99.2 ms`. 42 ms are 35 services.
     for (rtt, delay) in [("40ms", 99.2), ("42ms", 99.6)] {
         let tables = run(&format!(
             r#"
@@ -127,7 +126,7 @@ fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
     }
 }
 
-/// What a NewReno flow with a queue of 60 packets delivers per second from one time to another, of IP bytes.
+/// Rate in bit/s of IP packets that a NewReno flow with a queue of 60 packets delivers from one time to another.
 fn delivered_between(rate: &str, spans: &[(f64, f64)]) -> Vec<f64> {
     let tables = run(&format!(
         r#"
@@ -162,9 +161,9 @@ fn goodput_follows_the_opportunities_of_a_trace() {
 
 #[test]
 fn an_outage_counts_as_waiting_and_not_as_capacity() {
-    // 2 Mbit/s of datagrams, one every 6 ms, each 1.2 ms at 10 Mbit/s. That of 5.004 s stands at the head until 7 s, so
-    // it waits 1996 ms and each behind it 4.8 ms less: 416 packets, together
-    // 416 x 1996 - 4.8 x 415 x 416 / 2 = 416,000 ms.
+    // 2 Mbit/s of datagrams, one every 6 ms, each 1.2 ms at 10 Mbit/s. The one of 5.004 s stands at the head until 7 s,
+    // so it waits 1996 ms and each behind it 4.8 ms less: 416 packets, together
+    // `416 x 1996 - 4.8 x 415 x 416 / 2 = 416,000 ms`.
     let tables = run(r#"
         duration = "20s"
         path = { rate = [["0s", "10mbit"], ["5s", "0bit"], ["7s", "10mbit"]], rtt = "40ms", queue = "infinite" }
@@ -203,8 +202,8 @@ fn bursts_of_a_trace_are_measured_by_what_they_could_carry() {
     let link = &tables.links[0];
     assert_eq!((link.departed_packets, link.capacity_bytes), (400, 20.0 * 101.0 * 1500.0));
     assert_near(link.utilization, 20.0 / 101.0, 1e-12);
-    // Of the 20 packets of a second that of 100 ms waits 900 ms for the opportunity at its end, the 17 that follow it
-    // 49 ms less each: 900 to 67 ms, together 8703 ms. The next, of 1 s, waits for 18 ms, that of 1.05 s for 1 ms.
+    // A second has 20 packets. The one of 100 ms waits 900 ms for the opportunity at its end, and the 17 that follow it
+    // wait 49 ms less each: 900 to 67 ms, together 8703 ms. The next, of 1 s, waits for 18 ms, that of 1.05 s for 1 ms.
     assert_near(link.packet_queue_delay_mean_ms, (8703.0 + 18.0 + 1.0) / 20.0, 1e-9);
     assert_eq!((link.packet_queue_delay_max_ms, link.queue_delay_max_ms), (900.0, 900.0));
     // At the head: 900 ms up to 900 ms; 17 packets for 1 ms each, halfway through it at 850.5 ms and 49 ms less each,
@@ -216,8 +215,8 @@ fn bursts_of_a_trace_are_measured_by_what_they_could_carry() {
 #[test]
 fn a_token_bucket_lets_bursts_through_and_its_rate_in_the_long_run() {
     // 4 Mbit/s and 15 kB on a line of 40 Mbit/s, at load 8 Mbit/s: datagrams of 1500 bytes each 1.5 ms, 0.3 ms each on
-    // the line. The bucket loses 1500 bytes and gains 750 a datagram: number 19 finds 15,000 - 19 x 750 = 750 and is
-    // the first to wait. In 10 s there are 15,000 + 5,000,000 tokens, for 3343 datagrams.
+    // the line. The bucket loses 1500 bytes and gains 750 a datagram: number 19 finds `15,000 - 19 x 750 = 750` and is
+    // the first to wait. In 10 s there are `15,000 + 5,000,000` tokens, for 3343 datagrams.
     let tables = run(r#"
         duration = "10s"
         path = { rate = { rate = "4mbit", burst = "15kB", peakrate = "40mbit" }, rtt = "40ms", queue = "infinite" }
@@ -228,6 +227,6 @@ fn a_token_bucket_lets_bursts_through_and_its_rate_in_the_long_run() {
     assert_eq!((link.rate_bps, link.capacity_bytes), (4e6, 5e6));
     // The first are not delayed: 0.3 ms and the propagation.
     assert!((flow.rtt_min_ms - 40.3).abs() < 1e-9, "{}", flow.rtt_min_ms);
-    // Number 3342 comes at 5013 ms, and its tokens at (3343 x 1500 - 15,000) bytes / 500,000 bytes/s = 9999 ms.
+    // Number 3342 comes at 5013 ms, and its tokens at `(3343 x 1500 - 15,000) bytes / 500,000 bytes/s = 9999 ms`.
     assert_near(link.packet_queue_delay_max_ms, 9999.0 - 5013.0, 0.001);
 }

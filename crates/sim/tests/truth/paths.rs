@@ -34,8 +34,8 @@ fn gap_and_burst(samples: &[(f64, f64)], from: f64) -> (f64, usize) {
 #[test]
 fn a_longer_route_delays_what_leaves_after_the_change() {
     let tables = datagrams(r#"rtt = [["0s", "40ms"], ["10s", "100ms"]]"#);
-    // What leaves the sender by 9.97 s is back by 10.01 s. Data of 9.98 s and 9.99 s arrive by 10.01 s; their echoes
-    // leave after the change: 12 us + 20 ms + 50 ms.
+    // Data that leave the sender by 9.97 s are back by 10.01 s. Data of 9.98 s and 9.99 s arrive by 10.01 s; their
+    // echoes leave after the change: `12 us + 20 ms + 50 ms`.
     for &(time, rtt) in &samples(&tables) {
         let expected = if time < 10.015 {
             40.012
@@ -107,13 +107,13 @@ fn jitter_is_uniform_and_independent_where_packets_are_further_apart() {
         let tables = datagrams(&format!(r#"rtt = "40ms", {jitter}, reverse = {{ {jitter} }}"#));
         let rtts: Vec<f64> = samples(&tables).iter().map(|sample| sample.1 - 40.012).collect();
         assert!(rtts.len() > 1900 && rtts.iter().all(|rtt| (0.0..6.0).contains(rtt)));
-        // The sum of two: mean 3 ms, variance 2 * 9/12 = 1.5 ms^2; over 1995 samples the standard errors are 0.9 % and
-        // 2.7 %.
+        // The sum of two: mean 3 ms, variance `2 * 9/12 = 1.5 ms^2`; over 1995 samples the standard errors are 0.9 %
+        // and 2.7 %.
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         let variance = rtts.iter().map(|rtt| (rtt - mean) * (rtt - mean)).sum::<f64>() / rtts.len() as f64;
         assert_near(mean, 3.0, 0.03);
         assert_near(variance, 1.5, 0.09);
-        // A tenth is below 1.342 ms: x^2/18 = 0.1.
+        // A tenth is below 1.342 ms: `x^2/18 = 0.1`.
         let low = rtts.iter().filter(|&&rtt| rtt < 1.342).count() as f64 / rtts.len() as f64;
         assert!((low - 0.1).abs() < 0.02, "{low}");
     }

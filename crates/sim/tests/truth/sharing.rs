@@ -41,8 +41,8 @@ fn two_newreno_flows_with_the_same_rtt_converge_to_equal_shares() {
 
 #[test]
 fn of_two_newreno_flows_the_one_with_the_shorter_rtt_gets_more() {
-    // With the same loss probability windows are equal and rates go with 1/RTT: with 30 packets waiting on average,
-    // (120 + 36)/(40 + 36) = 2.05. Which flow a full queue strikes depends on the phase of their packets (Floyd and
+    // With the same loss probability windows are equal and rates go with `1/RTT`: with 30 packets waiting on average,
+    // `(120 + 36)/(40 + 36) = 2.05`. Which flow a full queue strikes depends on the phase of their packets (Floyd and
     // Jacobson 1992), so that of a single run only the order is certain, and of five together the ratio within a factor
     // of 1.5.
     let shares = two_newrenos("120ms");
@@ -121,7 +121,7 @@ fn a_fair_queue_gives_a_long_round_trip_as_much_as_a_short_one() {
 #[test]
 fn a_sparse_flow_waits_for_one_packet_of_each_other_and_not_for_their_queues() {
     // Three greedy flows keep the link of 10 Mbit/s busy; a packet takes 1.2 ms. One datagram every 100 ms finds one
-    // packet in service and with drr at most a turn of each flow before it: (1 + 3 + 1) * 1.2 ms on top of the 40 ms,
+    // packet in service and with drr at most a turn of each flow before it: `(1 + 3 + 1) * 1.2 ms` on top of the 40 ms,
     // where the shared queue of 100 packets would be 120.
     for discipline in FAIR {
         let tables = run(&format!(
