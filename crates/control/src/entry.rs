@@ -72,7 +72,7 @@ impl Entry {
             return (form.make)(&given);
         }
         let (start, mut own) = slow_start::split(self.name, form.parameters, &given)?;
-        check(self.name, form.parameters, &own).map_err(|error| self.hint(&own).unwrap_or(error))?;
+        check(self.name, form.parameters, &own).map_err(|error| self.hint(&form, &own).unwrap_or(error))?;
         if !form.starts_slowly() {
             let name = start.keys().next().map_or("", String::as_str);
             return Err(ParameterError(format!("`{}` has a start of its own: `{name}` cannot be set", self.name)));
@@ -120,10 +120,10 @@ impl Entry {
         Ok((form.unwrap_or_else(|| self.standard()), given))
     }
 
-    /// The sentence for a parameter that only another form has.
-    fn hint(&self, given: &Parameters) -> Option<ParameterError> {
+    /// The sentence for a parameter that another form has and `chosen` has not.
+    fn hint(&self, chosen: &Form, given: &Parameters) -> Option<ParameterError> {
         let forms = || [(stacks::STANDARD, self.standard())].into_iter().chain(stacks::of(self.name));
-        given.keys().find_map(|name| {
+        given.keys().filter(|name| !chosen.knows(name)).find_map(|name| {
             let (stack, _) =
                 forms().find(|(stack, form)| form.knows(name) || (name == OLD_KEY && *stack == "linux"))?;
             let message = format!("`{}` has no parameter `{name}` in this form; `{STACK} = \"{stack}\"`", self.name);

@@ -176,6 +176,8 @@ mod tests {
             error(r#"{"arithmetic": "linux"}"#),
             "`newreno` has no parameter `arithmetic` in this form; `stack = \"linux\"` computes as Linux"
         );
+        let error = build("cubic", &given(r#"{"C": 0.5, "Q": 1}"#)).err().unwrap().to_string();
+        assert!(error.starts_with("`cubic` has no parameter `Q`"), "{error}");
     }
 
     #[test]
