@@ -17,7 +17,7 @@ impl Sources {
 
 /// Compiles nothing.
 #[derive(Default)]
-pub(crate) struct Compiled;
+pub(crate) struct Compiled {}
 
 impl Compiled {
     /// Refuses a plan that has controllers in C.
