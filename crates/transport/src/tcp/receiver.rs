@@ -259,6 +259,7 @@ impl Receiver {
     }
 
     /// The segment in order arrived.
+    #[inline(always)]
     fn accept(&mut self, now: Time) {
         let before = self.next;
         self.next += 1;
