@@ -117,7 +117,7 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
 
     @property
     def seed(self) -> int:
