@@ -121,6 +121,7 @@ impl Repair {
 
     /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
     /// Linux waits for the probe alone, also while one is in flight.
+    #[inline(always)]
     fn set(&mut self, now: Time, causes: Causes, flight: &Flight, stack: &Stack) {
         if flight.outstanding() == 0 {
             self.timers.disarm();

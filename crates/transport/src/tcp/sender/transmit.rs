@@ -47,6 +47,7 @@ impl Sender {
     }
 
     /// Nothing more leaves now: remembers whether the window is the reason.
+    #[inline(always)]
     fn note_usage(&mut self, now: Time) {
         let shows = self.gate.close(now, self.flight.first(), self.flight.next());
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
