@@ -102,8 +102,8 @@ def faults(path: str, text: str) -> list[str]:
 
 def main() -> int:
     """Prints the faults of all files under version control."""
-    every, opened = sources.texts(), prose.open_units()
-    found = [fault for path, text in every.items() if path not in opened for fault in faults(path, text)]
+    every = sources.texts()
+    found = [fault for path, text in every.items() for fault in faults(path, text)]
     found += prose.faults(every)
     sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0

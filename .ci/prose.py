@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures prose: pages each, and the comments of each crate and package as a whole.
 
-    .ci/prose.py             every unit with its measures, "open" where it need not pass yet
-    .ci/prose.py UNIT...     the faults of these units, open or not
+    .ci/prose.py             every unit with its measures
+    .ci/prose.py UNIT...     the faults of these units
 
-`make lint` asks for the faults of all units that `.ci/prose-open.txt` does not list.
+`make lint` asks for the faults of all units.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sources import ROOT, texts
-
-OPEN = ROOT / ".ci/prose-open.txt"
+from sources import texts
 
 LONGEST_SENTENCE = 40
 """Words of a sentence at most. A colon and a semicolon end one as well as a stop does."""
@@ -226,16 +224,10 @@ class Measures:
         return found
 
 
-def open_units() -> set[str]:
-    """The units that need not pass yet."""
-    listed = OPEN.read_text("utf-8").splitlines() if OPEN.exists() else []
-    return {line for line in listed if line and not line.startswith("#")}
-
-
 def faults(texts: Mapping[str, str], asked: Iterable[str] = ()) -> list[str]:
-    """The faults of the units that are asked for, or of all that are not open."""
+    """The faults of the units that are asked for, or of all."""
     found = units(texts)
-    chosen = set(asked) or found.keys() - open_units()
+    chosen = set(asked) or found.keys()
     return [fault for name in sorted(chosen) for fault in Measures(found.get(name, [])).faults(name)]
 
 
@@ -245,14 +237,12 @@ def main() -> int:
         found = faults(texts(), [name.rstrip("/") for name in sys.argv[1:]])
         sys.stdout.writelines(f"{fault}\n" for fault in found)
         return 1 if found else 0
-    opened = open_units()
     lines = [f"{'unit':40} {'words':>6} {'numbers':>7} {'turned':>6} {'long':>5}"]
     for name, of in sorted(units(texts()).items()):
         one = Measures(of)
         share = len(one.turned) / max(len(of), 1)
-        mark = "open" if name in opened else ""
-        lines.append(f"{name:40} {one.words:6} {one.numbers:7.1f} {share:6.1%} {len(one.long):5} {mark}")
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)
+        lines.append(f"{name:40} {one.words:6} {one.numbers:7.1f} {share:6.1%} {len(one.long):5}")
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 

@@ -137,12 +137,9 @@ def test_comments_of_sources_are_measured_by_crate_and_package():
     }
 
 
-def test_open_units_are_left_out(monkeypatch, tmp_path):
-    monkeypatch.setattr(prose, "OPEN", tmp_path / "open.txt")
+def test_units_that_are_asked_for_are_measured_alone():
     pages = {"a.md": "word " * 50, "b.md": "word " * 50}
-    assert len(prose.faults(pages)) == 2
-    (tmp_path / "open.txt").write_text("# Not yet.\nb.md\n")
-    assert [fault[:6] for fault in prose.faults(pages)] == ["a.md:1"]
+    assert [fault[:6] for fault in prose.faults(pages)] == ["a.md:1", "b.md:1"]
     assert [fault[:6] for fault in prose.faults(pages, ["b.md"])] == ["b.md:1"]
 
 
