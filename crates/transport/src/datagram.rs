@@ -124,7 +124,7 @@ impl DatagramSource {
         let rtt = now.since(sent);
         self.rtt.sample(rtt);
         self.rtt.observe(rtt, now, Span::ZERO);
-        let lost = self.settle(sequence);
+        let (lost, first_lost) = self.settle(sequence);
         let round_start = sequence >= self.round_mark;
         if round_start {
             self.round_mark = self.next();
@@ -149,18 +149,22 @@ impl DatagramSource {
         };
         self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
         if lost > 0 {
+            journal.note(Event::DeemedLost { sequence: first_lost, count: lost, rtt });
             self.on_loss(now, lost, in_flight_before, sequence, journal);
         }
         Some(rtt)
     }
 
-    /// Drops what is settled: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost.
-    fn settle(&mut self, echoed: u64) -> u32 {
-        let mut lost = 0;
+    /// Drops what is settled: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost, and the first.
+    fn settle(&mut self, echoed: u64) -> (u32, u64) {
+        let (mut lost, mut first_lost) = (0, self.first);
         while let Some(&oldest) = self.outstanding.front() {
             if oldest.is_some() {
                 if self.first + REORDERING > echoed {
                     break;
+                }
+                if lost == 0 {
+                    first_lost = self.first;
                 }
                 lost += 1;
             } else {
@@ -169,12 +173,11 @@ impl DatagramSource {
             self.outstanding.pop_front();
             self.first += 1;
         }
-        lost
+        (lost, first_lost)
     }
 
     fn on_loss(&mut self, now: Time, lost: u32, in_flight: u32, echoed: u64, journal: &mut dyn Journal) {
         self.counters.lost += u64::from(lost);
-        journal.note(Event::DeemedLost { sequence: self.first - 1, count: lost, rtt: self.rtt.latest });
         if echoed < self.recovery_point {
             return;
         }
@@ -263,3 +266,6 @@ impl DatagramSink {
         self.delivered
     }
 }
+
+#[cfg(test)]
+mod tests;
