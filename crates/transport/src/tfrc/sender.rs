@@ -311,4 +311,104 @@ mod tests {
         assert!(!limits.covers(at(200), at(150)));
         assert!(limits.covers(at(300), at(250)));
     }
+
+    #[test]
+    fn the_first_report_allows_four_packets_a_round_trip() {
+        let mut source = source();
+        assert_eq!(source.round_trip_times(), None);
+        source.poll_transmit(at(0));
+        assert_eq!((source.in_flight(), source.counters().sent), (1, 1));
+        source.on_report(at(120), &feedback(0, at(0)), &mut ());
+        // 4000 bytes of payload in 100 ms, and 28 bytes of headers for each 1000: `8 x 40,000 x 1.028`.
+        assert_eq!((source.window(), source.rate().bits_per_second()), (4.0, 328_960));
+        assert_eq!((source.in_flight(), source.wire_size()), (0, Bytes::new(1028)));
+        let mut shown = Shown::default();
+        source.probe(&mut shown);
+        assert_eq!(shown.0[1], ("allowed_rate_bps", 320_000.0));
+        // A second sample of 60 ms: `0.9 x 100 + 0.1 x 60 = 96` (section 4.3, step 2).
+        source.poll_transmit(at(120));
+        source.on_report(at(200), &feedback(1, at(120)), &mut ());
+        let known = source.round_trip_times().unwrap();
+        assert_eq!(known.map(|span| span.as_nanos().div_ceil(1000)), [60_000, 96_000, 60_000]);
+        // What was reported before a newer report came says nothing.
+        assert_eq!(source.on_report(at(210), &feedback(0, at(0)), &mut ()), None);
+        assert_eq!(source.on_report(at(220), &feedback(1, at(120)), &mut ()), Some(Span::from_millis(80)));
+    }
+
+    #[derive(Default)]
+    struct Shown(Vec<(&'static str, f64)>);
+
+    impl Probe for Shown {
+        fn value(&mut self, name: &'static str, value: f64) {
+            self.0.push((name, value));
+        }
+    }
+
+    #[test]
+    fn losses_that_a_report_adds_are_noted_once() {
+        let mut source = source();
+        source.poll_transmit(at(0));
+        source.on_report(at(120), &feedback(0, at(0)), &mut ());
+        let rtt = Span::from_millis(100);
+        let deemed = |count| Event::DeemedLost { sequence: 0, count, rtt };
+        // The window before the first loss event is four packets.
+        let reports =
+            [((2, 1), vec![deemed(2), Event::LossEvent { window: 4.0 }]), ((2, 1), vec![]), ((3, 1), vec![deemed(1)])];
+        for ((lost, loss_events), expected) in reports {
+            let mut events: Vec<Event> = Vec::new();
+            source.on_report(at(120), &Feedback { lost, loss_events, ..feedback(0, at(0)) }, &mut events);
+            assert_eq!(events, expected);
+        }
+        assert_eq!((source.counters().lost, source.loss_events), (3, 1));
+    }
+
+    #[test]
+    fn a_packet_that_leaves_late_does_not_delay_the_next_one() {
+        let mut source = source();
+        source.poll_transmit(at(0));
+        source.on_report(at(120), &feedback(0, at(0)), &mut ());
+        let mut next = |now| source.poll_transmit(at(now)).map(|_| source.next_at);
+        // 25 ms apart. The second is late by 95 ms, more than that, so the next ones are counted from it on.
+        assert_eq!(next(120), Some(at(145)));
+        assert_eq!(next(144), None);
+        assert_eq!(next(150), Some(at(170)));
+        assert_eq!(next(195), Some(at(195)));
+        assert_eq!(next(195), Some(at(220)));
+        assert_eq!(next(246), Some(at(271)));
+    }
+
+    #[test]
+    fn an_application_writes_and_the_rate_says_when_that_leaves() {
+        // A packet of 1000 bytes each 3 s, at 0, 3 and 6 s; the first rate is one a second.
+        let steps = vec![(Time::ZERO, Rate::from_bits_per_second(2_666))];
+        let pace = Pace::new(steps, Bytes::new(1000), None);
+        let mut source = TfrcSource::new(Settings::default(), Bytes::new(1028), Some(pace));
+        assert_eq!((source.poll_transmit(at(0)), source.poll_timeout()), (None, None), "before the start");
+        source.start(at(0));
+        assert!(source.poll_transmit(at(0)).is_some() && source.poll_transmit(at(1000)).is_none());
+        assert_eq!(source.poll_timeout(), Some(at(2000)), "the nofeedback timer");
+        source.on_report(at(1120), &feedback(0, at(1000)), &mut ());
+        source.tfrc.on_sent();
+        assert_eq!(source.poll_timeout(), Some(at(1520)));
+        source.on_timeout(at(1520), &mut ());
+        assert_eq!(source.counters().timeouts, 1);
+        // Written, but not yet due: 20,000 bytes/s are a packet in 50 ms.
+        source.left_at = at(2990);
+        source.reschedule();
+        assert!(source.poll_transmit(at(3001)).is_none());
+        assert_eq!(source.limits.first, at(3001), "held back");
+        source.tfrc.on_report(at(3002), &Report { rtt: Span::from_secs(1), ..report() });
+        assert_eq!(source.poll_timeout(), Some(at(3040)));
+        assert!(source.poll_transmit(at(3040)).is_some());
+    }
+
+    fn report() -> Report {
+        Report {
+            rtt: Span::ZERO,
+            loss_event_rate: 0.0,
+            receive_rate: 10_000.0,
+            new_loss_event: false,
+            data_limited: true,
+        }
+    }
 }
