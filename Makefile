@@ -44,6 +44,7 @@ test-python: build
 # Writes what a new controller or queue adds to snapshots, schema and measurements. Look at the difference.
 snapshots: build
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py
@@ -63,11 +64,11 @@ format:
 	$(BIN)/ruff format python tests papers suites tools witness .ci
 	$(BIN)/ruff check --fix python tests papers suites tools witness .ci
 
-# How many of a sample of broken versions the tests of a crate notice; hours, and no part of `make test`.
+# How many of a sample of broken versions the tests of a crate notice: half an hour, and no part of `make test`.
 SEED ?= 1
 CRATES ?= network transport control record
 mutants:
-	$(PYTHON) tools/mutants.py $(CRATES) --seed $(SEED)
+	PYTHONPATH=tools $(PYTHON) -m mutants $(CRATES) --seed $(SEED)
 
 bench: build
 	$(BIN)/ackclock bench
