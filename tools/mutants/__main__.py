@@ -1,0 +1,104 @@
+"""Breaks the code on purpose, a mutant at a time, and counts what the tests of the crate notice.
+
+`make mutants` runs a random sample of the mutants of cargo-mutants, the same ones for the same seed:
+`make mutants SEED=2 CRATES="network record"` takes others. `cargo install --locked cargo-mutants` installs
+the tool. A mutant that changes nothing a test could see is listed in `tools/equivalent-mutants.toml`, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mutants.builds import Build, Copy, compiles
+from mutants.listed import ROOT, Mutant, equivalents, sample
+from mutants.trials import baseline, trial
+
+SAMPLES = {"network": 100, "transport": 100, "control": 100, "record": 50}
+"""Mutants to try, by crate."""
+
+ENOUGH = 0.95
+"""The share that the tests are to notice."""
+
+
+def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
+    """Why the tests notice each mutant: empty if they do not, none if it does not compile."""
+    copy = Copy(crate, out)
+    build, alone = copy.build_all(mutants)
+    needed = baseline(build)
+    shown = ", ".join(
+        f"{program.name.rsplit('-', 1)[0]} {seconds:.1f} s" for program, seconds in needed.items()
+    )
+    sys.stderr.write(f"{len(mutants) - len(alone)} switched, {len(alone)} built alone; {shown}\n")
+    tried = itertools.count(1)
+
+    def outcome(mutant: Mutant, build: Build | None) -> tuple[Mutant, str | None]:
+        why = trial(build, mutant.number, needed) if build else None
+        shown = "does not compile" if why is None else why or "SURVIVES"
+        sys.stderr.write(f"{next(tried)}/{len(mutants)} {mutant.name}: {shown}\n")
+        return mutant, why
+
+    switched = [one for one in mutants if one not in alone]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(pool.map(lambda one: outcome(one, build), switched))
+    return found | dict(outcome(mutant, single) for mutant, single in compiles(copy, alone))
+
+
+def report(crate: str, seed: int, found: dict[Mutant, str | None]) -> bool:
+    """Prints the outcome of a crate; true if enough of its mutants are killed or equivalent."""
+    known = equivalents()
+    kinds = Counter[str]()
+    survived = []
+    for mutant, why in found.items():
+        equivalent = mutant.key() in known
+        if why is None:
+            kinds["do not compile"] += 1
+        elif why:
+            kinds["timeouts" if why == "timeout" else "killed"] += 1
+            if equivalent:
+                sys.stdout.write(f"  listed as equivalent, but noticed by {why}: {mutant.name}\n")
+        elif equivalent:
+            kinds["equivalent"] += 1
+        else:
+            survived.append(mutant.name)
+    viable = len(found) - kinds["do not compile"]
+    share = 1.0 - len(survived) / viable
+    counted = ", ".join(
+        f"{kinds[kind]} {kind}" for kind in ("killed", "timeouts", "equivalent", "do not compile")
+    )
+    sys.stdout.write(f"{crate}, seed {seed}: {share:.1%}: {len(survived)} survived, {counted}\n")
+    sys.stdout.writelines(f"  {name}\n" for name in sorted(survived))
+    sys.stdout.flush()
+    return share >= ENOUGH
+
+
+def main() -> int:
+    """Tries the sample of each crate."""
+    parser = argparse.ArgumentParser(prog="mutants", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("crates", nargs="*", default=list(SAMPLES), help="the crates; by default all four")
+    parser.add_argument("--seed", type=int, default=1, help="another seed takes other mutants")
+    parser.add_argument("--size", type=int, help="mutants of each crate, in place of 100 and 50")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "target/mutants", help="where copies and outcomes go"
+    )
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    enough = []
+    for crate in given.crates:
+        mutants = sample(crate, given.seed, given.size or SAMPLES[crate])
+        found = outcomes(crate, mutants, given.out.resolve() / crate)
+        named = {mutant.name: why for mutant, why in found.items()}
+        (given.out / f"{crate}-{given.seed}.json").write_text(json.dumps(named, indent=1), "utf-8")
+        enough.append(report(crate, given.seed, found))
+    return 0 if all(enough) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

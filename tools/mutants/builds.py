@@ -1,0 +1,155 @@
+"""Builds of the tests of a crate in a copy of the sources.
+
+One has all mutants that can be switched on; every other mutant has a build of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutants.listed import ROOT, Mutant
+from mutants.switch import MODULE, blamed, broken, can_switch, switched
+
+FAST = {
+    "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
+    "CARGO_PROFILE_TEST_DEBUG": "none",
+    "RUSTFLAGS": "--cap-lints allow",
+}
+"""A profile that compiles fast, with tests that finish. A mutant may do what a lint refuses."""
+
+PROPERTIES = {
+    "PROPTEST_MAX_SHRINK_ITERS": "0",
+    "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+    "INSTA_UPDATE": "no",
+}
+"""A failed test writes nothing, and its counterexample need not be small."""
+
+
+class DoesNotCompileError(Exception):
+    """The messages of the compiler."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """The test programs of a crate."""
+
+    programs: list[Path]
+    folder: Path
+    """Where they run."""
+
+    def environment(self) -> dict[str, str]:
+        """The variables that cargo would set for them, and those of a trial."""
+        config: dict[str, dict[str, str]] = tomllib.loads((ROOT / ".cargo/config.toml").read_text("utf-8"))
+        return os.environ | config["env"] | PROPERTIES | {"CARGO_MANIFEST_DIR": str(self.folder)}
+
+
+class Copy:
+    """A copy of the sources of the workspace, in which one crate is broken."""
+
+    def __init__(self, crate: str, out: Path) -> None:
+        self.crate = crate
+        self.folder = out / "tree"
+        self.target = out / "target"
+        self.originals = self.tracked()
+        self.restore()
+
+    def tracked(self) -> dict[str, bytes]:
+        """The files under version control and new ones, as they are on disk."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+        return {name: (ROOT / name).read_bytes() for name in names}
+
+    def restore(self) -> None:
+        """Writes every file as it was."""
+        for name, content in self.originals.items():
+            self.write(name, content)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes one file, unless it is so already: cargo goes by the time of the last change."""
+        path = self.folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    def text(self, name: str) -> str:
+        """A file as it was."""
+        return self.originals[name].decode("utf-8")
+
+    def build_all(self, mutants: list[Mutant]) -> tuple[Build, list[Mutant]]:
+        """One build with all mutants that can be switched on, and the mutants that are not in it."""
+        left_out = {one.number for one in mutants if not can_switch(self.text(one.file), one)}
+        while True:
+            within = [one for one in mutants if one.number not in left_out]
+            written = self.switch(within)
+            try:
+                return self.build(), [one for one in mutants if one.number in left_out]
+            except DoesNotCompileError as error:
+                faults = self.faults(str(error), written)
+                if not faults:
+                    raise
+                left_out |= faults
+
+    def switch(self, mutants: list[Mutant]) -> dict[str, str]:
+        """Writes the files with these mutants in them, and returns them."""
+        by_file: dict[str, list[Mutant]] = defaultdict(list)
+        for mutant in mutants:
+            by_file[mutant.file].append(mutant)
+        root = f"crates/{self.crate}/src/lib.rs"
+        written = {name: switched(self.text(name), those) for name, those in by_file.items()}
+        written[root] = written.get(root, self.text(root)) + MODULE
+        self.restore_but(written)
+        return written
+
+    def restore_but(self, written: dict[str, str]) -> None:
+        """Writes these files, and every other as it was."""
+        for name, content in self.originals.items():
+            self.write(name, written[name].encode() if name in written else content)
+
+    def faults(self, messages: str, written: dict[str, str]) -> set[int]:
+        """The mutants that the compiler complains about."""
+        found: set[int] = set()
+        for line in messages.splitlines():
+            for span in json.loads(line)["spans"]:
+                if span["is_primary"] and span["file_name"] in written:
+                    found |= blamed(written[span["file_name"]], span["line_start"])
+        return found
+
+    def build_one(self, mutant: Mutant) -> Build:
+        """A build with one change.
+
+        # Raises
+        `DoesNotCompileError` if the mutant is none.
+        """
+        self.restore_but({mutant.file: broken(self.text(mutant.file), mutant)})
+        return self.build()
+
+    def build(self) -> Build:
+        """The test programs of the copy as it is."""
+        command = ["cargo", "test", "--no-run", "--package", f"ackclock-{self.crate}", "--lib", "--tests"]
+        command += ["--message-format", "json", "--target-dir", str(self.target), "--quiet"]
+        built = subprocess.run(
+            command, cwd=self.folder, env=os.environ | FAST, stdout=subprocess.PIPE, text=True, check=False
+        )
+        messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
+        if built.returncode != 0:
+            errors = [one["message"] for one in messages if one["reason"] == "compiler-message"]
+            raise DoesNotCompileError("\n".join(json.dumps(one) for one in errors if one["level"] == "error"))
+        programs = [Path(one["executable"]) for one in messages if one.get("executable")]
+        return Build(programs, self.folder / "crates" / self.crate)
+
+
+def compiles(copy: Copy, mutants: Iterable[Mutant]) -> Iterable[tuple[Mutant, Build | None]]:
+    """A build of each mutant alone; none where it does not compile."""
+    for mutant in mutants:
+        try:
+            yield mutant, copy.build_one(mutant)
+        except DoesNotCompileError:
+            yield mutant, None
