@@ -230,47 +230,4 @@ impl RateControl for Freebsd {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::{OneAnswer, nominal};
-    use super::*;
-
-    const KBIT: [u32; 8] = [6000, 9000, 12_000, 18_000, 24_000, 36_000, 48_000, 54_000];
-
-    fn link() -> OneAnswer<Freebsd> {
-        OneAnswer::new(Freebsd::new(nominal(), &KBIT))
-    }
-
-    #[test]
-    fn it_begins_at_36_and_goes_on_at_the_fastest() {
-        let used = link().frames(200, |_| true);
-        assert_eq!(used[..3], [5, 7, 7]);
-        assert!(used[1..].iter().all(|&mode| mode == 7), "{used:?}");
-    }
-
-    #[test]
-    fn a_frame_goes_down_the_ladder_as_it_fails() {
-        // 13 attempts: four at 36, three at 24, four at 18 Mbit/s, the others at 6.
-        assert_eq!(link().attempts(|_| false, 13), [5, 5, 5, 5, 4, 4, 4, 3, 3, 3, 3, 0, 0]);
-    }
-
-    #[test]
-    fn a_rate_that_always_fails_is_left_for_the_best_that_works() {
-        let used = link().frames(4000, |mode| mode < 6);
-        let at_36 = used[200..].iter().filter(|&&mode| mode == 5).count();
-        assert!(at_36 * 10 >= 3800 * 9, "{at_36}");
-    }
-
-    #[test]
-    fn what_followed_counts_for_the_rates_that_followed() {
-        let mut link = link();
-        // Four attempts at 36 fail, the first at 24 arrives: 36 failed, 24 did not.
-        link.attempts(|mode| mode == 4, 11);
-        let rates = &link.control.classes[1].rates;
-        assert_eq!((rates[5].failures, rates[5].frames, rates[4].failures, rates[4].frames), (1, 1, 0, 1));
-        // 34 us and for each attempt the exchange and half a window: 63, 127, 255, 511 slots of 9 us; then 24 Mbit/s.
-        let exchange = |bits: f64| 20.0 + 4.0 * (12_822.0 / bits).ceil() + 16.0 + 28.0;
-        let at_36 = 34.0 + 4.0 * exchange(144.0) + 4.5 * (63.0 + 127.0 + 255.0 + 511.0);
-        let at_24 = 34.0 + exchange(96.0) + 4.5 * 63.0;
-        assert_eq!((rates[5].average, rates[4].average), (at_36 + at_24, at_24));
-    }
-}
+mod tests;
