@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ackclock.replay import replay_live
 from ackclock.replay.datagram import HEADER, read, write
+from ackclock.replay.differential import drawn, is_valid, play_live
 from ackclock.replay.script import Options, Packet
 from calling import run
 
@@ -72,6 +74,16 @@ def test_a_wrong_script_does_not_match_the_kernel(tmp_path: Path, capsys: pytest
     status, out, _ = run(capsys, "replay", "--live", file, "--json")
     (script,) = json.loads(out)["scripts"]
     assert (status, script["verdict"]) in ((1, "divergence"), (3, "divergence"))
+
+
+@needs_kernel
+def test_the_kernel_plays_a_situation() -> None:
+    faults = {"lost": frozenset[int](), "writes": ((0, 4),), "end_ms": 400}
+    played = play_live(replace(drawn(1, "losses"), **faults), retries=20)
+    if not is_valid(played):
+        pytest.skip(f"this machine was late: {played.late_s * 1e3:.1f} ms")
+    # Four segments at once, and nothing more.
+    assert played.sent == [(0, 0), (0, 1), (0, 2), (0, 3)]
 
 
 def test_live_takes_no_options_of_the_simulator(capsys: pytest.CaptureFixture[str]) -> None:

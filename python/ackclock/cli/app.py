@@ -37,6 +37,7 @@ from ackclock.cli import (
     compare,
     completing,
     controllers,
+    differential,
     doctor,
     examples,
     export,
@@ -131,6 +132,7 @@ app.command("slow-start")(slow_start.slow_starts)
 app.command("parity")(parity.parity)
 app.command("reproduce")(reproduce.reproduce)
 app.command("replay")(replay.replay)
+app.command("differential")(differential.differential)
 app.command("controllers")(controllers.controllers)
 app.command("bench")(bench.bench)
 app.command("export")(export.export)

@@ -23,6 +23,8 @@ from typing import TypeVar
 
 from ackclock._engine import MachineError
 from ackclock.replay.datagram import HEADER, read, write
+from ackclock.replay.departures import Departures
+from ackclock.replay.jiffies import wait_for_start
 from ackclock.replay.script import Packet, Text, UnsupportedError, Value
 from ackclock.replay.shell import Setting
 
@@ -35,8 +37,7 @@ SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK = 0x8914, 0x8916, 0x891C
 LOCAL, REMOTE, MASK = "192.168.0.1", "192.168.1.1", "255.255.0.0"
 LOCAL_PORT, REMOTE_PORT = 8080, 40000
 LARGEST_PACKET = 1 << 17
-SLICE_S = 0.002
-"""The longest wait before the clock is read again."""
+DEVICE = "tun0"
 PRIORITY = 10
 """The lowest priority of real-time scheduling, above all other threads."""
 CONTROLLERS = {"newreno": "reno"}
@@ -114,9 +115,10 @@ class Kernel:
         self._late = 0.0
         try:
             self._device = _device()
+            self._departures = Departures(DEVICE)
         except OSError as error:
             raise MachineError(f"a script on the kernel's TCP needs a TUN device: {error.strerror}") from None
-        self._start = time.monotonic()
+        self._start = wait_for_start()
 
     @property
     def now(self) -> float:
@@ -132,6 +134,7 @@ class Kernel:
         """Closes the sockets and the device."""
         for opened in self._sockets.values():
             opened.close()
+        self._departures.close()
         os.close(self._device)
 
     def configure(self, setting: Setting) -> None:
@@ -160,17 +163,15 @@ class Kernel:
         self._poll(0.0)
 
     def _poll(self, wait: float) -> None:
-        """Waits for at most a slice and takes the packets that have left."""
-        slept = min(wait, SLICE_S)
-        before = self.now
-        readable, _, _ = select.select([self._device], [], [], slept)
-        at = self.now
-        self._late = max(self._late, at - before - slept)
+        """Waits until packets have left, or for this time, and takes them."""
+        readable, _, _ = select.select([self._device], [], [], max(wait, 0.0))
         while readable:
             try:
-                self._take(at, os.read(self._device, LARGEST_PACKET))
+                data = os.read(self._device, LARGEST_PACKET)
             except BlockingIOError:
                 break
+            left = self._departures.next()
+            self._take(self.now if left is None else left - self._start, data)
 
     def _take(self, at: float, data: bytes) -> None:
         found = read(data)
@@ -340,14 +341,18 @@ def _device() -> int:
     """A TUN device with the local address, and the loopback device, both up."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", b"tun0", IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
+        fcntl.ioctl(
+            device, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR)
+        )
         fcntl.ioctl(device, TUNSETVNETHDRSZ, struct.pack("i", HEADER))
         fcntl.ioctl(device, TUNSETOFFLOAD, CHECKSUMS_AND_TRAINS)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             for request, address in ((SIOCSIFADDR, LOCAL), (SIOCSIFNETMASK, MASK)):
-                value = struct.pack("16sHH4s16x", b"tun0", socket.AF_INET, 0, socket.inet_aton(address))
+                value = struct.pack(
+                    "16sHH4s16x", DEVICE.encode(), socket.AF_INET, 0, socket.inet_aton(address)
+                )
                 fcntl.ioctl(control, request, value)
-            for name in (b"lo", b"tun0"):
+            for name in (b"lo", DEVICE.encode()):
                 fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH22x", name, IFF_UP | IFF_RUNNING))
     except OSError:
         os.close(device)

@@ -1,0 +1,162 @@
+"""``ackclock differential``: the simulated TCP and the kernel's in the same random networks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from ackclock import repetitions
+from ackclock.cli import output
+from ackclock.cli.choosing import LIVE, Chosen, on_engine
+from ackclock.cli.output import notes
+from ackclock.cli.status import INVALID
+from ackclock.errors import InputError
+from ackclock.report.folders import check_folder, new_folder
+
+if TYPE_CHECKING:
+    from ackclock.replay import differential as runs
+
+DEFAULT_RETRIES = 20
+DEFAULT_AT_ONCE = 4
+DEFAULT_RUNS = 100
+Compared = tuple["runs.Run", "runs.Difference | None"]
+
+
+@on_engine(
+    without=("threads", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE}
+)
+def differential(
+    context: typer.Context,
+    recording: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="Recorded answers of a kernel; without them, --live."),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--runs", min=1, max=repetitions.MOST_REPETITIONS, help="Situations to draw.")
+    ] = DEFAULT_RUNS,
+    faults: Annotated[
+        Literal["losses", "all"],
+        typer.Option(help="Lost segments alone, or everything that a network and a receiver do."),
+    ] = "all",
+    seed: output.SeedOption = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answers of the kernel into this file.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Make each difference small; write it here as a packet script."),
+    ] = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
+) -> int:
+    """Compare the simulated TCP with the kernel's in random networks: every packet, and states between.
+
+    Losses, reordering, duplicates, lost and stretched ACKs, marks, small windows; Reno and CUBIC. The
+    kernel's answers come from a recording, or with `--live` (as root) from this machine.
+    Example: `ackclock differential --live --runs 20 --faults losses --out differences`
+    """
+    from ackclock.replay import differential as runs
+
+    if engine.name != LIVE:
+        given = [name for name in ("count", "faults", "seed", "record", "out") if _is_given(context, name)]
+        if recording is None or given:
+            what = f"--{given[0].replace('count', 'runs')}: plays" if given else "FILE: without one it plays"
+            raise InputError(f"{what} on the kernel's TCP, with --live")
+        recorded = runs.Recording.read(recording)
+        found = [(run, run.compared()) for run in recorded.runs]
+        return _show(found, as_json, recorded.origin.kernel)
+    if recording is not None:
+        raise InputError(
+            f"{recording}: a recording is compared with the simulator; {engine.spelled} plays anew"
+        )
+    if out is not None:
+        check_folder(out, force)
+    first = 1 if seed is None else seed
+    situations = [runs.drawn(one, faults) for one in range(first, first + count)]
+    found, late = _play(situations, engine.given["retries"], engine.given["at_once"])
+    if record is not None:
+        command = f"ackclock differential --live --faults {faults} --runs {count} --seed {first}"
+        runs.Recording(_origin(command), [run for run, _ in found]).write(record)
+    status = _show(found, as_json, os.uname().release)
+    if out is not None:
+        with new_folder(out, force) as folder:
+            for run, difference in found:
+                if difference is not None:
+                    _write(run, difference, folder, engine.given["retries"])
+    if late:
+        notes.print(f"{late} runs were too late and do not count", markup=False, soft_wrap=True)
+    return INVALID if late and status == 0 else status
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    return output.on_command_line(context, option)
+
+
+def _play(situations: Sequence[runs.Situation], retries: int, at_once: int) -> tuple[list[Compared], int]:
+    """Plays situations live and simulated. Gives the valid runs, and how many were late."""
+    from ackclock.replay import differential as runs
+
+    found: list[Compared] = []
+    late = 0
+    with output.progress(f"{len(situations)} situations live") as at:
+        played = runs.play_all(situations, retries, at_once)
+        for number, (situation, live) in enumerate(zip(situations, played, strict=True), 1):
+            if runs.is_valid(live):
+                run = runs.Run(situation.seed, situation.faults, live.trace)
+                found.append((run, run.compared()))
+            else:
+                late += 1
+            at(number / len(situations))
+    return found, late
+
+
+def _origin(command: str) -> runs.Origin:
+    from ackclock.replay import differential as runs
+    from ackclock.replay.jiffies import tick
+
+    return runs.Origin(os.uname().release, round(1e9 / tick()), time.strftime("%Y-%m-%d"), command)
+
+
+def _show(found: Sequence[Compared], as_json: bool, kernel: str) -> int:
+    table = Table("seed", "faults", "first difference")
+    for run, difference in found:
+        if difference is not None:
+            table.add_row(str(run.seed), run.faults, difference.why)
+    agree = sum(difference is None for _, difference in found)
+    tally = f"{agree} of {len(found)} runs agree with Linux {kernel}"
+    output.show(*([table] if agree < len(found) else []), tally, as_json=as_json)
+    if as_json:
+        output.print_json({"kernel": kernel, "runs": [*_rows(found)]})
+    return 0 if agree == len(found) else 1
+
+
+def _rows(found: Sequence[Compared]) -> Iterator[dict[str, object]]:
+    for run, difference in found:
+        row: dict[str, object] = {"seed": run.seed, "faults": run.faults, "agrees": difference is None}
+        yield row if difference is None else row | {"at_ms": difference.at_ms, "why": difference.why}
+
+
+def _write(run: runs.Run, difference: runs.Difference, folder: Path, retries: int) -> None:
+    """Makes a situation with a difference small, and writes it as a script if it still differs."""
+    from ackclock.replay import differential as runs
+    from ackclock.replay.simulated import Simulated
+
+    def differs(situation: runs.Situation) -> runs.Difference | None:
+        return runs.compared(
+            runs.play(situation, Simulated()).trace, runs.play_live(situation, retries).trace
+        )
+
+    shrinking = runs.Shrinking(run.situation, difference, differs)
+    situation = shrinking.run()
+    played = runs.play_live(situation, retries)
+    file = folder / f"{run.faults}-{run.seed}.pkt"
+    file.write_text(runs.script(situation, played, shrinking.difference.why), encoding="utf-8")
+    notes.print(f"{file}: {shrinking.difference.why}", markup=False, soft_wrap=True)

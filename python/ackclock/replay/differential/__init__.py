@@ -1,0 +1,34 @@
+"""Differential runs: the simulated endpoint and the kernel's TCP in the same random networks.
+
+A situation is drawn from a seed and played on both. What leaves and the states of both are compared. A
+difference is made smaller, and written as a packet script that the kernel matches and the simulation does
+not. The answers of a kernel can be recorded, and compared later without it.
+"""
+
+from ackclock.replay.differential.live import is_valid, play_all, play_live
+from ackclock.replay.differential.playing import Played, play
+from ackclock.replay.differential.recording import Origin, Recording, Run
+from ackclock.replay.differential.shrinking import Shrinking, used
+from ackclock.replay.differential.situation import Faults, Situation, drawn
+from ackclock.replay.differential.trace import Difference, Trace, compared
+from ackclock.replay.differential.writing import script
+
+__all__ = [
+    "Difference",
+    "Faults",
+    "Origin",
+    "Played",
+    "Recording",
+    "Run",
+    "Shrinking",
+    "Situation",
+    "Trace",
+    "compared",
+    "drawn",
+    "is_valid",
+    "play",
+    "play_all",
+    "play_live",
+    "script",
+    "used",
+]

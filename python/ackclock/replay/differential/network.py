@@ -1,0 +1,99 @@
+"""The network of a situation: a bottleneck and a receiver, which turn departures into events of the endpoint.
+
+It knows no endpoint and no clock. Times are milliseconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+
+from ackclock.replay.differential.receiver import Ack, Receiver, Segment
+from ackclock.replay.differential.situation import SAMPLE_MS, Situation
+
+TWICE_MS = 4
+"""How much later the copy of a segment arrives."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """The application writes so many segments."""
+
+    segments: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The state of the endpoint is read."""
+
+
+@dataclass(frozen=True)
+class Timer:
+    """The ACK that waits may be due."""
+
+
+Happening = Write | Sample | Timer | Segment | Ack
+
+
+class Network:
+    """A network in motion."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._late = dict(situation.late)
+        self._late_acks = dict(situation.late_acks)
+        self._receiver = Receiver(situation)
+        self._queue: list[tuple[int, int, Happening]] = []
+        self._pushed = 0
+        self._sent = 0
+        self._acks = 0
+        self._free = 0
+        for at, segments in situation.writes:
+            self._push(at, Write(segments))
+        for at in range(SAMPLE_MS, situation.end_ms, SAMPLE_MS):
+            self._push(at, Sample())
+
+    def _push(self, at: int, happening: Happening) -> None:
+        heapq.heappush(self._queue, (at, self._pushed, happening))
+        self._pushed += 1
+
+    def depart(self, now: int, segment: Segment, capable: bool = False) -> None:
+        """The endpoint sends a segment, which is ``capable`` of marks or not."""
+        number, self._sent = self._sent, self._sent + 1
+        situation = self._situation
+        self._free = max(self._free, now) + situation.gap_ms
+        if number in situation.lost:
+            return
+        arrives = self._free + situation.rtt_ms + self._late.get(number, 0)
+        segment = replace(segment, marked=capable and number in situation.marked)
+        self._push(arrives, segment)
+        if number in situation.twice:
+            self._push(arrives + TWICE_MS, segment)
+
+    @property
+    def due(self) -> int | None:
+        """The time of the next event, if there is one."""
+        return self._queue[0][0] if self._queue else None
+
+    def take(self) -> Write | Sample | Ack | None:
+        """Lets the next event happen: what reaches the endpoint, if anything does."""
+        now, _, happening = heapq.heappop(self._queue)
+        if isinstance(happening, Write | Sample | Ack):
+            return happening
+        if isinstance(happening, Timer):
+            return self._leave(now, self._receiver.on_timeout()) if self._receiver.due == now else None
+        before = self._receiver.due
+        answer = self._receiver.on_segment(now, happening)
+        due = self._receiver.due
+        if due is not None and due != before:
+            self._push(due, Timer())
+        return None if answer is None else self._leave(now, answer)
+
+    def _leave(self, now: int, ack: Ack) -> Ack | None:
+        number, self._acks = self._acks, self._acks + 1
+        if number in self._situation.lost_acks:
+            return None
+        if number in self._late_acks:
+            self._push(now + self._late_acks[number], ack)
+            return None
+        return ack

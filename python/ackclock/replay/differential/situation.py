@@ -1,0 +1,132 @@
+"""Random situations: what an application writes, and what a network does to segments and ACKs.
+
+The generator has a version, as recorded answers of a kernel belong to the situations that it draws.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+Faults = Literal["losses", "all"]
+"""Lost segments alone, or everything that the generator knows."""
+
+GENERATOR = 1
+"""The version of :func:`drawn`. Another one draws other situations from the same seeds."""
+NUMBERED = 600
+"""Faults are drawn for so many segments and ACKs of a situation."""
+LARGEST_WINDOW = 520
+"""The receive window where it does not matter, in segments."""
+END_MS = 3000
+SAMPLE_MS = 240
+"""The state is read at multiples of this time."""
+
+WRITES: Sequence[Sequence[tuple[int, int]]] = (
+    ((0, 30),),
+    ((0, 60),),
+    ((0, 10), (500, 10), (1000, 20)),
+    ((0, 4), (150, 3), (300, 4), (600, 8)),
+    ((0, 20), (1200, 30)),
+    tuple((50 * n, 2) for n in range(20)),
+)
+"""Applications: times in milliseconds, and segments."""
+
+RTTS_MS = (62, 102, 102, 202)
+"""An RTT of 4n + 2 ms keeps the timeout, a probe and RACK's timer away from multiples of a tick of 4 ms.
+
+There a tenth of a millisecond would decide about a whole tick. All times are even for the same reason: a
+second segment waits for a train only within a millisecond of the first (``tcp_tso_should_defer``).
+"""
+
+One = TypeVar("One")
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One connection and its network. Times are even numbers of milliseconds since the handshake.
+
+    Faults are named by the number of the transmission, or of the ACK, counted from 0.
+    """
+
+    seed: int
+    faults: Faults
+    controller: str
+    """Its name in Linux."""
+    sack: bool
+    timestamps: bool
+    ecn: bool
+    rtt_ms: int
+    handshake_ms: int
+    gap_ms: int
+    """The time that the bottleneck takes for a segment."""
+    window: int
+    """The receive window in segments."""
+    ack_every: int
+    """Segments in order that an ACK waits for."""
+    writes: tuple[tuple[int, int], ...]
+    end_ms: int
+    lost: frozenset[int]
+    late: tuple[tuple[int, int], ...] = ()
+    """Transmissions that arrive so many milliseconds later."""
+    twice: frozenset[int] = frozenset()
+    marked: frozenset[int] = frozenset()
+    lost_acks: frozenset[int] = frozenset()
+    late_acks: tuple[tuple[int, int], ...] = ()
+
+
+class _Draw:
+    """Draws by ``random()`` alone, whose values Python promises to keep."""
+
+    def __init__(self, name: str) -> None:
+        self._random = random.Random(name)
+
+    def one_of(self, options: Sequence[One]) -> One:
+        return options[int(self._random.random() * len(options))]
+
+    def some(self, share: float) -> frozenset[int]:
+        """A random share of the numbers."""
+        return frozenset(number for number in range(NUMBERED) if self._random.random() < share)
+
+
+def drawn(seed: int, faults: Faults) -> Situation:
+    """The situation of a seed."""
+    draw = _Draw(f"{GENERATOR} {faults} {seed}")
+    rtt_ms = draw.one_of(RTTS_MS)
+    common: dict[str, Any] = {
+        "seed": seed,
+        "faults": faults,
+        "controller": draw.one_of(("reno", "cubic")),
+        "rtt_ms": rtt_ms,
+        # Shorter than every RTT of data, so that no tenth of a millisecond decides which is the smallest.
+        "handshake_ms": rtt_ms - draw.one_of((4, 4, 20)),
+        "gap_ms": draw.one_of((0, 2, 2, 4)),
+        "writes": tuple(draw.one_of(WRITES)),
+        "end_ms": END_MS,
+    }
+    if faults == "losses":
+        plain: dict[str, Any] = {
+            "sack": True,
+            "timestamps": False,
+            "ecn": False,
+            "window": LARGEST_WINDOW,
+            "ack_every": 1,
+        }
+        return Situation(**common, **plain, lost=draw.some(draw.one_of((0.03, 0.08, 0.15, 0.25))))
+    ecn = draw.one_of((False, False, True))
+    late, late_acks = draw.one_of((14, 36, 60)), draw.one_of((8, 26))
+    return Situation(
+        **common,
+        sack=draw.one_of((True, True, True, True, False)),
+        timestamps=draw.one_of((True, False)),
+        ecn=ecn,
+        window=draw.one_of((LARGEST_WINDOW, LARGEST_WINDOW, LARGEST_WINDOW, 8, 20)),
+        ack_every=draw.one_of((1, 1, 2, 4)),
+        lost=draw.some(draw.one_of((0.0, 0.03, 0.08, 0.15))),
+        late=tuple((number, late) for number in sorted(draw.some(draw.one_of((0.0, 0.0, 0.1, 0.3))))),
+        twice=draw.some(draw.one_of((0.0, 0.0, 0.05))),
+        marked=draw.some(draw.one_of((0.02, 0.15))) if ecn else frozenset(),
+        lost_acks=draw.some(draw.one_of((0.0, 0.0, 0.1, 0.3))),
+        late_acks=tuple((number, late_acks) for number in sorted(draw.some(draw.one_of((0.0, 0.0, 0.1))))),
+    )

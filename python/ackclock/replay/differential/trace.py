@@ -1,0 +1,90 @@
+"""What an endpoint did in a situation, and where two of them part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+FIELDS = (
+    "snd_cwnd",
+    "snd_ssthresh",
+    "ca_state",
+    "unacked",
+    "sacked",
+    "lost",
+    "retrans",
+    "total_retrans",
+    "reordering",
+)
+"""Fields of ``TCP_INFO`` that are compared."""
+TOLERANCE_MS = 4
+"""By how much the times of a segment may differ: a tick of the kernel's clock."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Segments that left, each with its time in milliseconds, and the states at the times of the samples."""
+
+    sent: tuple[tuple[int, int], ...]
+    states: tuple[tuple[int, ...], ...]
+    """The time, and :data:`FIELDS`."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is recorded: times as differences."""
+        times = [at for at, _ in self.sent]
+        waits = [after - before for before, after in zip([0, *times], times, strict=False)]
+        return {
+            "waits": waits,
+            "segments": [number for _, number in self.sent],
+            "states": [list(state) for state in self.states],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Trace:
+        """The trace of :meth:`as_json`."""
+        now, sent = 0, []
+        for wait, number in zip(value["waits"], value["segments"], strict=True):
+            now += wait
+            sent.append((now, number))
+        return cls(tuple(sent), tuple(tuple(state) for state in value["states"]))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference between two traces."""
+
+    at_ms: int
+    why: str
+
+
+def compared(simulated: Trace, kernel: Trace, tolerance_ms: int = TOLERANCE_MS) -> Difference | None:
+    """Where the simulation first differs from the kernel; None if it does not."""
+    found = [*_of_segments(simulated, kernel, tolerance_ms), *_of_states(simulated, kernel)]
+    return min(found, key=lambda one: one.at_ms, default=None)
+
+
+def _of_segments(simulated: Trace, kernel: Trace, tolerance_ms: int) -> Iterator[Difference]:
+    for index, (one, other) in enumerate(zip_longest(simulated.sent, kernel.sent)):
+        parts = one is None or other is None or one[1] != other[1]
+        if parts or abs(one[0] - other[0]) > tolerance_ms:
+            at = min(both[0] for both in (one, other) if both is not None)
+            yield Difference(at, f"packet {index}: simulated {_named(one)}, kernel {_named(other)}")
+            return
+
+
+def _named(departure: tuple[int, int] | None) -> str:
+    return "nothing" if departure is None else f"segment {departure[1]} at {departure[0]} ms"
+
+
+def _of_states(simulated: Trace, kernel: Trace) -> Iterator[Difference]:
+    for one, other in zip(simulated.states, kernel.states, strict=False):
+        if one != other:
+            yield Difference(one[0], f"state at {one[0]} ms: {_parting(one, other)}")
+            return
+
+
+def _parting(one: Sequence[int], other: Sequence[int]) -> str:
+    pairs = zip(FIELDS, one[1:], other[1:], strict=True)
+    return ", ".join(f"{name} {mine} simulated, {its} kernel" for name, mine, its in pairs if mine != its)
