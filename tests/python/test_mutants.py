@@ -19,7 +19,7 @@ def mutant(number, found, replacement, function):
     start = SOURCE.index(function)
     end = SOURCE.index("\n}", start) + 2 if function.startswith("fn") else SOURCE.rindex("}") + 1
     first = SOURCE.index(found, start)
-    return Mutant(number, "", "half.rs", (first, first + len(found)), replacement, (start, end))
+    return Mutant(number, "", "half.rs", (first, first + len(found)), replacement, (start, end), found)
 
 
 def test_a_function_becomes_a_switch_between_its_body_and_broken_ones():

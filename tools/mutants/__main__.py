@@ -40,7 +40,7 @@ def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str |
     tried = itertools.count(1)
 
     def outcome(mutant: Mutant, build: Build | None) -> tuple[Mutant, str | None]:
-        why = trial(build, mutant.number, needed) if build else None
+        why = trial(build, mutant, needed) if build else None
         shown = "does not compile" if why is None else why or "SURVIVES"
         sys.stderr.write(f"{next(tried)}/{len(mutants)} {mutant.name}: {shown}\n")
         return mutant, why

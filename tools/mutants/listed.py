@@ -29,12 +29,17 @@ class Mutant:
     replacement: str
     function: tuple[int, int] | None
     """The function around it, from its attributes to its last brace; none for a constant."""
+    line: str
+    """The line that it changes."""
 
     def key(self) -> tuple[str, str]:
         """What names a mutant when lines have moved: its file and change, and the line that it changes."""
-        text = (ROOT / self.file).read_text("utf-8")
-        start = text.rfind("\n", 0, self.span[0]) + 1
-        return re.sub(r":\d+:\d+:", ":", self.name), text[start:].split("\n", 1)[0].strip()
+        return re.sub(r":\d+:\d+:", ":", self.name), self.line
+
+    def module(self) -> str:
+        """The path of its module."""
+        parts = Path(self.file).with_suffix("").parts[3:]
+        return "::".join(part for part in parts if part not in ("lib", "mod"))
 
 
 def sample(crate: str, seed: int, size: int) -> list[Mutant]:
@@ -52,16 +57,24 @@ def sample(crate: str, seed: int, size: int) -> list[Mutant]:
 
 def read(number: int, one: dict[str, Any]) -> Mutant:
     """A mutant from its entry in the list of cargo-mutants."""
+    lines = (ROOT / one["file"]).read_text("utf-8").split("\n")
     starts = [0]
-    for line in (ROOT / one["file"]).read_text("utf-8").split("\n"):
+    for line in lines:
         starts.append(starts[-1] + len(line) + 1)
 
     def offsets(span: dict[str, dict[str, int]]) -> tuple[int, int]:
         first, last = (starts[span[end]["line"] - 1] + span[end]["column"] - 1 for end in ("start", "end"))
         return first, last
 
-    function = offsets(one["function"]["span"]) if one["function"] else None
-    return Mutant(number, one["name"], one["file"], offsets(one["span"]), one["replacement"], function)
+    return Mutant(
+        number=number,
+        name=one["name"],
+        file=one["file"],
+        span=offsets(one["span"]),
+        replacement=one["replacement"],
+        function=offsets(one["function"]["span"]) if one["function"] else None,
+        line=lines[one["span"]["start"]["line"] - 1].strip(),
+    )
 
 
 def equivalents() -> set[tuple[str, str]]:

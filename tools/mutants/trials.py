@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from mutants.builds import Build
+from mutants.listed import Mutant
 from mutants.switch import VARIABLE
 
 PATIENCE = 4
@@ -45,17 +46,24 @@ def processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def trial(build: Build, number: int, needed: dict[Path, float]) -> str:
-    """Why the tests notice a mutant: one that fails, or the end of their time; empty if they do not."""
+def trial(build: Build, mutant: Mutant, needed: dict[Path, float]) -> str:
+    """Why the tests notice a mutant: one that fails, or the end of their time; empty if they do not.
+
+    The tests beside the code come first: mostly one of them fails.
+    """
+    for program in needed:
+        why = run(program, build, mutant.number, PATIENCE * needed[program] + GRACE_S, mutant.module())
+        if why:
+            return why
     for program, usual in needed.items():
-        why = run(program, build, number, PATIENCE * usual + GRACE_S)
+        why = run(program, build, mutant.number, PATIENCE * usual + GRACE_S)
         if why:
             return why
     return ""
 
 
-def run(program: Path, build: Build, number: int, limit_s: float | None) -> str:
-    """Runs one test program to its first failure, and returns that; empty if there is none."""
+def run(program: Path, build: Build, number: int, limit_s: float | None, only: str | None = None) -> str:
+    """Runs one test program, or `only` the tests of a module, to the first failure, and returns that."""
 
     def limit() -> None:
         if limit_s:
@@ -64,7 +72,7 @@ def run(program: Path, build: Build, number: int, limit_s: float | None) -> str:
 
     environment = build.environment() | {VARIABLE: str(number), "RUST_BACKTRACE": "0"}
     tests = subprocess.Popen(
-        [str(program), "--test-threads", "1"],
+        [str(program), "--test-threads", "1", *([only] if only else [])],
         cwd=build.folder,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -393,4 +393,50 @@ mod tests {
         assert_eq!(pace.written(SECOND(100), 9), 2);
         assert_eq!(pace.next_write(), None);
     }
+
+    #[test]
+    fn what_was_written_makes_segments_of_which_the_last_is_short() {
+        let mut backlog = Backlog::new(Application::Finite(Bytes::new(2500)), Bytes::new(1000));
+        assert_eq!(backlog.written(Time::ZERO, 0), 3);
+        assert_eq!([0, 1, 2, 3].map(|sequence| backlog.payload(sequence)), [1000, 1000, 500, 0]);
+        assert_eq!([0, 1, 3, 4].map(|next| backlog.left_at_once(next)), [3, 2, 0, 0]);
+        assert_eq!([1, 2, 3].map(|sequence| backlog.is_last_written(sequence, Time::ZERO)), [false, true, false]);
+        assert_eq!([2, 3, 4].map(|sent| backlog.is_over(sent)), [false, true, true]);
+        assert_eq!(backlog.next_write(), None);
+        let greedy = Backlog::new(Application::Greedy, Bytes::new(1000));
+        assert_eq!((greedy.left_at_once(7), greedy.is_over(1 << 40), greedy.payload(1 << 40)), (u32::MAX, false, 1000));
+    }
+
+    #[test]
+    fn what_is_written_meanwhile_is_not_there_at_once() {
+        let pace = Pace::new(vec![(Time::ZERO, "8kbit".parse().unwrap())], Bytes::new(1000), Some(Bytes::new(1500)));
+        let mut backlog = Backlog::new(Application::Paced(pace), Bytes::new(1000));
+        backlog.start(SECOND(1));
+        assert_eq!((backlog.left_at_once(0), backlog.next_write()), (0, Some(SECOND(1))));
+        assert_eq!(backlog.written(SECOND(1), 5), 1);
+        // The first is the last that was written until the second is.
+        assert!(backlog.is_last_written(0, Time::from_nanos(1_999_999_999)));
+        assert!(!backlog.is_last_written(0, SECOND(2)));
+        assert_eq!((backlog.written(SECOND(2), 5), backlog.payload(1)), (2, 500));
+        assert_eq!((backlog.is_over(1), backlog.is_over(2), backlog.next_write()), (false, true, None));
+        let mut relayed = Backlog::new(Application::Relayed(Some(Bytes::new(1500))), Bytes::new(1000));
+        assert_eq!((relayed.written(SECOND(9), 9), relayed.is_over(1), relayed.is_over(2)), (0, false, true));
+        relayed.note_written(1);
+        assert_eq!((relayed.written(SECOND(9), 9), relayed.left_at_once(0)), (1, 1));
+        let interactive = Backlog::new(Application::Interactive, Bytes::new(1000));
+        assert_eq!((interactive.left_at_once(0), interactive.is_over(1000)), (0, false));
+    }
+
+    #[test]
+    fn a_source_that_starts_late_begins_with_the_rate_of_that_time() {
+        // 8 kbit/s, from 2 s on 16 kbit/s: a unit each half second from 3 s on.
+        let steps = vec![(Time::ZERO, "8kbit".parse().unwrap()), (SECOND(2), "16kbit".parse().unwrap())];
+        let mut pace = Pace::new(steps, Bytes::new(1000), None);
+        assert_eq!(pace.next_write(), None);
+        pace.start(SECOND(3));
+        assert_eq!((pace.written(SECOND(3), 9), pace.next_write()), (1, Some(Time::from_nanos(3_500_000_000))));
+        assert_eq!([0, 1].map(|number| pace.has_written(number)), [true, false]);
+        // No more is counted than one beyond what is enough.
+        assert_eq!((pace.written(SECOND(9), 2), pace.written(SECOND(9), 4)), (3, 5));
+    }
 }

@@ -72,3 +72,29 @@ impl JsonSchema for EcnMode {
         json_schema!({ "enum": [false, true, ACCURATE] })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_str, json, to_string};
+
+    use super::*;
+
+    #[test]
+    fn modes_are_spelled_as_they_are_read() {
+        for (mode, text) in [(EcnMode::Off, "false"), (EcnMode::Classic, "true"), (EcnMode::Accurate, "\"accurate\"")] {
+            assert_eq!(to_string(&mode).unwrap(), text);
+            assert_eq!(from_str::<EcnMode>(text).unwrap(), mode);
+        }
+        for text in ["\"classic\"", "1"] {
+            let error = from_str::<EcnMode>(text).unwrap_err().to_string();
+            assert!(error.contains("expected false, true or \"accurate\""), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_schema_allows_the_three_spellings_in_place() {
+        let schema = EcnMode::json_schema(&mut SchemaGenerator::default());
+        assert_eq!(schema.as_value(), &json!({ "enum": [false, true, "accurate"] }));
+        assert_eq!((EcnMode::schema_name().as_ref(), EcnMode::inline_schema()), ("EcnMode", true));
+    }
+}

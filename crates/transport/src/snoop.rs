@@ -237,4 +237,37 @@ mod tests {
         assert_eq!(snoop.on_ack(at(320), 1, true), Verdict::Forward);
         assert_eq!(snoop.on_ack(at(321), 1, true), Verdict::Discard);
     }
+
+    #[test]
+    fn a_packet_that_comes_again_from_the_sender_takes_the_place_of_the_first() {
+        let mut snoop = agent();
+        snoop.on_data(at(30), 1, "b again");
+        assert_eq!(snoop.cache.iter().map(|cached| cached.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(snoop.poll_timeout(), Some(at(60)), "the timer goes on");
+        // Its copy has been under way for less than the wireless RTT of 20 ms, then for as long.
+        assert_eq!(snoop.on_ack(at(49), 1, false), Verdict::Discard);
+        assert_eq!(snoop.on_ack(at(50), 1, false), Verdict::Retransmit("b again"));
+        assert_eq!(snoop.poll_timeout(), Some(at(90)));
+        // It gives no sample of the RTT.
+        snoop.on_ack(at(95), 5, false);
+        assert_eq!(snoop.rtt, Span::from_millis(20));
+    }
+
+    #[test]
+    fn packets_are_cached_in_order_and_the_timer_starts_with_the_first() {
+        let mut snoop = agent();
+        snoop.on_ack(at(40), 5, false);
+        // `(7 x 20 + 36)/8 = 22` ms: 4 left at 4 ms.
+        assert_eq!((snoop.rtt, snoop.poll_timeout()), (Span::from_millis(22), None));
+        snoop.on_data(at(50), 7, "h");
+        snoop.on_data(at(51), 6, "g");
+        assert_eq!(snoop.cache.iter().map(|cached| cached.sequence).collect::<Vec<_>>(), [6, 7]);
+        assert_eq!(snoop.poll_timeout(), Some(at(94)));
+        let mut patient = Snoop::new(Span::from_millis(100));
+        patient.on_data(at(0), 0, "a");
+        assert_eq!(patient.poll_timeout(), None, "the RTT is not known");
+        patient.on_data(at(0), 1, "b");
+        patient.on_ack(at(20), 1, false);
+        assert_eq!(patient.poll_timeout(), Some(at(120)), "no timeout is shorter than 100 ms");
+    }
 }

@@ -229,4 +229,13 @@ mod tests {
         assert!(detector.may_be_delayed(1), "one ACK for two, then one for one");
         assert!(!detector.may_be_delayed(1), "back at zero");
     }
+
+    #[test]
+    fn acks_for_several_segments_show_that_acks_are_delayed() {
+        let mut detector = DelayedAckDetector::default();
+        assert!(!detector.may_be_delayed(1));
+        // Six for two segments count five; an ACK that covers nothing in order says nothing.
+        assert!([2, 2, 2, 2, 2, 2, 0].iter().all(|&covered| !detector.may_be_delayed(covered)));
+        assert_eq!([(); 6].map(|()| detector.may_be_delayed(1)), [true, true, true, true, true, false]);
+    }
 }

@@ -470,6 +470,15 @@ impl ReceiverScript {
         self
     }
 
+    /// The application takes segments below `edge`.
+    #[track_caller]
+    pub(crate) fn open_to(&mut self, edge: u64) -> &mut Self {
+        self.act(format!("the application takes segments below {edge}"));
+        self.receiver.open_to(edge);
+        self.poll();
+        self
+    }
+
     pub(crate) fn receiver(&self) -> &Receiver {
         &self.receiver
     }

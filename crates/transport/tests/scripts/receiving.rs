@@ -432,3 +432,22 @@ fn the_ack_of_an_advance_below_a_hole_is_one_of_those_not_compressed() {
     s.arrives(7).acks_blocks(4, &[(5, 8)]);
     s.arrives(8).no_ack();
 }
+
+#[test]
+fn an_application_that_takes_no_more_closes_the_window_and_opening_it_is_worth_an_ack() {
+    let mut r = ReceiverScript::new(&with(plain(), |s| {
+        (s.receive_window, s.acks.delay) = (20, Delay::None);
+    }));
+    r.open_to(3).no_ack();
+    assert_eq!((r.receiver().window(), r.receiver().is_closed()), (3, false));
+    for number in 0..3 {
+        r.arrives(number).acks(number + 1);
+    }
+    assert_eq!((r.receiver().window(), r.receiver().is_closed()), (0, true));
+    // Nothing that the sender could use.
+    r.open_to(3).no_ack();
+    assert_eq!(r.open_to(5).acks(3).window, 2);
+    // It was open: no ACK is due for that.
+    r.open_to(100).no_ack();
+    assert_eq!((r.receiver().window(), r.receiver().is_closed()), (20, false));
+}

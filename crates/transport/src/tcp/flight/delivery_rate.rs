@@ -115,4 +115,28 @@ mod tests {
         rate.on_delivered(Time::from_nanos(2), 1);
         assert!(!rate.is_application_limited());
     }
+
+    #[test]
+    fn a_flow_that_begins_again_counts_from_then_on() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut rate = DeliveryRate::default();
+        rate.restart(at(100));
+        let state = rate.state();
+        assert_eq!((state.first_at, state.delivered_at, state.delivered), (at(100), at(100), 0));
+        // Left at 130 ms, delivered at 150: the ACK interval of 50 ms is the longer one.
+        rate.on_delivered(at(150), 2);
+        let sample =
+            |rate: &mut DeliveryRate, shortest| rate.sample(at(150), &state, at(130), Span::from_millis(shortest));
+        let found = sample(&mut rate, 50).unwrap();
+        assert_eq!((found.delivered, found.interval, found.prior_delivered), (2, Span::from_millis(50), 0));
+        assert_eq!(sample(&mut rate, 51), None);
+        // The next flight is counted from the newest segment that was delivered.
+        assert_eq!((rate.state().first_at, rate.delivered()), (at(130), 2));
+        // Nothing delivered moves nothing.
+        rate.on_delivered(at(170), 0);
+        assert_eq!((rate.state().delivered_at, rate.delivered()), (at(150), 2));
+        // The send interval may be the longer one: the segment left 90 ms after the first of its flight.
+        let late = rate.sample(at(230), &DeliveryState { delivered_at: at(200), ..rate.state() }, at(220), Span::ZERO);
+        assert_eq!(late.map(|sample| sample.interval), Some(Span::from_millis(90)));
+    }
 }

@@ -71,3 +71,47 @@ fn losses_are_reported_to_the_controller_once() {
     assert_eq!([flight.take_unreported(), flight.take_unreported()], [3, 0]);
     assert_eq!(flight.lost(), 3);
 }
+
+#[test]
+fn sacked_segments_show_the_highest_of_them_and_what_was_delivered() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    assert_eq!((flight.highest_sacked(), flight.threshold(), flight.delivered()), (None, 3, 0));
+    let mut sack = crate::SackBlocks::default();
+    sack.push(0, 4, 6);
+    let sacked = Acknowledgement { sack, ..ack(0) };
+    let summary = flight.apply(at(50), &sacked);
+    flight.delivery_rate(at(50), &summary, Span::ZERO);
+    assert_eq!((flight.highest_sacked(), flight.sacked_count(), flight.delivered()), (Some(5), 2, 2));
+    assert_eq!((flight.last_unsacked(), flight.next_hole(0), flight.next_hole(4)), (Some(9), Some(0), None));
+    // Nothing covered: the samples are those of segments that were sent once.
+    let sample = flight.take_samples(at(50), &sacked, &summary, &stack, false);
+    assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(45)));
+}
+
+#[test]
+fn an_ack_of_what_was_sent_twice_gives_a_sample_by_its_timestamp_alone() {
+    for (timestamps, smoothed) in [(true, Span::from_millis(40)), (false, Span::ZERO)] {
+        let stack = Stack { timestamps, ..linux() };
+        let mut flight = ten(&stack);
+        flight.resend_on_suspicion(at(20), 0, false);
+        let echo = Acknowledgement { echo: at(20), ..ack(1) };
+        let summary = flight.apply(at(60), &echo);
+        assert_eq!(flight.take_samples(at(60), &echo, &summary, &stack, false), None);
+        assert_eq!(flight.rtt().smoothed, smoothed);
+    }
+}
+
+#[test]
+fn the_state_at_a_departure_is_that_of_the_connection() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    let summary = flight.apply(at(50), &ack(2));
+    flight.delivery_rate(at(50), &summary, Span::ZERO);
+    flight.note_lost(3);
+    assert_eq!(flight.count_marks(&Acknowledgement { marked: 4, ..ack(2) }), 4);
+    flight.application_limits(8);
+    let sequence = flight.push(at(51));
+    let expected = SentState { at: at(51), delivered: 2, lost: 3, marked: 4, in_flight: 9, application_limited: true };
+    assert_eq!((sequence, flight.state_at_departure(at(51), sequence)), (10, expected));
+}

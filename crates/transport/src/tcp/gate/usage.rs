@@ -136,4 +136,18 @@ mod tests {
         assert_eq!(usage.unused_for(timeout, ms(579), 4), None);
         assert_eq!(usage.unused_for(timeout, ms(580), 4), Some(4));
     }
+
+    #[test]
+    fn a_larger_flight_begins_no_round_once_the_window_was_filled() {
+        let mut usage = Usage::default();
+        usage.note(true, 0, 10);
+        usage.note(false, 2, 14);
+        assert_eq!((usage.limited, usage.most, usage.end), (true, 10, 10));
+        // Without a full window it does.
+        usage.note(false, 10, 14);
+        usage.note(false, 11, 16);
+        assert_eq!((usage.limited, usage.most, usage.end), (false, 5, 16));
+        usage.note(false, 12, 16);
+        assert_eq!((usage.most, usage.end), (5, 16));
+    }
 }

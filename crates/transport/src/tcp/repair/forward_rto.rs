@@ -87,3 +87,37 @@ impl ForwardRto {
         Verdict::None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RFC 5682, section 3.1.
+    #[test]
+    fn new_data_leave_after_the_first_ack_and_the_second_one_tells() {
+        let mut test = ForwardRto::default();
+        assert!(!test.is_on() && !test.is_unanswered());
+        let timeout = Time::from_nanos(1000);
+        let partial = Evidence { partial: true, new_data: true, ..Evidence::default() };
+        let original = |left| Evidence { oldest_original: Some(Time::from_nanos(left)), ..Evidence::default() };
+        test.begin(timeout);
+        assert!(test.is_on() && test.is_unanswered() && !test.sends_new());
+        // A duplicate before any advance says nothing.
+        assert_eq!(test.on_ack(Evidence { duplicate: true, ..Evidence::default() }), Verdict::None);
+        assert_eq!(test.on_ack(partial), Verdict::SendNew);
+        assert!(test.sends_new() && !test.is_unanswered());
+        // What left later says nothing; what left by then was no retransmission.
+        assert_eq!(test.on_ack(original(1001)), Verdict::None);
+        assert_eq!(test.on_ack(original(1000)), Verdict::Spurious);
+        assert!(!test.is_on() && !test.sends_new());
+        // A duplicate after the new data shows the loss to be real, as does an advance with nothing new to send.
+        for last in [Evidence { duplicate: true, ..Evidence::default() }, Evidence { new_data: false, ..partial }] {
+            test.begin(timeout);
+            if last.duplicate {
+                test.on_ack(partial);
+            }
+            assert_eq!(test.on_ack(last), Verdict::None);
+            assert!(!test.is_on());
+        }
+    }
+}

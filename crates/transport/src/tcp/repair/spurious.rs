@@ -52,3 +52,41 @@ impl Retransmissions {
         echo < self.first_at && self.first_at != Time::NEVER && echo.floor_to(tick) < self.first_at.floor_to(tick)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn each_retransmission_must_come_twice_for_all_to_be_unnecessary() {
+        let mut sent = Retransmissions::from(10);
+        assert!(!sent.may_be_reported() && !sent.were_all_duplicates(10));
+        sent.on_sent(at(5));
+        sent.on_sent(at(6));
+        assert!(sent.may_be_reported());
+        // What was acknowledged before is none of them.
+        assert!(!sent.were_all_duplicates(9));
+        assert!(!sent.were_all_duplicates(10) && sent.may_be_reported());
+        assert!(sent.were_all_duplicates(12) && !sent.may_be_reported());
+    }
+
+    #[test]
+    fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps() {
+        let mut sent = Retransmissions::from(10);
+        let tick = Span::from_millis(4);
+        assert!(!sent.left_after(at(0), tick), "nothing was sent again");
+        sent.on_sent(at(10));
+        sent.on_sent(at(30));
+        // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
+        assert_eq!([7, 8, 10, 12].map(|ms| sent.left_after(at(ms), tick)), [true, false, false, false]);
+        // A further reduction counts its own, and the first of all still is the first.
+        let mut anew = sent.anew(20);
+        assert!(!anew.may_be_reported() && anew.left_after(at(7), tick));
+        anew.on_sent(at(50));
+        assert!(!anew.were_all_duplicates(19) && anew.were_all_duplicates(20));
+    }
+}

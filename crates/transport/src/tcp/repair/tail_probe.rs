@@ -87,4 +87,18 @@ mod tests {
         probe.on_sent(10, None);
         assert_eq!(probe.settle(10, None, false), Fate::Settled);
     }
+
+    #[test]
+    fn a_probe_is_known_by_what_it_sent_again_until_its_fate_is() {
+        let mut probe = TailProbe::default();
+        assert_eq!((probe.is_in_flight(), probe.repeated()), (false, None));
+        probe.on_sent(10, None);
+        assert_eq!((probe.is_in_flight(), probe.repeated()), (true, None));
+        probe.on_sent(10, Some(9));
+        assert_eq!((probe.is_in_flight(), probe.repeated()), (true, Some(9)));
+        // A duplicate of another segment says nothing.
+        assert_eq!(probe.settle(10, Some(8), false), Fate::Open);
+        probe.forget();
+        assert_eq!((probe.is_in_flight(), probe.settle(11, None, true)), (false, Fate::Open));
+    }
 }

@@ -161,3 +161,100 @@ impl Timers {
         Some(self.kind)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn expired(timers: &mut Timers, ms: u64) -> Option<Kind> {
+        timers.take_expired(at(ms), Ticks::of(Span::ZERO))
+    }
+
+    #[test]
+    fn a_timeout_stays_until_it_is_set_anew_and_a_probe_timer_stops() {
+        let mut timers = Timers::default();
+        assert_eq!((timers.next(), expired(&mut timers, 1000)), (Time::NEVER, None));
+        timers.set_timeout(at(0), at(300));
+        assert_eq!(timers.take_stale(), None);
+        assert_eq!([299, 300].map(|ms| expired(&mut timers, ms)), [None, Some(Kind::Retransmission)]);
+        assert_eq!(timers.next(), at(300));
+        // Whoever let it expire sets it anew.
+        assert_eq!(timers.take_stale(), Some(Causes { restart: true, ..Causes::default() }));
+        timers.set_probe(at(300), at(500));
+        assert_eq!(expired(&mut timers, 500), Some(Kind::TailLossProbe));
+        assert_eq!(timers.next(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_timer_that_is_due_waits_for_its_tick() {
+        let mut timers = Timers::default();
+        timers.set_timeout(at(1), at(10));
+        let ticks = Ticks::of(Span::from_millis(4));
+        let tick = ticks.expiry(at(1), Span::from_millis(9));
+        assert!(tick > at(10) && timers.take_expired(at(10), ticks).is_none());
+        assert_eq!(timers.next(), tick);
+        assert_eq!(timers.take_expired(tick, ticks), Some(Kind::Retransmission));
+    }
+
+    #[test]
+    fn without_a_probe_new_data_start_a_timer_but_do_not_restart_it() {
+        // RFC 6298: 5.1, and 5.3 for an ACK that advances.
+        let (new, advance) = (Causes { new: true, ..Causes::default() }, Causes { advance: true, ..Causes::default() });
+        let restart = Causes { restart: true, ..Causes::default() };
+        let set = |timers: &mut Timers, causes, ms| {
+            timers.set_without_probe(causes, at(ms), Span::from_millis(300), || at(350));
+            timers.next()
+        };
+        let mut timers = Timers::default();
+        let next = [(new, 0), (new, 10), (advance, 20), (restart, 30)].map(|(causes, ms)| set(&mut timers, causes, ms));
+        assert_eq!(next, [300, 300, 320, 330].map(at));
+        // After a probe timer the oldest segment counts, also where an ACK has advanced; but not if all begins anew.
+        for (causes, now, expected) in [(new, 60, 350), (advance, 60, 350), (new, 400, 400), (restart, 60, 360)] {
+            let mut timers = Timers::default();
+            timers.set_probe(at(50), at(250));
+            assert_eq!(set(&mut timers, causes, now), at(expected));
+        }
+    }
+
+    #[test]
+    fn with_nothing_outstanding_only_what_is_due_now_is_remembered() {
+        let mut timers = Timers::default();
+        timers.set_timeout(at(0), at(300));
+        timers.set_reordering(Some(at(40)));
+        assert_eq!(timers.next(), at(40));
+        timers.probe_next();
+        timers.on_new();
+        timers.disarm();
+        assert_eq!((timers.next(), timers.is_probe_next()), (Time::NEVER, true));
+        assert_eq!(timers.take_stale(), Some(Causes { new: true, ..Causes::default() }));
+        assert!(timers.take_probe() && !timers.take_probe());
+    }
+
+    #[test]
+    fn the_reordering_timer_expires_once() {
+        let mut timers = Timers::default();
+        timers.set_reordering(Some(at(40)));
+        assert!(!timers.take_reordering(at(39)));
+        assert!(timers.take_reordering(at(40)) && !timers.take_reordering(at(41)));
+        timers.set_reordering(None);
+        assert_eq!(timers.next(), Time::NEVER);
+    }
+
+    #[test]
+    fn causes_add_up_until_the_timer_is_set() {
+        let mut timers = Timers::default();
+        timers.on_ack(false);
+        timers.restart(false);
+        assert_eq!(timers.take_stale(), None);
+        timers.on_ack(true);
+        timers.on_ack(false);
+        timers.restart(true);
+        timers.restart(false);
+        assert_eq!(timers.take_stale(), Some(Causes { advance: true, new: false, restart: true }));
+        assert_eq!(timers.take_stale(), None);
+    }
+}
