@@ -345,3 +345,6 @@ impl RetryLimits {
 fn padded(bytes: u32) -> u32 {
     DELIMITER + bytes.next_multiple_of(4)
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,4 +178,46 @@ mod tests {
         assert_eq!((loss.of(14), loss.of(1536)), (0.1, 0.1));
         assert_eq!(FrameErrors::None.at(&mode, 22.0).of(1536), 0.0);
     }
+
+    #[test]
+    fn the_ratio_of_signal_to_noise_falls_with_the_bandwidth_and_not_below_a_metre() {
+        // Twice the bandwidth is 3.01 dB more of noise.
+        assert!((signal_to_noise(1.0, 40.0) - 60.30).abs() < 0.01);
+        assert_eq!(signal_to_noise(0.2, 20.0), signal_to_noise(1.0, 20.0));
+    }
+
+    #[test]
+    fn each_modulation_needs_its_share_of_the_signal() {
+        // Q(1) = 0.1586553: of BPSK at 0.5, of QPSK at 1, of 16-QAM at 5 (three quarters), of 64-QAM at 21 (7/12).
+        for (bits, snr, expected) in
+            [(1, 0.5, 0.158_655_3), (2, 1.0, 0.158_655_3), (4, 5.0, 0.118_991_4), (6, 21.0, 0.092_548_9)]
+        {
+            let wrong = coded_bit_errors(bits, snr);
+            assert!((wrong - expected).abs() < 1e-7, "{bits}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn each_code_has_its_own_error_events() {
+        // D = 0.1 where a share of 0.0025062814 is wrong. 1/2: `(36 + 2.11 + 0.1404 + 0.011633 + ...) 1e-10 / 2`; 2/3:
+        // `(3 + 7 + 2.85 + 1.276 + 0.616 + 0.27128) 1e-6 / 4`; 3/4: `(420 + 201 + 149.2 + 104.69 + 62.935 + 37.9644)
+        // 1e-6 / 6`; 5/6: `(9200 + 5280 + 8694 + 7945.3 + 7921.14) 1e-6 / 10`.
+        for (coded, data, expected) in
+            [(2, 1, 1.913_140e-9), (3, 2, 3.753_320e-6), (4, 3, 1.626_316e-4), (6, 5, 3.904_044e-3)]
+        {
+            let bits = decoded(coded, data, 0.002_506_281_446_69);
+            assert!((bits / expected - 1.0).abs() < 1e-6, "{data}/{coded}: {bits}");
+        }
+    }
+
+    #[test]
+    fn a_longer_frame_is_lost_more_often() {
+        // A half of 1000 bytes arrives, so a quarter of 2000.
+        let loss = Loss { share: 0.0, per_bit: std::f64::consts::LN_2 / 8000.0 };
+        assert!((loss.of(1000) - 0.5).abs() < 1e-12 && (loss.of(2000) - 0.75).abs() < 1e-12);
+        // Out of reach every second bit is wrong, and no more: one byte in 2^8 arrives.
+        let mode = Phy::new(&PhySettings::of(Standard::A), &[]).modes[7];
+        let lost = FrameErrors::Distance(1e6).at(&mode, 20.0).of(1);
+        assert!((lost - 255.0 / 256.0).abs() < 1e-9, "{lost}");
+    }
 }

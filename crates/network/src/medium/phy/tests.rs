@@ -113,3 +113,114 @@ fn protection_sends_a_dsss_frame_before_ofdm_frames() {
     assert_eq!(mixed.modes[usize::from(mixed.fastest())].kbit, 54_000);
     assert_eq!(phy(Standard::G).cts_to_self(0), None);
 }
+
+#[test]
+fn rates_of_high_throughput_are_those_of_the_tables() {
+    let rates = |settings: PhySettings| -> Vec<u32> {
+        let phy = Phy::new(&PhySettings { streams: 1, ..settings }, &[]);
+        phy.data_modes_for(false).map(|mode| phy.modes[usize::from(mode)].kbit).collect()
+    };
+    let n = PhySettings::of(Standard::N);
+    // 26 to 260 bits in 4 us; 54 to 540 in 3.6 us; 26 bits in 3.6 us are 7222.2 kbit/s.
+    assert_eq!(rates(n), [6500, 13_000, 19_500, 26_000, 39_000, 52_000, 58_500, 65_000]);
+    let short = PhySettings { short_guard: true, ..n };
+    assert_eq!(rates(short)[..2], [7223, 14_445]);
+    let wide = [15_000, 30_000, 45_000, 60_000, 90_000, 120_000, 135_000, 150_000];
+    assert_eq!(rates(PhySettings { wide: true, ..short }), wide);
+}
+
+#[test]
+fn streams_train_the_receiver_and_two_encoders_have_a_tail_each() {
+    let settings = PhySettings { wide: true, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
+    let phy = Phy::new(&settings, &[]);
+    let ht: Vec<&Mode> = phy.data_modes_for(false).map(|mode| &phy.modes[usize::from(mode)]).collect();
+    // Of MCS 7, 15, 23 and 31: 32 us and 4 us for each stream, of which three take four.
+    assert_eq!([7, 15, 23, 31].map(|mcs| ht[mcs].preamble()), [36, 40, 48, 48].map(Span::from_micros));
+    assert_eq!([7, 15, 23, 31].map(|mcs| ht[mcs].kbit), [150_000, 300_000, 450_000, 600_000]);
+    // One symbol of 1080 bits has `8 * 132 + 22`, one of 2160 not `8 * 267 + 28`: two take 7.2 us, so 8.
+    assert_eq!(ht[15].airtime(132), Span::from_micros(40 + 4));
+    assert_eq!(ht[31].airtime(267), Span::from_micros(48 + 8));
+    assert_eq!(ht[31].airtime(266), Span::from_micros(48 + 4));
+    assert_eq!(ht[7].rate(), Rate::from_mbit(150));
+}
+
+#[test]
+fn high_throughput_is_answered_at_the_ofdm_rate_of_its_density() {
+    let rates = |basic: &[u32]| -> Vec<u32> {
+        let phy = Phy::new(&PhySettings { streams: 1, ..PhySettings::of(Standard::N) }, basic);
+        phy.data_modes_for(false).map(|mode| phy.response(mode).kbit).collect()
+    };
+    assert_eq!(rates(&[]), [6000, 12_000, 12_000, 24_000, 24_000, 24_000, 24_000, 24_000]);
+    let all: Vec<u32> = OFDM.iter().map(|row| row.0).collect();
+    assert_eq!(rates(&all), [6000, 12_000, 18_000, 24_000, 36_000, 48_000, 54_000, 54_000]);
+    // Where no basic rate is low enough the highest mandatory one is taken.
+    assert_eq!(rates(&[54_000])[..3], [6000, 12_000, 12_000]);
+}
+
+#[test]
+fn control_frames_last_as_long_as_their_rates_say() {
+    let a = phy(Standard::A);
+    // RTS: `22 + 160 bits` are 2 symbols at 24 Mbit/s and 8 at 6; block ACK: `22 + 256` are 3 and 12.
+    let spans = |rts, cts| (Span::from_micros(rts), Span::from_micros(cts));
+    assert_eq!([54_000, 6000].map(|kbit| a.rts_cts(mode(&a, kbit))), [spans(28, 28), spans(52, 44)]);
+    assert_eq!([54_000, 6000].map(|kbit| a.block_ack(mode(&a, kbit))), [32, 68].map(Span::from_micros));
+    assert_eq!([54_000, 6000].map(|kbit| a.ack(mode(&a, kbit))), [28, 44].map(Span::from_micros));
+    // 100 bytes: `22 + 800 bits` are 35 symbols at 6 Mbit/s and 18 at 12.
+    assert_eq!(a.beacon(100), Span::from_micros(160));
+    assert_eq!(Phy::new(&PhySettings::of(Standard::A), &[24_000, 12_000]).beacon(100), Span::from_micros(92));
+}
+
+#[test]
+fn eifs_is_that_of_an_ack_at_the_given_rate() {
+    let micros = |phy: &Phy, kbit| phy.eifs_excess(kbit).as_nanos() / 1000;
+    let g = phy(Standard::G);
+    // `10 + 26 + 24` at 6 Mbit/s; `10 + 26 + 8` at 24; `10 + 192 + 56` at 2; an unknown rate is the lowest.
+    assert_eq!([None, Some(6000), Some(24_000), Some(2000), Some(7000)].map(|k| micros(&g, k)), [60, 60, 44, 258, 60]);
+    // `10 + 304`, and `16 + 28`.
+    assert_eq!(micros(&phy(Standard::B), None), 314);
+    assert_eq!(micros(&Phy::new(&PhySettings::of(Standard::A), &[24_000]), None), 44);
+}
+
+#[test]
+fn protection_is_sent_at_the_highest_basic_rate_of_dsss() {
+    let protected = |basic: &[u32]| {
+        let phy = Phy::new(&PhySettings { protection: true, ..PhySettings::of(Standard::G) }, basic);
+        phy.cts_to_self(mode(&phy, 54_000)).map(|cts| cts.as_nanos() / 1000)
+    };
+    // `192 + 112`, `192 + 56`; no DSSS rate is basic.
+    assert_eq!(protected(&[1000, 6000]), Some(304));
+    assert_eq!(protected(&[1000, 2000, 6000]), Some(248));
+    assert_eq!(protected(&[6000]), None);
+}
+
+#[test]
+fn data_go_at_the_rates_of_the_standard_or_of_an_old_station() {
+    let mixed = Phy::new(&PhySettings { protection: true, ..PhySettings::of(Standard::G) }, &[]);
+    let rates = |phy: &Phy, dsss| phy.data_modes_for(dsss).collect::<Vec<_>>();
+    assert_eq!((rates(&mixed, true), rates(&mixed, false)), ((0..4).collect(), (4..12).collect()));
+    assert_eq!((mixed.fastest_for(true), mixed.fastest_for(false), mixed.fastest()), (3, 11, 11));
+    assert_eq!(rates(&phy(Standard::A), true), (0..8).collect::<Vec<_>>());
+    let n = phy(Standard::N);
+    assert_eq!((rates(&n, false), n.fastest()), ((8..24).collect(), 23));
+    assert_eq!([1000, 6000].map(|kbit| mixed.has_basic(kbit)), [true, true]);
+    assert_eq!([6000, 65_000, 1000].map(|kbit| n.has_basic(kbit)), [true, false, false]);
+}
+
+#[test]
+fn bands_and_channels_differ_in_sifs_extension_and_width() {
+    let of = PhySettings::of;
+    let low = Phy::new(&PhySettings { low_band: true, ..of(Standard::N) }, &[]);
+    let high = phy(Standard::N);
+    assert_eq!((low.sifs, high.sifs), (Span::from_micros(10), Span::from_micros(16)));
+    assert_eq!(micros(&low, 65_000, 1538) - micros(&high, 65_000, 1538), 6.0);
+    assert_eq!((low.slot, low.cw_min), (Span::from_micros(9), 15));
+    let wide = |standard| PhySettings { wide: true, ..of(standard) }.megahertz();
+    assert_eq!(
+        [Standard::A, Standard::B, Standard::G, Standard::N].map(|s| of(s).megahertz()),
+        [20.0, 22.0, 20.0, 20.0]
+    );
+    assert_eq!([Standard::A, Standard::B, Standard::N].map(wide), [20.0, 22.0, 40.0]);
+    // A short preamble of DSSS is noticed sooner, but not that of the lowest rate.
+    let b = Phy::new(&PhySettings { short_preamble: true, ..of(Standard::B) }, &[]);
+    assert_eq!([0, 3].map(|mode| b.response_timeout(mode).as_nanos() / 1000), [10 + 20 + 192, 10 + 20 + 96]);
+}
