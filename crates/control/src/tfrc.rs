@@ -381,4 +381,40 @@ mod tests {
         let error = Settings::of(&given).unwrap_err().to_string();
         assert!(error.starts_with("`tfrc` has no parameter `smoth`; did you mean `smooth`?"), "{error}");
     }
+
+    #[test]
+    fn half_of_what_a_timer_left_counts_as_received() {
+        let mut tfrc = Tfrc::new(Settings::default(), 1000.0, at(0));
+        tfrc.on_report(at(100), &report(0.0, 1000.0));
+        tfrc.on_report(at(400), &report(0.01, 100_000.0));
+        tfrc.on_sent();
+        assert!(tfrc.on_timer(at(800)));
+        // 56,166 and thus 28,083 received: twice that is the limit, whatever little the next report says.
+        tfrc.on_report(at(850), &report(0.01, 10_000.0));
+        assert!((tfrc.rate() - 56_166.0).abs() < 1.0, "{}", tfrc.rate());
+        // With little received before the timer that alone counts, halved: 20,000 to 10,000 and so on.
+        let mut slow = Tfrc::new(Settings::default(), 1000.0, at(0));
+        slow.on_report(at(100), &report(0.0, 1000.0));
+        slow.on_report(at(400), &report(0.01, 10_000.0));
+        assert!((slow.rate() - 20_000.0).abs() < 1e-6);
+        slow.on_sent();
+        assert!(slow.on_timer(at(800)));
+        assert!((slow.rate() - 10_000.0).abs() < 1e-6, "{}", slow.rate());
+        assert_eq!(slow.expires(), at(1200));
+    }
+
+    #[test]
+    fn an_unused_rate_is_kept_by_the_timer_as_long_as_it_is_small() {
+        // RFC 5348, section 4.4, step 1: nothing was sent since the timer was set.
+        let mut tfrc = Tfrc::new(Settings::default(), 1000.0, at(0));
+        tfrc.on_report(at(100), &report(0.0, 1000.0));
+        for (ms, expected) in [(200, 80_000.0), (600, 40_000.0), (1000, 40_000.0)] {
+            if ms == 200 {
+                tfrc.on_report(at(ms), &report(0.0, 100_000.0));
+            } else {
+                assert_eq!(tfrc.on_timer(at(ms)), ms == 600);
+            }
+            assert!((tfrc.rate() - expected).abs() < 1e-6, "{ms}: {}", tfrc.rate());
+        }
+    }
 }

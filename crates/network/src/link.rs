@@ -396,4 +396,14 @@ mod tests {
         }
         assert_eq!(finishes, [at(7); 3]);
     }
+
+    #[test]
+    fn only_a_discipline_drops_at_the_head() {
+        let of = |discipline| {
+            let queue = QueueSettings { discipline, ..QueueSettings::default() };
+            new(LinkSettings { service: Service::Unlimited, queue, loss: LossModel::None }).drops_at_head()
+        };
+        let codel = crate::DisciplineSettings::Codel(crate::CodelSettings::default());
+        assert!(of(codel) && !of(crate::DisciplineSettings::Fifo));
+    }
 }

@@ -248,4 +248,14 @@ mod tests {
         lp.on_ack(&mut world.context(), &Ack { rtt: delayed, ..ack() });
         assert_eq!(probed(&lp, "smoothed_delay_ms"), 50.0);
     }
+
+    #[test]
+    fn a_delay_of_just_the_threshold_is_no_congestion() {
+        let lp = |smoothed| TcpLp {
+            delays: Some(Delays { smoothed, least: 20.0, greatest: 120.0 }),
+            ..TcpLp::new(Settings::default())
+        };
+        assert_eq!([34.9, 35.0, 35.1].map(|smoothed| lp(smoothed).is_congested()), [false, false, true]);
+        assert!(!TcpLp::new(Settings::default()).is_congested());
+    }
 }

@@ -168,3 +168,6 @@ impl<P: Packet, L: Listener<P>> Egress<Addressed<P>> for Reports<'_, L> {
         self.listener.discard(self.access, packet.packet, at, why, queued);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -247,4 +247,37 @@ mod tests {
         }
         assert_eq!((cobalt.blue, cobalt.dropping), (2.0 / 256.0 - 2.0 / 4096.0, false));
     }
+
+    #[test]
+    fn blue_changes_at_most_once_in_more_than_a_target() {
+        let mut cobalt = Cobalt { blue: 0.5, blue_changed: ms(10), ..Cobalt::default() };
+        cobalt.emptied(&PARAMETERS, ms(15));
+        cobalt.overflowed(&PARAMETERS, ms(15));
+        assert_eq!((cobalt.blue, cobalt.blue_changed), (0.5, ms(10)));
+        cobalt.emptied(&PARAMETERS, ms(16));
+        assert_eq!((cobalt.blue, cobalt.blue_changed), (0.5 - 1.0 / 4096.0, ms(16)));
+        cobalt.overflowed(&PARAMETERS, ms(22));
+        assert_eq!(cobalt.blue, 0.5 - 1.0 / 4096.0 + 1.0 / 256.0);
+        // Neither above 1 nor below 0, and nothing is to be lowered at 0.
+        cobalt.blue = 1.0;
+        cobalt.overflowed(&PARAMETERS, ms(100));
+        assert_eq!(cobalt.blue, 1.0);
+        cobalt.blue = 1.0 / 8192.0;
+        cobalt.emptied(&PARAMETERS, ms(200));
+        cobalt.emptied(&PARAMETERS, ms(300));
+        assert_eq!((cobalt.blue, cobalt.blue_changed), (0.0, ms(200)));
+    }
+
+    #[test]
+    fn rest_is_without_strikes_to_take_back_and_without_blue() {
+        let rest = Cobalt { drop_next: ms(50), ..Cobalt::default() };
+        assert_eq!([49, 50, 51].map(|at| rest.is_at_rest(ms(at))), [false, true, true]);
+        assert!(!Cobalt { blue: 0.1, ..rest }.is_at_rest(ms(60)) && !Cobalt { count: 1, ..rest }.is_at_rest(ms(60)));
+        // Each look at the empty queue takes one strike back once it is time: at 50 ms, and `100/sqrt(1)` later.
+        let mut two = Cobalt { count: 2, counted: true, ..rest };
+        for (at, count) in [(49, 2), (50, 1), (149, 1), (150, 0), (151, 0)] {
+            two.emptied(&PARAMETERS, ms(at));
+            assert_eq!(two.count, count, "{at}");
+        }
+    }
 }

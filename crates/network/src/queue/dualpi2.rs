@@ -408,4 +408,18 @@ mod tests {
         let any = DualPi2::<Parcel>::new(DualPi2Settings { any_ect: true, ..DualPi2Settings::default() });
         assert!(any.is_low(Ecn::Ect0) && !any.is_low(Ecn::NotCapable));
     }
+
+    #[test]
+    fn a_packet_that_came_with_an_update_counts_at_the_next_one() {
+        let settings = DualPi2Settings { alpha: 1.0, beta: 2.0, ..DualPi2Settings::default() };
+        let mut queue = queue(settings);
+        (0..2).for_each(|number| queue.push(ms(16), Parcel::full(number)));
+        assert!(queue.pop(ms(40)).is_some());
+        // Nothing has waited at 16 ms. At 32 ms: `1 x (16 - 15) ms + 2 x 16 ms = 0.033`.
+        assert!((queue.discipline.probability - 0.033).abs() < 1e-12, "{}", queue.discipline.probability);
+        // An empty queue at rest stays so for 30,000 years.
+        let mut rest = super::tests::queue(settings);
+        rest.discipline.update(ms(1_000_000_000_001));
+        assert_eq!(rest.discipline.next_update, ms(1_000_000_000_016));
+    }
 }

@@ -229,4 +229,28 @@ mod tests {
             assert!(fates.contains(&expected) && fates.iter().all(|&fate| fate == expected || fate == Admission::Take));
         }
     }
+
+    #[test]
+    fn a_full_buffer_begins_the_spread_of_drops_anew() {
+        let mut queue = Driven::new(FqPie::new(FqPieSettings { flows: 1, ..FqPieSettings::default() }));
+        (0..40).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+        queue.discipline.queues[0].1 = Pie::standing(0.8, Span::from_millis(14));
+        // Each time 0.8 have added up, and nothing is dropped below 0.85.
+        for _ in 0..30 {
+            assert_eq!(queue.admit(ms(14), Parcel::full(0)), Admission::Take);
+            assert!(queue.make_room(ms(14), Parcel::full(0)).is_empty());
+        }
+        assert!([(); 30].map(|()| queue.admit(ms(14), Parcel::full(0))).contains(&Admission::Drop));
+    }
+
+    #[test]
+    fn the_delay_of_a_queue_counts_while_others_wait_behind_the_packet() {
+        let mut queue = Driven::new(FqPie::new(FqPieSettings { flows: 1, ..FqPieSettings::default() }));
+        (0..3).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+        assert!(queue.pop(ms(20)).is_some());
+        // At 30 ms: `0.125 x 5 ms + 1.25 x 20 ms = 0.025625`, a 2048th of it.
+        assert!(queue.pop(ms(31)).is_some());
+        let probability = queue.discipline.queues[0].1.probability;
+        assert!((probability - 0.025_625 / 2048.0).abs() < 1e-12, "{probability}");
+    }
 }

@@ -422,4 +422,55 @@ mod tests {
         assert!(queue.pop(ms(32)).is_some());
         assert_eq!(queue.discipline.pie.delay, Span::ZERO);
     }
+
+    #[test]
+    fn a_quiet_queue_waits_less_than_half_of_the_target_twice() {
+        let burst_after = |delay, old_delay, probability| {
+            let micros = Span::from_micros;
+            let mut pie = Pie { delay: micros(delay), old_delay: micros(old_delay), ..pie(probability, 0, 0) };
+            (pie.accumulated, pie.served) = (0.5, Some(ms(3)));
+            pie.step(&SETTINGS, false);
+            (pie.burst, pie.accumulated, pie.served)
+        };
+        let (begins, goes_on) = ((BURST, 0.0, None), (Span::ZERO, 0.5, Some(ms(3))));
+        // The target is 15 ms.
+        assert_eq!(burst_after(7499, 7499, 0.0), begins);
+        assert_eq!(burst_after(7500, 7499, 0.0), goes_on);
+        assert_eq!(burst_after(7499, 7500, 0.0), goes_on);
+        assert_eq!(burst_after(7499, 7499, 0.5), goes_on);
+    }
+
+    #[test]
+    fn a_queue_at_rest_stays_so_however_long() {
+        let rest = Pie { burst: BURST, ..pie(0.0, 0, 0) };
+        assert!(rest.is_at_rest());
+        let tick = Span::from_nanos(1);
+        assert!(!Pie { probability: 1e-9, ..rest }.is_at_rest());
+        assert!(!Pie { delay: tick, ..rest }.is_at_rest() && !Pie { old_delay: tick, ..rest }.is_at_rest());
+        assert!(!Pie { burst: tick, ..rest }.is_at_rest());
+        // 30,000 years in updates of 15 ms; the next one is on their grid.
+        let mut long = Pie { served: Some(ms(1)), ..rest };
+        long.update(&SETTINGS, ms(1_000_000_000_001), true);
+        assert_eq!((long.served, long.next_update), (None, ms(1_000_000_000_005)));
+    }
+
+    #[test]
+    fn drops_are_certain_once_8_5_have_added_up_and_impossible_below_0_85() {
+        let (size, waiting) = (Bytes::new(1500), Bytes::new(9000));
+        let drops = |probability, accumulated, seed| {
+            let mut pie = Pie { accumulated, ..pie(probability, 40, 40) };
+            let drops = pie.drops(&SETTINGS, size, waiting, &mut Random::stream(seed, "queue", 0));
+            (drops, pie.accumulated)
+        };
+        for seed in 0..50 {
+            assert_eq!(drops(0.125, 8.375, seed), (true, 0.0));
+            assert_eq!(drops(0.25, 0.5, seed), (false, 0.75));
+            assert_eq!(drops(0.0, 0.5, seed), (false, 0.0));
+        }
+        // A large packet counts no more than a full one.
+        let by_bytes = PieSettings { bytemode: true, ..SETTINGS };
+        let mut large = pie(0.25, 40, 40);
+        large.drops(&by_bytes, Bytes::new(9000), waiting, &mut Random::stream(1, "queue", 0));
+        assert_eq!(large.accumulated, 0.25);
+    }
 }

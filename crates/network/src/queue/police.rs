@@ -127,4 +127,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_policer_strikes_what_exceeds_the_bucket() {
+        let mut bucket = TokenBucket::new(Rate::from_mbit(8), Bytes::new(1500));
+        let exceeds = [0, 0, 1499, 1500].map(|micros| bucket.exceeds(at(micros), Bytes::new(1500)));
+        assert_eq!(exceeds, [false, true, true, false]);
+    }
 }

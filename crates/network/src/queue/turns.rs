@@ -221,4 +221,33 @@ mod tests {
         // Two of 1000 bytes leave 500 of debt: 1000 bytes are left of the next turn, then 1500 again.
         assert_eq!(order, [0, 0, 1, 1, 0, 1]);
     }
+
+    #[test]
+    fn of_equals_the_lowest_number_is_the_longest_wherever_it_stands() {
+        let mut turns = Turns::new(4, Bytes::new(1500));
+        [1, 3, 0].into_iter().for_each(|index| turns.list(index));
+        let length = |index: u32| Bytes::new([400, 500, 500, 500][index as usize]);
+        assert_eq!(turns.longest(3, length), (1, Bytes::new(500)));
+        assert_eq!(turns.longest(2, length), (1, Bytes::new(500)));
+        assert_eq!(turns.longest(0, |index| Bytes::new(u64::from(index))), (3, Bytes::new(3)));
+    }
+
+    #[test]
+    fn an_empty_new_queue_takes_a_turn_among_the_old_ones_unless_it_is_forgotten() {
+        for (forgets, listed) in [(false, vec![0, 1]), (true, vec![0])] {
+            let turns = Turns::new(2, Bytes::new(1000));
+            let mut turns = if forgets { turns.forgetting() } else { turns };
+            let one = |index| Some(Served { packet: Parcel::of(index, 1000), arrived: Time::ZERO, marked: false });
+            turns.list(0);
+            // The first turn of 0 is over, so it is old; 1 is new and empty.
+            turns.pop(one);
+            turns.list(1);
+            let served = turns.pop(|index| if index == 0 { one(0) } else { None });
+            assert_eq!(served.map(|served| served.packet.flow), Some(0));
+            let mut all: Vec<u32> = turns.listed().collect();
+            all.sort_unstable();
+            assert_eq!(all, listed);
+            assert_eq!((turns.is_listed(0), turns.is_listed(1)), (true, !forgets));
+        }
+    }
 }

@@ -196,4 +196,48 @@ mod tests {
         });
         assert_eq!((1..=60).find(|_| policer.end_round()), Some(48));
     }
+
+    /// True if an interval that begins with a loss ends with the next one, after `rounds` round trips.
+    fn ends_after(rounds: u64) -> bool {
+        let mut policer = Policer::default();
+        for n in 1..=rounds {
+            let loses = n == 1 || n == rounds;
+            policer.sample(&Count { loses, ..count(n, 20) }, |bw| bw);
+        }
+        policer.bandwidth > 0
+    }
+
+    #[test]
+    fn an_interval_has_four_to_sixteen_round_trips() {
+        assert_eq!([3, 4, 16, 17].map(ends_after), [false, true, true, false]);
+    }
+
+    #[test]
+    fn rates_are_the_same_within_an_eighth_or_four_kilobits() {
+        let same = |second, bytes_per_second: u64| {
+            let mut policer = Policer { bandwidth: 8000, rounds: 9, ..Policer::default() };
+            let finding = policer.end_interval(&count(10, 20), second, |_| bytes_per_second);
+            (finding == Finding::Policed, policer.bandwidth, policer.rounds)
+        };
+        // The rate of a policer is half-way between both; else the second one counts for the next interval.
+        assert_eq!(same(9000, 501), (true, 8500, 0));
+        assert_eq!(same(9001, 501), (false, 9001, 0));
+        assert_eq!(same(7000, 501), (true, 7500, 0));
+        assert_eq!(same(20_000, 500), (true, 14_000, 0));
+        let mut first = Policer::default();
+        assert_eq!(first.end_interval(&count(10, 20), 5, |_| 0), Finding::Nothing);
+        assert_eq!((first.bandwidth, first.start_lost, first.start_delivered, first.start_ms), (5, 200, 1000, 1000));
+    }
+
+    #[test]
+    fn the_rate_of_an_interval_is_what_it_delivered_by_its_milliseconds() {
+        let rate = |delivered, lost, millis| {
+            let delivered_at = Time::ZERO + Span::from_millis(millis);
+            Policer::default().interval_bandwidth(&Count { delivered, lost, delivered_at, ..count(0, 0) })
+        };
+        // 50 of 256 are lossy; 49 are not. In two milliseconds 256 are 128 a millisecond.
+        assert_eq!(rate(256, 50, 2), Some(128 * BANDWIDTH_UNIT / 1000));
+        assert_eq!((rate(256, 49, 2), rate(0, 50, 2), rate(256, 50, 0)), (None, None, None));
+        assert!(rate(1 << 20, 1 << 20, LONGEST - 1).is_some() && rate(1 << 20, 1 << 20, LONGEST).is_none());
+    }
 }

@@ -110,4 +110,19 @@ mod tests {
         fates[6] = false;
         assert_eq!(rates(&mut control, &fates)[14..], [0, 1]);
     }
+
+    #[test]
+    fn a_step_down_is_no_probe() {
+        // Down after two failures: one more does not lower it again, the second does. At the top there is no probe.
+        let mut control = AutoRateFallback::new(vec![0, 1, 2, 3]);
+        assert_eq!(rates(&mut control, &[false, false, false, true, false]), [3, 3, 2, 2, 2, 2]);
+        let mut top = AutoRateFallback::new(vec![0, 1]);
+        assert_eq!(rates(&mut top, &[true; 20])[20], 1);
+        assert_eq!(rates(&mut top, &[false]), [1, 1]);
+        // After fourteen frames without ten in a row it stays.
+        let mut low = AutoRateFallback::new(vec![0, 1]);
+        rates(&mut low, &[false; 2]);
+        let fates: Vec<bool> = (0..14).map(|frame| frame % 7 != 6).collect();
+        assert_eq!(rates(&mut low, &fates)[14], 0);
+    }
 }

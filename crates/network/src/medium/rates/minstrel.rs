@@ -189,4 +189,109 @@ mod tests {
         link.frames(4000, |_| true);
         assert_eq!(link.attempts(|_| false, 7), [7, 7, 6, 6, 7, 7, 0]);
     }
+
+    /// After updates with these shares of ten attempts at each rate; none where there was none.
+    fn updated(shares: &[[Option<u32>; 8]]) -> Minstrel {
+        let mut control = Minstrel::new(nominal(), false);
+        for of_rates in shares {
+            for (known, successes) in control.rates.iter_mut().zip(of_rates) {
+                (known.attempts, known.successes) = (successes.map_or(0, |_| 10), successes.unwrap_or(0));
+            }
+            control.update(Time::ZERO);
+        }
+        control
+    }
+
+    const N: Option<u32> = None;
+
+    #[test]
+    fn probabilities_move_by_a_quarter_and_those_without_attempts_stay() {
+        let control = updated(&[[N, N, N, N, N, N, Some(8), Some(4)], [N, N, N, N, N, N, N, Some(8)]]);
+        // 0.4, then `0.75 x 0.4 + 0.25 x 0.8`.
+        let known = [5, 6, 7].map(|rate| (control.rates[rate].probability, control.rates[rate].skipped));
+        assert_eq!(known[..2], [(None, 2), (Some(0.8), 1)]);
+        assert!((known[2].0.unwrap() - 0.5).abs() < 1e-12 && known[2].1 == 0);
+        assert_eq!((control.rates[7].attempts, control.rates[7].successes), (0, 0));
+    }
+
+    #[test]
+    fn the_chain_goes_by_throughput_then_by_probability() {
+        // One attempt takes 405.5 us at 54 Mbit/s, 433.5 at 48 and 525.5 at 36. `0.5/405.5 = 0.00123`; `0.9/433.5 =
+        // 0.00208`; a probability of 1 counts as 0.9: `0.9/525.5 = 0.00171`. Only 36 Mbit/s nearly always succeeds.
+        let shares = [N, N, N, N, N, Some(10), Some(9), Some(5)];
+        assert_eq!(updated(&[shares]).chain, [6, 5, 5, 0]);
+        // Where none does it is the rate of the highest probability.
+        let shares = [N, N, N, N, N, Some(7), Some(9), Some(5)];
+        assert_eq!(updated(&[shares]).chain, [6, 5, 6, 0]);
+        // One attempt in ten is not hardly any, less is: those are as good as rates without an attempt.
+        assert_eq!(updated(&[[N, N, N, N, N, N, N, Some(1)]]).chain, [7, 0, 7, 0]);
+        assert_eq!(updated(&[[N, N, N, N, N, N, N, Some(0)]]).chain[0], 0);
+        // Nothing was attempted: the chain stays as it was.
+        assert_eq!(updated(&[[N; 8]]).chain, [7, 6, 0, 0]);
+    }
+
+    #[test]
+    fn another_rate_is_any_but_the_best() {
+        let mut random = Random::stream(1, "rates", 0);
+        for best in [0, 3, 7] {
+            let mut control = Minstrel::new(nominal(), false);
+            control.chain[0] = best;
+            let mut seen = [0; 8];
+            (0..7000).for_each(|_| seen[control.other(&mut random)] += 1);
+            // A thousand each, with a standard deviation of 29.
+            let even =
+                |(rate, count): (usize, &u32)| if rate == best { *count == 0 } else { count.abs_diff(1000) < 150 };
+            assert!(seen.iter().enumerate().all(even), "{best}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn every_tenth_frame_samples_a_faster_rate_first_and_a_slower_one_second() {
+        let mut random = Random::stream(1, "rates", 0);
+        let (mut faster, mut slower) = (0, 0);
+        for _ in 0..50 {
+            let mut control = Minstrel::new(nominal(), false);
+            control.chain = [4, 4, 2, 0];
+            for frame in 1..=10 {
+                control.choose(Time::ZERO, 0, 1536, &mut random);
+                assert_eq!(control.current == control.chain, frame < 10);
+            }
+            let [first, second, third, last] = control.current;
+            assert_eq!((third, last), (2, 0));
+            if first == 4 {
+                assert!(second < 4, "{second}");
+                slower += 1;
+            } else {
+                assert!(first > 4 && second == 4, "{first} {second}");
+                faster += 1;
+            }
+            // A slower rate without an attempt for twenty updates goes first as well.
+            control.rates.iter_mut().for_each(|known| known.skipped = 20);
+            control.frames = 9;
+            control.choose(Time::ZERO, 0, 1536, &mut random);
+            assert!(control.current[0] != 4 && control.current[1] == 4);
+        }
+        assert!(faster > 10 && slower > 10, "{faster} {slower}");
+    }
+
+    #[test]
+    fn probabilities_are_updated_every_100_ms() {
+        let mut control = updated(&[]);
+        let mut random = Random::stream(1, "rates", 0);
+        let mut at = |micros| {
+            control.choose(Time::ZERO + Span::from_micros(micros), 0, 1536, &mut random);
+            control.updated
+        };
+        let ms = |millis| Time::ZERO + Span::from_millis(millis);
+        assert_eq!([99_999, 100_000, 199_999, 230_000].map(&mut at), [Time::ZERO, ms(100), ms(100), ms(230)]);
+    }
+
+    #[test]
+    fn a_report_counts_the_frames_of_its_rate() {
+        let mut control = updated(&[]);
+        let report = Report { mode: 5, bytes: 1536, frames: 4, acknowledged: 3, tries: 0, last: true };
+        (0..2).for_each(|_| control.report(Time::ZERO, &report));
+        assert_eq!((control.rates[5].attempts, control.rates[5].successes), (8, 6));
+        assert!(control.rates.iter().enumerate().all(|(rate, known)| rate == 5 || known.attempts == 0));
+    }
 }

@@ -146,3 +146,20 @@ fn the_increase_of_an_epoch_of_many_hours_wraps_around() {
     // f is more than 10^8, and 2 f 64 in 128ths more than 2^32.
     assert!(probed(&htcp, "alpha") < f64::from(u32::MAX) / 128.0);
 }
+
+#[test]
+fn rtts_are_measured_in_open_connections_and_the_largest_rises_by_20_ms_at_most() {
+    let mut htcp = at(10.0);
+    let mut measured = |rtt, phase| {
+        htcp.measure(rtt, phase);
+        (htcp.rtt_min, htcp.rtt_max)
+    };
+    assert_eq!(measured(100, Phase::Open), (100, 100));
+    assert_eq!(measured(120, Phase::Open), (100, 120));
+    assert_eq!(measured(141, Phase::Open), (100, 120));
+    assert_eq!(measured(140, Phase::Open), (100, 140));
+    // The smallest falls at any time, the largest stays.
+    assert_eq!(measured(90, Phase::Reducing), (90, 140));
+    assert_eq!(measured(145, Phase::Reducing), (90, 140));
+    assert_eq!(measured(80, Phase::Open), (80, 140));
+}
