@@ -378,4 +378,14 @@ mod tests {
         assert!((mean - 1.5).abs() < 0.015, "{mean}");
         assert_eq!(Jitter::new(Span::ZERO, Random::stream(1, "test", 0)).draw(), Span::ZERO);
     }
+
+    #[test]
+    fn a_wire_tells_whether_another_packet_follows_the_first() {
+        let mut wire = Wire::new(MS(20).into(), false);
+        assert!(!wire.is_followed(at(0)));
+        wire.push(at(1), Span::ZERO, 'a');
+        assert!(!wire.is_followed(at(0)));
+        wire.push(at(3), Span::ZERO, 'b');
+        assert_eq!([22, 23].map(|now| wire.is_followed(at(now))), [true, false]);
+    }
 }

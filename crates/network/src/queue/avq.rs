@@ -161,4 +161,38 @@ mod tests {
         avq.overflows(at(10_500), Bytes::new(1000));
         assert!((avq.virtual_capacity - 999_773.5).abs() < 1e-6, "{}", avq.virtual_capacity);
     }
+
+    #[test]
+    fn what_just_fits_into_the_virtual_queue_does_not_overflow_it() {
+        let mut avq = avq(1e-9);
+        let overflows = [1000, 1000, 501, 500, 1].map(|size| avq.overflows(at(0), Bytes::new(size)));
+        assert_eq!(overflows, [false, false, true, false, true]);
+    }
+
+    #[test]
+    fn the_virtual_queue_has_the_limit_of_the_queue_and_the_rate_of_the_link() {
+        let limit = |limit| Avq::new(AvqSettings::default(), limit, Rate::from_mbit(8)).limit;
+        let span = units::Span::from_millis(50);
+        let limits = [Limit::Packets(7), Limit::Bytes(Bytes::new(900)), Limit::Delay(span), Limit::Infinite].map(limit);
+        assert_eq!(limits, [7000.0, 900.0, 50_000.0, 100_000.0]);
+        let avq = avq(0.15);
+        assert_eq!((avq.limit, avq.capacity, avq.virtual_capacity), (2500.0, 1e6, 1e6));
+        // It empties at its own capacity, and never below nothing.
+        let mut idle = self::avq(1e-9);
+        idle.overflows(at(0), Bytes::new(2000));
+        idle.overflows(at(50_000), Bytes::new(10));
+        assert_eq!(idle.length, 10.0);
+        // With alpha of 1000/s one packet takes all of the capacity.
+        let mut steep = self::avq(1000.0);
+        steep.overflows(at(0), Bytes::new(1001));
+        assert_eq!(steep.virtual_capacity, 0.0);
+    }
+
+    #[test]
+    fn without_a_rate_nothing_exceeds_the_virtual_queue() {
+        let mut none: Option<Avq> = None;
+        assert!(!none.exceeds(at(0), Bytes::new(1_000_000)));
+        let mut some = Some(avq(0.15));
+        assert!(some.exceeds(at(0), Bytes::new(2501)) && !some.exceeds(at(0), Bytes::new(2500)));
+    }
 }

@@ -253,4 +253,18 @@ mod tests {
         let probability = queue.discipline.queues[0].1.probability;
         assert!((probability - 0.025_625 / 2048.0).abs() < 1e-12, "{probability}");
     }
+
+    #[test]
+    fn an_arrival_finds_out_that_its_queue_was_empty() {
+        for (waiting, expected) in [(1, 0.628_154_296_875), (2, 0.638_125)] {
+            let mut queue = Driven::new(FqPie::new(FqPieSettings { flows: 1, ..FqPieSettings::default() }));
+            (0..waiting).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+            assert!(queue.pop(ms(0)).is_some());
+            queue.discipline.queues[0].1.probability = 0.64;
+            // `0.64 - 0.125 x 15 ms`; of a queue that is empty 63/64 of that.
+            queue.admit(ms(20), Parcel::full(9));
+            let probability = queue.discipline.queues[0].1.probability;
+            assert!((probability - expected).abs() < 1e-12, "{waiting}: {probability}");
+        }
+    }
 }

@@ -111,3 +111,19 @@ fn packets_for_a_station_leave_out_of_turn_where_the_queue_lets_them() {
     assert_eq!([next(1, 1500), next(1, 1500), next(1, 1500)], [Ok(Some((0, at(7)))), Ok(Some((2, at(7)))), Ok(None)]);
     assert!(queue.pop(at(9), out).is_none() && queue.packets() == 0);
 }
+
+#[test]
+fn any_other_queue_gives_the_packet_whose_turn_it_is_back_where_that_does_not_fit() {
+    let discipline = crate::DisciplineSettings::FairQueueing(crate::FqSettings::default());
+    let mut queue = room(QueueSettings { discipline, ..limited(Limit::Infinite, false) });
+    let mut log = Log::default();
+    let out = &mut Reports { access: 3, listener: &mut log };
+    for (number, to) in [(0, 1), (1, 2)] {
+        queue.offer(at(7), Addressed { packet: Parcel::full(number), to }, (1, Bytes::new(1500)), out);
+    }
+    let refused = queue.pop_for(at(9), 2, |_| true, out);
+    assert!(matches!(&refused, Err((next, _)) if next.packet.number == 0), "{refused:?}");
+    let found = queue.pop_for(at(9), 2, |_| true, out);
+    assert!(matches!(&found, Ok(Some((next, _))) if next.packet.number == 1), "{found:?}");
+    assert!(matches!(queue.pop_for(at(9), 2, |_| true, out), Ok(None)));
+}

@@ -347,3 +347,21 @@ fn hidden_stations_lose_more_the_longer_their_frames_and_rts_help() {
         assert!((one / other - 1.0).abs() < 0.15, "{:?}", helped.delivered);
     }
 }
+
+#[test]
+fn the_backoff_after_a_frame_goes_on_for_one_that_comes_meanwhile() {
+    for settings in [network(2, 54_000), apart(2, &[[1, 2]])] {
+        let second = |arrival| -> Vec<u64> {
+            (0..100).map(|seed| starts(&play_again(&settings, &[(100, 1), (arrival, 1)], seed), 1)[1]).collect()
+        };
+        // The ACK ends at 392 us, the backoff 34 us and 0 to 15 slots later. A frame that comes at 430 us leaves at
+        // once only if that was 0.
+        let at_430 = second(430);
+        let at_once = at_430.iter().filter(|start| **start == 430).count();
+        assert!((1..20).contains(&at_once), "{at_once}");
+        let on_a_slot = |start: &u64| *start == 430 || (*start > 430 && (*start - 426).is_multiple_of(9));
+        assert!(at_430.iter().all(on_a_slot) && at_430.iter().max() == Some(&561), "{at_430:?}");
+        // At 600 us it is over.
+        assert!(second(600).iter().all(|start| *start == 600));
+    }
+}

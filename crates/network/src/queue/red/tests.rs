@@ -230,3 +230,59 @@ fn the_packet_in_service_counts_in_the_average_where_it_takes_room() {
         assert_eq!(out.taken, expected);
     }
 }
+
+#[test]
+fn what_passes_an_idle_link_leaves_it_idle_once_it_has_left() {
+    let mut queue = Driven::new(RedQueue { red: red(example()), waiting: Fifo::new() });
+    queue.pass(at(100), Parcel::full(0));
+    assert_eq!(queue.discipline.red.idle_since, Some(at(1600)));
+}
+
+#[test]
+fn without_a_rate_an_idle_queue_forgets_its_average() {
+    let mut red = Red::new(RedSettings { bandwidth: None, ..example() }, Limit::Infinite, None);
+    red.average = 32_000.0;
+    red.idle_since = Some(at(1000));
+    // At the same instant nothing was idle: `32,000 x 31/32`.
+    red.update(at(1000), Bytes::ZERO);
+    assert_eq!(red.average, 31_000.0);
+    red.idle_since = Some(at(1000));
+    red.update(at(1001), Bytes::ZERO);
+    assert_eq!((red.average, red.idle_since), (0.0, None));
+}
+
+#[test]
+fn the_average_of_an_idle_queue_counts_at_each_adaptation() {
+    // 8 Mbit/s and 1000 bytes: after 500 packets of idle time the average is nearly nothing, so the probability falls
+    // by a tenth at 0.5 s and at 1 s; while packets wait it stays above.
+    let adaptive = RedSettings { adaptive: true, ..example() };
+    for (idle_since, expected) in
+        [(Some(at(0)), 0.02 * 0.9 * 0.9), (None, 0.025 * 1.25), (Some(at(500_000)), 0.025 * 0.9)]
+    {
+        let mut red = red(adaptive);
+        (red.average, red.idle_since) = (80_000.0, idle_since);
+        red.update(at(1_000_000), Bytes::new(80_000));
+        assert!((red.probability - expected).abs() < 1e-12, "{idle_since:?}: {}", red.probability);
+        assert_eq!(red.adapts, at(1_500_000));
+    }
+}
+
+#[test]
+fn the_first_arrival_above_min_draws_and_the_count_begins_anew_with_each_mark() {
+    let mut red = red(example());
+    let mut random = random();
+    red.average = 60_000.0;
+    assert_eq!((red.fate(&mut random), red.spread.is_some()), (Fate::Pass, true));
+    // 1 %: the fiftieth arrival is due at a share of one half, the first at none.
+    for (due, arrivals) in [(0.5, 50), (0.0, 1), (0.499, 50), (0.501, 51)] {
+        red.spread = Some((0, due));
+        let struck = (1..=100).find(|_| red.fate(&mut random) == Fate::Early);
+        assert_eq!(struck, Some(arrivals), "{due}");
+        assert_eq!(red.spread.map(|(count, _)| count), Some(0));
+    }
+    // Below min the spread is forgotten, at min it begins.
+    red.average = 29_999.9;
+    assert_eq!((red.fate(&mut random), red.spread), (Fate::Pass, None));
+    red.average = 30_000.0;
+    assert_eq!((red.fate(&mut random), red.spread.is_some()), (Fate::Pass, true));
+}
