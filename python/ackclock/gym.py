@@ -74,9 +74,8 @@ class _Step:
             "window_segments": self.window,
         }
 
-    def observation(self) -> Vector:
-        """The observation of the step: see ``OBSERVATION``."""
-        numbers = self.numbers()
+    def observation(self, numbers: Mapping[str, float]) -> Vector:
+        """The observation of the step, of which these are the numbers: see ``OBSERVATION``."""
         allowed = self.window * self.duration / self.rtt if self.rtt > 0.0 else 0.0
         total = self.delivered + self.lost
         values = (
@@ -87,7 +86,7 @@ class _Step:
             math.log2(max(self.window, 1.0)),
             math.log10(max(numbers["delivered_mbps"], 1e-3)),
         )
-        return np.clip(np.array(values, np.float32), -LARGEST, LARGEST)
+        return np.array([min(max(value, -LARGEST), LARGEST) for value in values], np.float32)
 
 
 class _Channel:
@@ -112,37 +111,32 @@ class _Flow(Controller):
     """The flow that the agent controls."""
 
     channel: _Channel
+    wants = ("pauses",)
 
     def __init__(self) -> None:
         self.window = 10.0
         self.pacing_rate: float | None = None
         self._last = _Step()
         self._delivered = self._lost = 0
-        self._next = 0.0
 
     def on_start(self, cx: Context) -> None:
         self.window = cx.initial_window
 
     def on_ack(self, cx: Context, ack: Ack) -> None:
-        self._count(cx, ack)
+        if ack.smoothed_rtt is not None and ack.min_rtt is not None:
+            self._step(cx, ack.smoothed_rtt, ack.min_rtt, ack.delivered, ack.lost)
 
     def on_duplicate_ack(self, cx: Context, ack: Ack) -> None:
-        self._count(cx, ack)
+        self.on_ack(cx, ack)
 
     def on_loss(self, _cx: Context, _loss: Loss) -> None:
         """Leaves the answer to the agent."""
 
     def on_timeout(self, cx: Context, _loss: Loss) -> None:
-        self._step(cx, self._last.rtt, self._last.min_rtt)
+        self._step(cx, self._last.rtt, self._last.min_rtt, self._delivered, self._lost)
 
-    def _count(self, cx: Context, ack: Ack) -> None:
-        self._delivered += ack.newly_delivered
-        self._lost += ack.newly_lost
-        rtt, least = ack.smoothed_rtt, ack.min_rtt
-        if rtt is not None and least is not None and cx.now >= self._next:
-            self._step(cx, rtt, least)
-
-    def _step(self, cx: Context, rtt: float, least: float) -> None:
+    def _step(self, cx: Context, rtt: float, least: float, delivered: int, lost: int) -> None:
+        """A step ends, by when so many segments were delivered and lost in all."""
         last = self._last
         step = _Step(
             time=cx.now,
@@ -150,18 +144,18 @@ class _Flow(Controller):
             rtt=rtt,
             rtt_before=last.rtt or rtt,
             min_rtt=least,
-            delivered=self._delivered,
-            lost=self._lost,
+            delivered=delivered - self._delivered,
+            lost=lost - self._lost,
             window=self.window,
             segment_bytes=cx.segment_size,
         )
-        self._last, self._delivered, self._lost = step, 0, 0
+        self._last, self._delivered, self._lost = step, delivered, lost
         factor = 2.0 ** self.channel.exchange(step)
         self.window = min(max(self.window * factor, 1.0), LARGEST_WINDOW)
         if self.channel.rate and rtt > 0.0:
             # The rate paces; the window only bounds what is in flight, at twice the rate.
             self.pacing_rate = self.window * cx.segment_size * 8.0 / rtt / 2.0
-        self._next = cx.now + (self.channel.interval_s if self.channel.interval_s is not None else rtt)
+        self.pause_until = cx.now + (self.channel.interval_s if self.channel.interval_s is not None else rtt)
 
 
 def default_reward(numbers: Mapping[str, float]) -> float:
@@ -229,18 +223,21 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
         step = self._next_step()
         if step is None:
             raise RuntimeError("the flow never had an RTT sample: is the path broken?")
-        return step.observation(), step.numbers()
+        numbers = step.numbers()
+        return step.observation(numbers), numbers
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Sets the window or rate, and lets the path run for a step."""
         if self._channel is None:
             raise gymnasium.error.ResetNeeded("the episode is over: call reset")
-        self._channel.actions.put(float(np.clip(np.asarray(action, np.float64).reshape(-1)[0], -1.0, 1.0)))
+        self._channel.actions.put(min(max(float(np.asarray(action).reshape(-1)[0]), -1.0), 1.0))
         step = self._next_step()
+        ended = step is None
         if step is None:
-            self._channel = None
-            return self._last.observation(), 0.0, False, True, self._last.numbers()
-        return step.observation(), self._reward(step.numbers()), False, False, step.numbers()
+            self._channel, step = None, self._last
+        numbers = step.numbers()
+        reward = 0.0 if ended else self._reward(numbers)
+        return step.observation(numbers), reward, False, ended, numbers
 
     def _next_step(self) -> _Step | None:
         """The next step of the flow; None at the end of the run. Raises what the run raises."""
@@ -259,8 +256,9 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
 
     def close(self) -> None:
         """Ends the episode that is under way."""
+        if self._channel is not None:
+            # First: the thread of the flow waits for it.
+            self._channel.actions.put(None)
         if self._batch is not None:
             self._batch.cancel()
-        if self._channel is not None:
-            self._channel.actions.put(None)
         self._channel = self._batch = None

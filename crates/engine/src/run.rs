@@ -56,6 +56,8 @@ pub struct Watch {
     pub stop: AtomicBool,
     /// How far the run has come, in nanoseconds of the scenario.
     pub elapsed_nanos: AtomicU64,
+    /// Called on the thread of the run whenever it looks at `stop`: what it holds for others to have, it lets go.
+    pub looking: Option<fn()>,
 }
 
 /// The result of a run.

@@ -12,6 +12,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::at_exit;
+use crate::attached::beneath_a_frame;
 use crate::engines;
 use crate::failure::Failure;
 use crate::plan::SharedPlan;
@@ -23,11 +25,13 @@ use crate::threads::PythonThreads;
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// State that the threads share.
-struct Work {
+pub(crate) struct Work {
     tasks: Vec<Box<dyn Task>>,
     finished: Vec<AtomicBool>,
     /// The first task that no thread has taken.
     next: AtomicUsize,
+    /// Stopped as the interpreter ends: whoever waits for it does so for ever.
+    abandoned: AtomicBool,
 }
 
 type Answer = (usize, Result<Run, Failure>);
@@ -38,7 +42,7 @@ pub(crate) struct Batch {
     cancelling: Cancelling,
     inbox: Mutex<Inbox>,
     /// Those that may be in Python code.
-    threads: Arc<PythonThreads>,
+    threads: Option<Arc<PythonThreads>>,
 }
 
 struct Inbox {
@@ -73,7 +77,11 @@ impl Batch {
             opened.task(plan.get().planned(), seed, pcap)
         };
         let tasks = jobs.into_iter().zip(pcap).map(task).collect();
-        Self::start(tasks, threads.unwrap_or_else(|| opened.threads()), opened.python_threads())
+        let batch = Self::start(tasks, threads.unwrap_or_else(|| opened.threads()), opened.python_threads())?;
+        if let Some(threads) = &batch.threads {
+            at_exit::stop(&batch.cancelling.0, threads, py)?;
+        }
+        Ok(batch)
     }
 
     /// The next run that finishes, with the index of its job.
@@ -127,21 +135,25 @@ impl Batch {
     }
 
     /// Stops every run; those that have not finished are not handed out.
-    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+    fn cancel(&self, py: Python<'_>) {
         self.cancelling.0.cancel();
-        self.threads.interrupt(py)
+        self.threads.iter().for_each(|threads| threads.interrupt(py));
     }
 }
 
 impl Batch {
     /// Starts `tasks` on at most so many threads, of which `python` may be in Python code.
-    fn start(tasks: Vec<Box<dyn Task>>, threads: usize, python: Arc<PythonThreads>) -> PyResult<Self> {
+    fn start(tasks: Vec<Box<dyn Task>>, threads: usize, python: Option<Arc<PythonThreads>>) -> PyResult<Self> {
         let finished = tasks.iter().map(|_| AtomicBool::new(false)).collect();
-        let work = Arc::new(Work { tasks, finished, next: AtomicUsize::new(0) });
+        let work = Arc::new(Work { tasks, finished, next: AtomicUsize::new(0), abandoned: AtomicBool::new(false) });
         let (sender, receiver) = channel();
         for index in 0..threads.min(work.tasks.len()) {
-            let (work, sender) = (work.clone(), sender.clone());
-            std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(move || work.execute(&sender))?;
+            let (work, sender, python) = (work.clone(), sender.clone(), python.clone());
+            let body = move || match python {
+                None => work.execute(&sender),
+                Some(threads) => beneath_a_frame(threads, move || work.execute(&sender)),
+            };
+            std::thread::Builder::new().name(format!("ackclock-{index}")).spawn(body)?;
         }
         let inbox = Mutex::new(Inbox { receiver, waiting: VecDeque::new() });
         Ok(Self { cancelling: Cancelling(work), inbox, threads: python })
@@ -149,10 +161,14 @@ impl Batch {
 
     fn receive(&self, wait: Duration) -> Result<Answer, RecvTimeoutError> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        match inbox.waiting.pop_front() {
+        let answer = match inbox.waiting.pop_front() {
             Some(answer) => Ok(answer),
             None => inbox.receiver.recv_timeout(wait),
+        };
+        while self.cancelling.0.abandoned.load(Ordering::Relaxed) && !at_exit::is_here() {
+            std::thread::park();
         }
+        answer
     }
 }
 
@@ -166,6 +182,12 @@ impl Drop for Cancelling {
 }
 
 impl Work {
+    /// Stops what runs and lets go on nothing that waits for it: for the end of the interpreter.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.cancel();
+    }
+
     fn cancel(&self) {
         self.next.store(self.tasks.len(), Ordering::Relaxed);
         self.tasks.iter().for_each(|task| task.stop());

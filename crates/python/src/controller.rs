@@ -8,14 +8,18 @@ use engine::Watch;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use units::{Ecn, Rate, Span, Time};
 
+use crate::attached::{attach, call, is_ours};
 use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
-use crate::threads::PythonThreads;
 
 /// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
+
+/// Later than anything that happens, in seconds: as good as never.
+const FAR_S: f64 = 1e9;
+const FAR: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
 /// Callables without arguments that make the controllers.
 pub(crate) type Factories = Vec<Py<PyAny>>;
@@ -41,7 +45,7 @@ impl Guard {
         if self.watch.stop.load(Ordering::Relaxed) {
             return None;
         }
-        match Python::try_attach(python) {
+        match attach(python) {
             Some(Ok(value)) => return Some(value),
             Some(Err(error)) => {
                 self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -55,20 +59,13 @@ impl Guard {
 
 /// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is
 /// stopped and what is returned no longer matters.
-pub(crate) fn build(
-    factories: &Factories,
-    index: usize,
-    guard: &Arc<Guard>,
-    threads: &PythonThreads,
-) -> Option<Box<dyn Controller>> {
+pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
-        threads.enter(py)?;
-        let object = factory.call0(py)?;
-        let (wants, codepoint) = (wants(object.bind(py))?, codepoint(object.bind(py))?);
-        let mut controller = PythonController {
-            object,
-            guard: guard.clone(),
+        let object = call(factory.bind(py), &PyTuple::empty(py))?.unbind();
+        let (wants, pauses) = wants(object.bind(py))?;
+        let codepoint = codepoint(object.bind(py))?;
+        let mut decided = Decided {
             wants,
             codepoint,
             window: 1.0,
@@ -76,9 +73,13 @@ pub(crate) fn build(
             pacing: None,
             quantum: 1,
             wake_up_at: None,
+            pauses,
+            pause_until: Time::ZERO,
         };
-        controller.read(py)?;
-        Ok(controller)
+        let taken_over = py.import("ackclock.calls")?.getattr("taken_over")?;
+        let first = call(&taken_over, &(&object,).into_pyobject(py)?)?;
+        decided.take(object.bind(py), &first)?;
+        Ok(PythonController { calls: Calls::new(py)?, object, guard: guard.clone(), decided })
     });
     match built {
         Some(controller) => Some(Box::new(controller)),
@@ -89,20 +90,29 @@ pub(crate) fn build(
 /// A Python object that has the methods of [`Controller`], and its window and rates as attributes.
 struct PythonController {
     object: Py<PyAny>,
+    calls: Calls,
     guard: Arc<Guard>,
+    decided: Decided,
+}
+
+/// What the controller has said.
+struct Decided {
     window: f64,
     threshold: f64,
     pacing: Option<Rate>,
     quantum: u32,
     wake_up_at: Option<Time>,
+    /// ACKs before this are not shown, for a controller that asks for pauses.
+    pause_until: Time,
+    pauses: bool,
     wants: Wants,
     codepoint: Ecn,
 }
 
-/// The names in the attribute `wants`.
-fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
-    let mut wants = Wants::default();
-    let Some(names) = object.getattr_opt(pyo3::intern!(object.py(), "wants"))? else { return Ok(wants) };
+/// The names in the attribute `wants`, of which `pauses` is for this file alone.
+fn wants(object: &Bound<'_, PyAny>) -> PyResult<(Wants, bool)> {
+    let (mut wants, mut pauses) = (Wants::default(), false);
+    let Some(names) = object.getattr_opt(pyo3::intern!(object.py(), "wants"))? else { return Ok((wants, pauses)) };
     for name in names.try_iter()? {
         let name: String = name?.extract()?;
         match name.as_str() {
@@ -110,6 +120,7 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
             "transmit_start" => wants.transmit_start = true,
             "segments" => wants.segments = control::Reports::All,
             "timer" => wants.timer = true,
+            "pauses" => pauses = true,
             "fractional_window" => wants.fractional_window = true,
             "governs_marks" => wants.governs_marks = true,
             "governs_recovery" => wants.governs_recovery = true,
@@ -117,13 +128,13 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<Wants> {
             _ => {
                 let class = object.get_type().name()?;
                 return Err(PyValueError::new_err(format!(
-                    "{class}.wants has `{name}`: allowed are sent, transmit_start, segments, timer, fractional_window, \
-                     governs_marks, governs_recovery and exact_rtt"
+                    "{class}.wants has `{name}`: allowed are sent, transmit_start, segments, timer, pauses, \
+                     fractional_window, governs_marks, governs_recovery and exact_rtt"
                 )));
             }
         }
     }
-    Ok(wants)
+    Ok((wants, pauses))
 }
 
 /// The ECN codepoint that the attribute `ecn_codepoint` names.
@@ -140,31 +151,50 @@ fn codepoint(object: &Bound<'_, PyAny>) -> PyResult<Ecn> {
 }
 
 impl PythonController {
-    /// Calls `method(cx)` or `method(cx, argument)`, then reads the attributes.
+    /// Calls `method(cx)` or `method(cx, argument)`, and takes over the decisions.
     fn event<A>(&mut self, cx: &mut control::Context<'_>, method: Method, argument: Option<A>)
     where
         A: for<'py> IntoPyObject<'py>,
     {
-        let guard = self.guard.clone();
+        let Self { guard, object, calls, decided } = self;
         guard.attach(|py| {
-            let context = Bound::new(py, Context::new(cx))?;
-            let name = method.interned(py);
-            let object = self.object.bind(py);
-            let result = match argument {
-                Some(argument) => object.call_method1(name, (&context, argument)),
-                None => object.call_method1(name, (&context,)),
+            let (context, object) = (Bound::new(py, Context::new(cx))?, &*object);
+            let arguments = match argument {
+                Some(argument) => (object, &context, argument).into_pyobject(py)?,
+                None => (object, &context).into_pyobject(py)?,
             };
-            cx.random.clone_from(&context.borrow().random);
-            result.and_then(|_| self.read(py))
+            let answer = call(calls.function(py, method)?, &arguments);
+            context.get().put_back(cx, py);
+            decided.take(object.bind(py), &answer?)
         });
     }
 
-    /// Takes over the attributes, unless one of them is out of range.
-    fn read(&mut self, py: Python<'_>) -> PyResult<()> {
-        let object = self.object.bind(py);
-        let window: f64 = number(object, pyo3::intern!(py, "window"))?;
-        let threshold: f64 = number(object, pyo3::intern!(py, "slow_start_threshold"))?;
-        let rate: Option<f64> = number(object, pyo3::intern!(py, "pacing_rate"))?;
+    /// As [`PythonController::event`], with an ACK: objects of the last one are used again.
+    fn ack(&mut self, cx: &mut control::Context<'_>, method: Method, ack: &control::Ack) {
+        let Self { guard, object, calls, decided } = self;
+        if cx.now < decided.pause_until {
+            return;
+        }
+        guard.attach(|py| {
+            let reused = match calls.ack.take() {
+                Some(reused) if reused.fill(py, cx, ack) => reused,
+                _ => Reused::new(py, object, cx, ack)?,
+            };
+            let answer = call(calls.function(py, method)?, reused.arguments.bind(py));
+            reused.context.get().put_back(cx, py);
+            calls.ack = Some(reused);
+            decided.take(object.bind(py), &answer?)
+        });
+    }
+}
+
+impl Decided {
+    /// Takes over what `decisions` of controller.py gives, unless something in it is out of range.
+    fn take(&mut self, object: &Bound<'_, PyAny>, decisions: &Bound<'_, PyAny>) -> PyResult<()> {
+        let decisions = decisions.cast::<PyTuple>()?;
+        let window: f64 = number(object, "window", decisions, 0)?;
+        let threshold: f64 = number(object, "slow_start_threshold", decisions, 1)?;
+        let rate: Option<f64> = number(object, "pacing_rate", decisions, 2)?;
         let refuse = |attribute: &str, value: f64, allowed: &str| {
             let class = object.get_type().name()?;
             Err(PyValueError::new_err(format!("{class}.{attribute} is {value}: allowed is {allowed}")))
@@ -175,42 +205,118 @@ impl PythonController {
         if threshold.is_nan() {
             return refuse("slow_start_threshold", threshold, "a number of segments, or infinity");
         }
-        self.pacing = match rate {
-            Some(rate) if rate.is_finite() && rate >= 1.0 => Some(Rate::from_bits_per_second(rate as u64)),
-            Some(rate) => return refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or None"),
-            None => None,
-        };
         (self.window, self.threshold) = (window, threshold);
-        if self.pacing.is_some()
-            && let Some(quantum) = object.getattr_opt(pyo3::intern!(py, "send_quantum"))?
-        {
-            let quantum: f64 = quantum.extract()?;
-            if !(1.0..=LARGEST_WINDOW).contains(&quantum) {
-                return refuse("send_quantum", quantum, &format!("a number of segments from 1 to {LARGEST_WINDOW}"));
+        match rate {
+            Some(rate) if rate.is_finite() && rate >= 1.0 => {
+                self.pacing = Some(Rate::from_bits_per_second(rate as u64));
+                let quantum: f64 = number(object, "send_quantum", decisions, 3)?;
+                if !(1.0..=LARGEST_WINDOW).contains(&quantum) {
+                    let allowed = format!("a number of segments from 1 to {LARGEST_WINDOW}");
+                    return refuse("send_quantum", quantum, &allowed);
+                }
+                self.quantum = quantum as u32;
             }
-            self.quantum = quantum as u32;
+            Some(rate) => return refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or None"),
+            None => self.pacing = None,
         }
         if self.wants.timer {
-            let at: Option<f64> = number(object, pyo3::intern!(py, "wake_up_at"))?;
-            self.wake_up_at = match at {
-                Some(at) if at.is_nan() => return refuse("wake_up_at", at, "a time in seconds, or None"),
-                // Later than anything that happens: as good as never.
-                at => at.filter(|&at| at < 1e9).map(|at| Time::ZERO + Span::from_secs_f64(at)),
-            };
+            self.wake_up_at = point(object, pyo3::intern!(object.py(), "wake_up_at"))?.filter(|&at| at < FAR);
+        }
+        if self.pauses {
+            let at = point(object, pyo3::intern!(object.py(), "pause_until"))?;
+            self.pause_until = at.unwrap_or(Time::ZERO);
         }
         Ok(())
     }
 }
 
-/// The number in an attribute of a controller.
-fn number<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>, attribute: &Bound<'py, PyString>) -> PyResult<T> {
-    let value = object.getattr(attribute)?;
+/// The number at `index` of `decisions`, the value of `attribute`.
+fn number<'py, T: FromPyObjectOwned<'py>>(
+    object: &Bound<'py, PyAny>,
+    attribute: &str,
+    decisions: &Bound<'py, PyTuple>,
+    index: usize,
+) -> PyResult<T> {
+    checked(object, attribute, &*decisions.get_borrowed_item(index)?)
+}
+
+/// The time in an attribute.
+fn point(object: &Bound<'_, PyAny>, attribute: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
+    let at: Option<f64> = checked(object, attribute.to_str()?, &object.getattr(attribute)?)?;
+    match at {
+        Some(at) if at.is_nan() => {
+            let class = object.get_type().name()?;
+            Err(PyValueError::new_err(format!("{class}.{attribute} is NaN: allowed is a time in seconds, or None")))
+        }
+        at => Ok(at.map(|at| Time::ZERO + Span::from_secs_f64(at.min(FAR_S)))),
+    }
+}
+
+fn checked<'py, T: FromPyObjectOwned<'py>>(
+    object: &Bound<'py, PyAny>,
+    attribute: &str,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<T> {
     value.extract().map_err(|_| {
         let (class, kind) = (object.get_type(), value.get_type());
         let name = |of: &Bound<'py, PyType>| of.name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
         PyTypeError::new_err(format!("{}.{attribute} is of type {}: it must be a number", name(&class), name(&kind)))
     })
 }
+
+/// The functions of controller.py that call a method, and the objects that they are called with.
+struct Calls {
+    caller: Py<PyAny>,
+    functions: [Option<Py<PyAny>>; METHODS],
+    ack: Option<Reused>,
+}
+
+impl Calls {
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let caller = py.import("ackclock.calls")?.getattr("caller")?.unbind();
+        Ok(Self { caller, functions: Default::default(), ack: None })
+    }
+
+    fn function<'py>(&mut self, py: Python<'py>, method: Method) -> PyResult<&Bound<'py, PyAny>> {
+        let known = &mut self.functions[method as usize];
+        if known.is_none() {
+            *known = Some(self.caller.call1(py, (method.interned(py),))?);
+        }
+        match known {
+            Some(known) => Ok(known.bind(py)),
+            None => unreachable!(),
+        }
+    }
+}
+
+/// The arguments of the last event with an ACK.
+struct Reused {
+    context: Py<Context>,
+    ack: Py<Ack>,
+    arguments: Py<PyTuple>,
+}
+
+impl Reused {
+    fn new(py: Python<'_>, object: &Py<PyAny>, cx: &control::Context<'_>, ack: &control::Ack) -> PyResult<Self> {
+        let (context, ack) = (Py::new(py, Context::new(cx))?, Py::new(py, Ack::new(ack, cx.now))?);
+        let arguments = (object, &context, &ack).into_pyobject(py)?.unbind();
+        Ok(Self { context, ack, arguments })
+    }
+
+    /// Fills the objects anew, unless somebody has stored one of them: then only we and `arguments` refer to it.
+    fn fill(&self, py: Python<'_>, cx: &control::Context<'_>, ack: &control::Ack) -> bool {
+        let (context, known) = (self.context.bind(py), self.ack.bind(py));
+        let ours = is_ours(context, 2) && is_ours(known, 2);
+        if ours {
+            context.get().set(cx, py);
+            known.get().set(ack, cx.now, py);
+        }
+        ours
+    }
+}
+
+/// How many methods there are.
+const METHODS: usize = 14;
 
 /// The methods of a controller that handle events.
 #[derive(Clone, Copy)]
@@ -261,11 +367,11 @@ impl Controller for PythonController {
     }
 
     fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, Method::Ack, Some(Ack(*ack, cx.now)));
+        self.ack(cx, Method::Ack, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, Method::DuplicateAck, Some(Ack(*ack, cx.now)));
+        self.ack(cx, Method::DuplicateAck, ack);
     }
 
     fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
@@ -293,7 +399,7 @@ impl Controller for PythonController {
     }
 
     fn wants(&self) -> Wants {
-        self.wants
+        self.decided.wants
     }
 
     fn on_sent(&mut self, cx: &mut control::Context<'_>, sent: &control::Transmission) {
@@ -313,7 +419,7 @@ impl Controller for PythonController {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.wake_up_at
+        self.decided.wake_up_at
     }
 
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
@@ -321,23 +427,23 @@ impl Controller for PythonController {
     }
 
     fn send_quantum(&self) -> u32 {
-        self.quantum
+        self.decided.quantum
     }
 
     fn ecn_codepoint(&self) -> Ecn {
-        self.codepoint
+        self.decided.codepoint
     }
 
     fn window(&self) -> f64 {
-        self.window
+        self.decided.window
     }
 
     fn slow_start_threshold(&self) -> f64 {
-        self.threshold
+        self.decided.threshold
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing
+        self.decided.pacing
     }
 
     fn probe(&self, out: &mut dyn Probe) {

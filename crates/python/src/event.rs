@@ -1,6 +1,9 @@
 //! The events that a controller written in Python is notified of: those of `control`, as objects with attributes.
 //!
 //! Times and spans are seconds, rates bits per second; what is not known is `None`.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
 
 use pyo3::prelude::*;
 use units::{Random, Span, Time};
@@ -13,29 +16,47 @@ pub(crate) fn span(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9
 }
 
-/// The world while an event is handled.
-#[pyclass(module = "ackclock._engine")]
-pub(crate) struct Context {
-    /// Time of the event.
-    #[pyo3(get)]
-    now: f64,
-    /// Payload of a full segment in bytes.
-    #[pyo3(get)]
-    segment_size: u64,
-    /// Initial window of the connection in segments.
-    #[pyo3(get)]
-    initial_window: f64,
-    /// At an idle restart: the most for the window and the least for the threshold, in segments.
-    #[pyo3(get)]
-    restart_window: f64,
-    #[pyo3(get)]
-    restart_threshold: f64,
-    /// The random stream of the flow, to be put back when the event is handled.
-    pub(crate) random: Random,
+/// A value of a Python object, which the engine writes anew for the next event.
+struct Rewritten<T>(UnsafeCell<T>);
+
+// SAFETY: threads read and write one at a time, as they have to be attached.
+unsafe impl<T: Send> Sync for Rewritten<T> {}
+
+impl<T> Rewritten<T> {
+    const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// The value, for no longer than a method of the object runs.
+    fn get(&self) -> &T {
+        // SAFETY: methods of Python objects run attached, and call nothing that writes.
+        unsafe { &*self.0.get() }
+    }
+
+    /// Changes the value.
+    fn change<R>(&self, change: impl FnOnce(&mut T) -> R, _attached: Python<'_>) -> R {
+        // SAFETY: threads are attached one at a time, and this one has no reference from `get`.
+        change(unsafe { &mut *self.0.get() })
+    }
 }
 
-impl Context {
-    pub(crate) fn new(cx: &control::Context<'_>) -> Self {
+/// The world while an event is handled.
+#[pyclass(frozen, module = "ackclock._engine")]
+pub(crate) struct Context(Rewritten<Moment>);
+
+/// The values of a [`Context`].
+struct Moment {
+    now: f64,
+    segment_size: u64,
+    initial_window: f64,
+    restart_window: f64,
+    restart_threshold: f64,
+    /// The random stream of the flow, to be put back when the event is handled.
+    random: Random,
+}
+
+impl Moment {
+    fn new(cx: &control::Context<'_>) -> Self {
         Self {
             now: point(cx.now),
             segment_size: cx.segment_size.get(),
@@ -47,156 +68,217 @@ impl Context {
     }
 }
 
-#[pymethods]
 impl Context {
-    /// The next number of the flow's random stream, in [0, 1).
-    fn random(&mut self) -> f64 {
-        self.random.uniform()
+    pub(crate) fn new(cx: &control::Context<'_>) -> Self {
+        Self(Rewritten::new(Moment::new(cx)))
+    }
+
+    /// Takes the values of another event.
+    pub(crate) fn set(&self, cx: &control::Context<'_>, attached: Python<'_>) {
+        self.0.change(|moment| *moment = Moment::new(cx), attached);
+    }
+
+    /// Puts the random stream back.
+    pub(crate) fn put_back(&self, cx: &mut control::Context<'_>, _attached: Python<'_>) {
+        cx.random.clone_from(&self.0.get().random);
     }
 }
 
-/// One ACK.
+#[pymethods]
+impl Context {
+    /// Time of the event.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.get().now
+    }
+
+    /// Payload of a full segment in bytes.
+    #[getter]
+    fn segment_size(&self) -> u64 {
+        self.0.get().segment_size
+    }
+
+    /// Initial window of the connection in segments.
+    #[getter]
+    fn initial_window(&self) -> f64 {
+        self.0.get().initial_window
+    }
+
+    /// At an idle restart: the most for the window, in segments.
+    #[getter]
+    fn restart_window(&self) -> f64 {
+        self.0.get().restart_window
+    }
+
+    /// At an idle restart: the least for the threshold, in segments.
+    #[getter]
+    fn restart_threshold(&self) -> f64 {
+        self.0.get().restart_threshold
+    }
+
+    /// The next number of the flow's random stream, in [0, 1).
+    fn random(&self, attached: Python<'_>) -> f64 {
+        self.0.change(|moment| moment.random.uniform(), attached)
+    }
+}
+
+/// One ACK, and when it arrived.
 #[pyclass(frozen, module = "ackclock._engine")]
-pub(crate) struct Ack(pub(crate) control::Ack, pub(crate) Time);
+pub(crate) struct Ack(Rewritten<(control::Ack, Time)>);
+
+impl Ack {
+    pub(crate) fn new(ack: &control::Ack, now: Time) -> Self {
+        Self(Rewritten::new((*ack, now)))
+    }
+
+    /// Becomes another ACK.
+    pub(crate) fn set(&self, ack: &control::Ack, now: Time, attached: Python<'_>) {
+        self.0.change(|known| *known = (*ack, now), attached);
+    }
+
+    fn ack(&self) -> &control::Ack {
+        &self.0.get().0
+    }
+}
 
 #[pymethods]
 impl Ack {
     #[getter]
     fn rtt(&self) -> Option<f64> {
-        self.0.rtt.map(|sample| span(sample.value))
+        self.ack().rtt.map(|sample| span(sample.value))
     }
 
     #[getter]
     fn rtt_delayed(&self) -> bool {
-        self.0.rtt.is_some_and(|sample| sample.delayed)
+        self.ack().rtt.is_some_and(|sample| sample.delayed)
     }
 
     #[getter]
     fn timestamp_rtt(&self) -> Option<f64> {
-        self.0.timestamp_rtt(self.1).map(span)
+        self.ack().timestamp_rtt(self.0.get().1).map(span)
     }
 
     #[getter]
     fn smoothed_rtt(&self) -> Option<f64> {
-        (!self.0.smoothed_rtt.is_zero()).then(|| span(self.0.smoothed_rtt))
+        (!self.ack().smoothed_rtt.is_zero()).then(|| span(self.ack().smoothed_rtt))
     }
 
     #[getter]
     fn min_rtt(&self) -> Option<f64> {
-        (self.0.min_rtt != Span::MAX).then(|| span(self.0.min_rtt))
+        (self.ack().min_rtt != Span::MAX).then(|| span(self.ack().min_rtt))
     }
 
     #[getter]
     fn one_way_delay(&self) -> Option<f64> {
-        self.0.one_way_delay.map(span)
+        self.ack().one_way_delay.map(span)
     }
 
     #[getter]
     fn newly_acknowledged(&self) -> u32 {
-        self.0.newly_acknowledged
+        self.ack().newly_acknowledged
     }
 
     #[getter]
     fn newly_delivered(&self) -> u32 {
-        self.0.newly_delivered
+        self.ack().newly_delivered
     }
 
     #[getter]
     fn newly_lost(&self) -> u32 {
-        self.0.newly_lost
+        self.ack().newly_lost
     }
 
     #[getter]
     fn delivered(&self) -> u64 {
-        self.0.delivered
+        self.ack().delivered
     }
 
     #[getter]
     fn lost(&self) -> u64 {
-        self.0.lost
+        self.ack().lost
     }
 
     #[getter]
     fn in_flight_before(&self) -> u32 {
-        self.0.in_flight_before
+        self.ack().in_flight_before
     }
 
     #[getter]
     fn in_flight(&self) -> u32 {
-        self.0.in_flight
+        self.ack().in_flight
     }
 
     #[getter]
     fn newly_sacked(&self) -> Option<u64> {
-        self.0.newly_sacked
+        self.ack().newly_sacked
     }
 
     #[getter]
     fn first_duplicate(&self) -> bool {
-        self.0.first_duplicate
+        self.ack().first_duplicate
     }
 
     #[getter]
     fn ends_recovery(&self) -> bool {
-        self.0.ends_recovery
+        self.ack().ends_recovery
     }
 
     #[getter]
     fn rate(&self) -> Option<RateSample> {
-        self.0.rate.map(RateSample)
+        self.ack().rate.map(RateSample)
     }
 
     #[getter]
     fn round_start(&self) -> bool {
-        self.0.round_start
+        self.ack().round_start
     }
 
     #[getter]
     fn ecn_echo(&self) -> bool {
-        self.0.ecn_echo
+        self.ack().ecn_echo
     }
 
     #[getter]
     fn newly_marked(&self) -> u32 {
-        self.0.newly_marked
+        self.ack().newly_marked
     }
 
     #[getter]
     fn marked(&self) -> u64 {
-        self.0.marked
+        self.ack().marked
     }
 
     #[getter]
     fn application_limited(&self) -> bool {
-        self.0.application_limited
+        self.ack().application_limited
     }
 
     #[getter]
     fn window_limited(&self) -> bool {
-        self.0.window_limited
+        self.ack().window_limited
     }
 
     #[getter]
     fn acknowledged_to(&self) -> u64 {
-        self.0.acknowledged_to
+        self.ack().acknowledged_to
     }
 
     #[getter]
     fn sent_to(&self) -> u64 {
-        self.0.sent_to
+        self.ack().sent_to
     }
 
     #[getter]
     fn slow_start_at_threshold(&self) -> bool {
-        self.0.slow_start_at_threshold
+        self.ack().slow_start_at_threshold
     }
 
     fn slow_start_credit(&self) -> f64 {
-        self.0.slow_start_credit()
+        self.ack().slow_start_credit()
     }
 
     fn avoidance_credit(&self) -> f64 {
-        self.0.avoidance_credit()
+        self.ack().avoidance_credit()
     }
 }
 

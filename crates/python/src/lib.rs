@@ -3,6 +3,8 @@
 //! It converts and releases the interpreter lock, nothing else. Tables cross by the Arrow PyCapsule
 //! interface without being copied.
 
+mod at_exit;
+mod attached;
 mod batch;
 mod catalogue;
 mod controller;

@@ -8,6 +8,7 @@ use scenario::Plan;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::attached::let_go;
 use crate::failure::Failure;
 use crate::plan::Planned;
 use crate::run::Run;
@@ -49,7 +50,8 @@ pub(crate) struct EngineTask<S> {
 impl<S: Setup> EngineTask<S> {
     pub(crate) fn new(planned: Arc<Planned>, seed: u64, setup: S) -> Self {
         let planned = Mutex::new(Some(planned));
-        Self { planned, seed, setup, watch: Arc::default(), duration_nanos: AtomicU64::new(0) }
+        let watch = Arc::new(Watch { looking: Some(let_go), ..Watch::default() });
+        Self { planned, seed, setup, watch, duration_nanos: AtomicU64::new(0) }
     }
 }
 

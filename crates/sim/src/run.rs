@@ -82,6 +82,7 @@ fn run_to<A: Agents>(end: Time, world: &mut World<'_, A>, watch: &Watch) -> bool
     while let Some(now) = world.step(end) {
         if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
             watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
+            watch.looking.inspect(|looking| looking());
             if world.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
                 return true;
             }

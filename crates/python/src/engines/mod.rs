@@ -44,9 +44,9 @@ pub(crate) trait Opened {
     /// How many runs go on at the same time unless the caller says.
     fn threads(&self) -> usize;
 
-    /// The threads that may be in Python code.
-    fn python_threads(&self) -> Arc<PythonThreads> {
-        Arc::default()
+    /// The threads of its runs, if they call Python.
+    fn python_threads(&self) -> Option<Arc<PythonThreads>> {
+        None
     }
 }
 

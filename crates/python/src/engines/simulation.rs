@@ -13,6 +13,7 @@ use record::pcapng::Point;
 use scenario::{Error, Plan};
 use sim::Simulator;
 
+use crate::attached::{begin_run, let_go};
 use crate::controller::{Factories, Guard, build};
 use crate::engines::{Opened, Options};
 use crate::failure::Failure;
@@ -56,8 +57,8 @@ impl Opened for Simulations {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    fn python_threads(&self) -> Arc<PythonThreads> {
-        self.custom.threads.clone()
+    fn python_threads(&self) -> Option<Arc<PythonThreads>> {
+        (!self.custom.factories.is_empty()).then(|| self.custom.threads.clone())
     }
 }
 
@@ -107,11 +108,12 @@ impl Setup for Simulation {
             Ok(file) => Ok(CaptureTo { writer: Box::new(file), point: self.point }),
             Err(error) => Err(Failure::Capture(path.clone(), error)),
         });
+        begin_run(self.pcap.is_none());
         let guard = Arc::new(Guard::new(watch.clone()));
         let (custom, guarded) = (self.custom.clone(), guard.clone());
         let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
             ControllerRef::Source(path) => sources.build(path, parameters),
-            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded, &custom.threads),
+            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
             ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
         };
         let simulator = Simulator {
@@ -123,7 +125,7 @@ impl Setup for Simulation {
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
-        self.custom.threads.leave();
+        let_go();
         if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
         }
