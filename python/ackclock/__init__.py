@@ -10,9 +10,12 @@ Describe a network path and the flows on it once, simulate it packet by packet, 
 ``ackclock.live`` runs the same on this machine's own TCP.
 """
 
-import sys
+from __future__ import annotations
 
-try:
+TYPE_CHECKING = False
+"""As of ``typing``, which takes longer to import than all else here."""
+
+if TYPE_CHECKING:
     from ackclock._engine import (
         Ack,
         Context,
@@ -27,22 +30,53 @@ try:
         controllers,
         profiles,
         schema,
-        version,
     )
     from ackclock.controller import Controller
     from ackclock.result import ResultError, Run, Runs
     from ackclock.running import live, simulate
     from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario, Wlan
     from ackclock.sweeps import Sweep, sweep
-except KeyboardInterrupt:
-    # Ctrl-C in the moment that the imports take ends the command as it does later; a program decides itself.
-    _program = sys.argv[0] if getattr(sys, "argv", None) else ""
-    if _program.rpartition("/")[2] != "ackclock" and not (_program == "-m" and "ackclock" in sys.orig_argv):
-        raise
-    sys.stderr.write("ackclock: interrupted\n")
-    raise SystemExit(130) from None
 
-__version__ = version()
+    __version__: str
+else:
+    _NAMES = {
+        "ackclock._engine": (
+            *(
+                "Ack",
+                "Context",
+                "Loss",
+                "MachineError",
+                "Marks",
+                "RateSample",
+                "ScenarioError",
+                "SegmentReport",
+            ),
+            *("SentState", "Transmission", "controllers", "profiles", "schema"),
+        ),
+        "ackclock.controller": ("Controller",),
+        "ackclock.result": ("ResultError", "Run", "Runs"),
+        "ackclock.running": ("live", "simulate"),
+        "ackclock.scenario": ("Flow", "Link", "Path", "Record", "Reverse", "Scenario", "Wlan"),
+        "ackclock.sweeps": ("Sweep", "sweep"),
+    }
+    _MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+    def __getattr__(name: str) -> object:
+        """A public name, whose module is imported at its first use (PEP 562)."""
+        from importlib import import_module
+
+        if name == "__version__":
+            value = import_module("ackclock._engine").version()
+        elif name in _MODULES:
+            value = getattr(import_module(_MODULES[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, "__version__"})
+
 
 __all__ = [
     "Ack",

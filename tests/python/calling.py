@@ -2,7 +2,10 @@
 
 import time
 
-from ackclock.cli import main
+from ackclock.cli import app, main
+
+# Modules of commands read the engines at their import: before a test puts another in place of one.
+app.application()
 
 SCENARIO = """name = "small"
 duration = "1s"

@@ -178,7 +178,7 @@ def test_a_forbidden_number_is_named_with_its_option(capsys, arguments, sentence
 def test_a_program_of_the_shell_may_have_empty_arguments():
     from ackclock.cli import app
 
-    command = typer.main.get_command(app.app).commands["shell"]
+    command = typer.main.get_command(app.application()).commands["shell"]
     context = command.make_context("shell", ["--rate", "1mbit", "test", "-z", ""])
     assert context.params["command"] == ["test", "-z", ""]
 
@@ -361,7 +361,8 @@ def test_no_home_no_terminal_and_ascii_do_no_harm(scenario, tmp_path):
 
 def test_help_appears_without_loading_what_it_does_not_need():
     program = (
-        "import sys, ackclock.cli.app; print([m for m in ('matplotlib', 'pyarrow') if m in sys.modules])"
+        "import sys; from ackclock.cli import app; app.application();"
+        "print([m for m in ('matplotlib', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,13 +1,18 @@
-"""Imports make no circle: not between modules, and not between the packages of ackclock.
+"""Imports make no circle, neither between modules nor between the packages of ackclock. None comes too early.
 
 Imports in functions and for type checkers count too: a circle that they hide is still one.
 """
 
 import ast
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import ackclock
+from ackclock.cli import app
 
 ROOT = Path(__file__).parents[2]
 NO_MODULES = {"templates", "scenarios", "data", "suites"}
@@ -96,3 +101,54 @@ def test_a_hidden_circle_is_found(tmp_path, hidden):
     (root / "high" / "two.py").write_text(hidden)
     assert circle(graph(root)) == ""
     assert "lab.low" in circle(between_packages(graph(root)))
+
+
+def loaded(program):
+    """The modules outside the standard library that a program of one line imports."""
+    show = "print(*(m for m in set(sys.modules) - before if m.split('.')[0] not in sys.stdlib_module_names))"
+    code = f"import sys; before = set(sys.modules); {program}; {show}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_package_imports_a_module_with_the_first_of_its_names():
+    assert loaded("import ackclock") == {"ackclock"}
+    assert loaded("import ackclock; ackclock.__version__") == {"ackclock", "ackclock._engine"}
+    simulation = loaded("import ackclock; ackclock.simulate, ackclock.Path, ackclock.Controller")
+    assert not {name for name in simulation if not name.startswith("ackclock")}
+    assert not {"ackclock.sweeps", "ackclock.plots", "ackclock.report", "ackclock.cli"} & simulation
+
+
+def test_every_public_name_is_found_and_listed():
+    for name in ackclock.__all__:
+        assert getattr(ackclock, name) is not None
+        assert name in dir(ackclock)
+    assert ackclock.__version__ == ackclock._engine.version()
+    with pytest.raises(AttributeError, match="module 'ackclock' has no attribute 'simulat'"):
+        _ = ackclock.simulat
+
+
+@pytest.mark.parametrize("argument", ["--version", "-V"])
+def test_the_version_imports_neither_commands_nor_tables(argument):
+    modules = loaded(f"from ackclock.cli import main; main(['{argument}'])")
+    own = {name for name in modules if name.split(".")[0] == "ackclock"}
+    assert own == {
+        "ackclock",
+        "ackclock._engine",
+        "ackclock.cli",
+        "ackclock.cli.app",
+        "ackclock.cli.status",
+        "ackclock.errors",
+    }
+    assert {name.split(".")[0] for name in modules - own} <= {
+        "typer",
+        "shellingham",
+        "annotated_doc",
+        "click",
+    }
+
+
+def test_a_command_imports_its_own_module_alone():
+    modules = loaded("from ackclock.cli import main; main(['doctor', '--help'])")
+    commands = {f"ackclock.cli.{name.replace('-', '_')}" for name in (*app.COMMANDS, *app.GROUPS)}
+    assert commands & modules == {"ackclock.cli.doctor"}

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import os
 import re
@@ -21,9 +20,10 @@ import signal
 import stat
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,33 +32,32 @@ from typer.core import TyperCommand, TyperGroup
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
-from ackclock.cli import (
-    bench,
-    compare,
-    completing,
-    controllers,
-    differential,
-    doctor,
-    examples,
-    export,
-    kernel,
-    live,
-    losses,
-    manual,
-    matrix,
-    new,
-    output,
-    parity,
-    replay,
-    reproduce,
-    run,
-    shell,
-    slow_start,
-    sweep,
-)
-from ackclock.cli.status import INTERRUPTED
-from ackclock.contenders import place_in
+from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
 from ackclock.errors import InputError
+
+COMMANDS: Mapping[str, str] = {
+    "run": "run",
+    "live": "live",
+    "shell": "shell",
+    "compare": "compare",
+    "sweep": "sweep",
+    "matrix": "matrix",
+    "slow-start": "slow_starts",
+    "parity": "parity",
+    "differential": "differential",
+    "reproduce": "reproduce",
+    "replay": "replay",
+    "controllers": "controllers",
+    "bench": "bench",
+    "export": "export",
+    "losses": "losses",
+    "examples": "examples",
+    "doctor": "doctor",
+}
+"""The commands in the order of the help, each with its function in the module of its name."""
+
+GROUPS = ("kernel", "new")
+"""The modules that have commands of their own."""
 
 BAD_INPUT = 2
 FAULT = 70
@@ -113,39 +112,6 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    name="ackclock",
-    cls=_Commands,
-    help="A congestion-control laboratory: paths and flows, simulated packet by packet or live on Linux.",
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("run")(run.run)
-app.command("live")(live.live)
-app.command("shell", context_settings=shell.CONTEXT)(shell.shell)
-app.command("compare")(compare.compare)
-app.command("sweep")(sweep.sweep)
-app.command("matrix")(matrix.matrix)
-app.command("slow-start")(slow_start.slow_starts)
-app.command("parity")(parity.parity)
-app.command("reproduce")(reproduce.reproduce)
-app.command("replay")(replay.replay)
-app.command("differential")(differential.differential)
-app.command("controllers")(controllers.controllers)
-app.command("bench")(bench.bench)
-app.command("export")(export.export)
-app.command("losses")(losses.losses)
-app.command("examples")(examples.examples)
-app.command("doctor")(doctor.doctor)
-app.add_typer(kernel.app)
-app.add_typer(new.app)
-for _each in (app, kernel.app, new.app):
-    for _one in _each.registered_commands:
-        _one.cls = _Command
-
-
 def _print_version(asked: bool) -> None:
     if asked:
         sys.stdout.write(f"ackclock {_engine.version()}\n")
@@ -154,11 +120,12 @@ def _print_version(asked: bool) -> None:
 
 def _print_manual(context: typer.Context, asked: bool) -> None:
     if asked:
+        from ackclock.cli import manual
+
         sys.stdout.write(manual.page(context.command, context))
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     context: typer.Context,
     _version: Annotated[
@@ -176,6 +143,30 @@ def _main(
         sys.stdout.write(context.get_help() + "\n")
 
 
+def application(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+    """The application with the commands and groups of these names, whose modules are imported."""
+    made = typer.Typer(
+        name="ackclock",
+        cls=_Commands,
+        help="A congestion-control laboratory: paths and flows, simulated packet by packet or live on Linux.",
+        invoke_without_command=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_main)
+    for name in names:
+        module = import_module(f"ackclock.cli.{name.replace('-', '_')}")
+        if name in GROUPS:
+            for one in module.app.registered_commands:
+                one.cls = _Command
+            made.add_typer(module.app)
+        else:
+            settings = getattr(module, "CONTEXT", None)
+            made.command(name, cls=_Command, context_settings=settings)(getattr(module, COMMANDS[name]))
+    return made
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status."""
     if arguments is None:
@@ -187,8 +178,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for argument in arguments:
             if any("\ud800" <= character <= "\udfff" for character in argument):
                 raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
-        call = partial(_wanted(arguments), list(arguments), prog_name="ackclock", standalone_mode=False)
+        call = partial(
+            application(_wanted(arguments)), list(arguments), prog_name="ackclock", standalone_mode=False
+        )
         if os.environ.get("_ACKCLOCK_COMPLETE") == "complete_bash":
+            from ackclock.cli import completing
+
             completing.for_bash(os.environ, call)
         status = call()
         sys.stdout.flush()
@@ -201,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit) as error:
         # Rich turns a broken pipe into SystemExit; besides it can come from the user's controller.
-        place = place_in(arguments, error)
+        place = _place(arguments, error)
         if place is not None:
             return _end(BAD_INPUT, f"{place}: {type(error).__name__}: {error}")
         _discard(sys.stdout)
@@ -215,10 +210,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
         why = f"{type(error).__name__}: {error}"
-        place = place_in(arguments, error)
+        place = _place(arguments, error)
         if place is not None:
             return _end(BAD_INPUT, f"{place}: {why}")
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
+
+
+def _place(arguments: Sequence[str], error: BaseException) -> str | None:
+    """See ``contenders.place_in``."""
+    from ackclock.contenders import place_in
+
+    return place_in(arguments, error)
 
 
 WORDS = {
@@ -249,27 +251,20 @@ def _missing_folder(why: str) -> str | None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        return output.NO_CURRENT_FOLDER
+        return NO_CURRENT_FOLDER
     return None
 
 
-def _wanted(arguments: Sequence[str]) -> typer.Typer:
-    """The application, with the one command that is called where its name comes first.
+def _wanted(arguments: Sequence[str]) -> Sequence[str]:
+    """The command that is called, where its name comes first; none for the version; else all.
 
-    Typer needs longer for the options of all the others than many a command runs.
+    The modules and options of all the others take longer than many a command runs.
     """
     first = arguments[0] if arguments else ""
-    commands = [one for one in app.registered_commands if one.name == first]
-    groups = [one for one in app.registered_groups if _name(one.typer_instance) == first]
-    if not commands and not groups and first not in ("--version", "-V"):
-        return app
-    wanted = copy.copy(app)
-    wanted.registered_commands, wanted.registered_groups = commands, groups
-    return wanted
-
-
-def _name(group: typer.Typer | None) -> Any:
-    return None if group is None else group.info.name
+    everything = (*COMMANDS, *GROUPS)
+    if first in ("--version", "-V"):
+        return ()
+    return (first,) if first in everything else everything
 
 
 def _prepare_process() -> None:

@@ -23,6 +23,7 @@ from rich.table import Table
 from ackclock import _engine, repetitions
 from ackclock.cli import completing
 from ackclock.cli.interrupts import Interrupts
+from ackclock.cli.status import NO_CURRENT_FOLDER
 from ackclock.engines import LARGEST_SEED, Engine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
@@ -52,8 +53,6 @@ LONGEST_NAME = 60
 
 MOST_NAME = 36
 """The longest name that is not wrapped, in letters."""
-
-NO_CURRENT_FOLDER = "the current folder has been deleted: change into another"
 
 notes = Console(stderr=True, highlight=False)
 """The console for messages and progress: standard error."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from ackclock.cli.app import app
+from ackclock.cli.app import application
 from pages.tables import PageError, Table, maker
 
 
@@ -28,7 +28,7 @@ def options(command: str, without: str = "") -> Table:
 
 
 def _commands() -> dict[str, Any]:
-    found: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    found: dict[str, Any] = vars(typer.main.get_command(application()))["commands"]
     return found
 
 
