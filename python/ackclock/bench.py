@@ -1,7 +1,7 @@
 """Benchmarks: packets per CPU second on fixed scenarios.
 
-Each runs in a fresh process that loads only the engine, so that its peak memory is its own. Run as a file,
-this module is that process.
+Each runs in a fresh process that loads only the engine, and what a controller in Python needs, so that its
+peak memory is its own. Run as a file, this module is that process.
 """
 
 from __future__ import annotations
@@ -33,11 +33,18 @@ class Case:
     """In segments; None for that of the profile."""
     large: bool = False
     """Takes gigabytes, and runs only when it is named."""
+    of: str = ""
+    """``python``: a controller written in Python; ``gym``: the agent of an environment; else the engine's."""
+
+    @property
+    def missing(self) -> str | None:
+        """The module that it needs and that is not installed."""
+        return "gymnasium" if self.of == "gym" and importlib.util.find_spec("gymnasium") is None else None
 
     def scenario(self) -> dict[str, Any]:
         """The scenario, tables at their default resolution."""
         flow: dict[str, Any] = {
-            "cc": self.controller,
+            "cc": self.controller if not self.of else f"python:0:{self.controller}",
             "count": self.flows,
             "start_jitter": self.start_jitter,
         }
@@ -61,6 +68,8 @@ CASES = (
     Case("bbr3-1", "bbr3", 1),
     Case("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
     Case("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
+    Case("newreno-1-python", "newreno", 1, of="python"),
+    Case("agent-1-gym", "agent", 1, of="gym"),
     # The windows of all fit between the ends, path and queue together: nothing is lost.
     Case(
         "newreno-1000000-500gbit",
@@ -76,9 +85,11 @@ CASES = (
 )
 
 
-def chosen(names: list[str] | None) -> list[Case]:
-    """The cases of these names; without any, all that are not large."""
-    return [case for case in CASES if (case.name in names if names else not case.large)]
+def chosen(names: list[str] | None, python: bool = True) -> list[Case]:
+    """The cases of these names; without any, all that are not large and can run, with Python or without."""
+    if names:
+        return [case for case in CASES if case.name in names]
+    return [case for case in CASES if not case.large and not case.missing and (python or not case.of)]
 
 
 def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
@@ -89,7 +100,7 @@ def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
     engine = importlib.util.find_spec("ackclock._engine")
     if engine is None or engine.origin is None:
         raise RuntimeError("the engine of ackclock is not built")
-    command = [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name]
+    command = [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name, case.of]
     found = [
         json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(repeat)
     ]
@@ -106,20 +117,88 @@ def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
     }
 
 
-def _run_alone(path: str, scenario: str, name: str) -> dict[str, Any]:
+def _run_alone(path: str, scenario: str, name: str, of: str) -> dict[str, Any]:
     """Runs one scenario on one thread of an engine in this process."""
+    if of == "gym":
+        return _episode(json.loads(scenario))
     loader = ExtensionFileLoader("ackclock._engine", path)
     spec = importlib.util.spec_from_loader("ackclock._engine", loader)
     assert spec is not None
     engine: Any = importlib.util.module_from_spec(spec)
     loader.exec_module(engine)
-    batch = engine.Batch([(engine.resolve_json(scenario, []), 1)], engine=name, threads=1)
+    plan = engine.resolve_json(scenario, [])
+    options = {"controllers": [_newreno()]} if of == "python" else {}
+    batch = engine.Batch([(plan, 1)], engine=name, threads=1, **options)
     run = None
     while not batch.done:
         run = batch.next(1.0) or run
     assert run is not None
     counts = {key: run[1].engine[key] for key in ("data_packets", "events", "cpu_s")}
     return counts | {"peak_rss_bytes": _peak_rss()}
+
+
+def _newreno() -> type:
+    """NewReno (RFC 5681) as the engine has it, in Python."""
+    from ackclock.controller import Controller
+
+    class NewReno(Controller):
+        before = (0.0, 0.0)
+
+        def on_ack(self, _cx: Any, ack: Any) -> None:
+            if not ack.window_limited:
+                return
+            window, threshold, credit = self.window, self.slow_start_threshold, ack.avoidance_credit()
+            if window < threshold:
+                credit = ack.slow_start_credit()
+                if credit < threshold - window:
+                    self.window = window + credit
+                    return
+                credit -= threshold - window
+                window = threshold
+            elif window == threshold and ack.slow_start_at_threshold:
+                window, credit = window + ack.slow_start_credit(), 0.0
+            self.window = window + (credit / window if credit < window else 1.0)
+
+        def on_loss(self, _cx: Any, _loss: Any) -> None:
+            self.before = self.window, self.slow_start_threshold
+            self.slow_start_threshold = max(self.window / 2.0, 2.0)
+            self.window = min(self.window, self.slow_start_threshold)
+
+        def on_timeout(self, _cx: Any, loss: Any) -> None:
+            if not loss.again:
+                self.before = self.window, self.slow_start_threshold
+                self.slow_start_threshold = max(self.window / 2.0, 2.0)
+            self.window = 1.0
+
+        def on_spurious(self, _cx: Any) -> None:
+            self.window = max(self.window, self.before[0])
+            self.slow_start_threshold = max(self.slow_start_threshold, self.before[1])
+
+    return NewReno
+
+
+def _episode(scenario: dict[str, Any]) -> dict[str, Any]:
+    """An episode of an agent that fills the path, and half of its queue."""
+    import math
+    import time
+
+    import numpy as np
+
+    from ackclock.gym import CongestionEnv
+    from ackclock.scenario import Scenario
+
+    aim = 1.5 * 1e8 * 0.04 / 8.0 / 1500.0
+    env = CongestionEnv(Scenario.from_document(scenario | {"flows": []}))
+    begin = time.process_time()
+    _, numbers = env.reset(seed=1)
+    over = False
+    while not over:
+        action = np.array([math.log2(aim / numbers["window_segments"])], np.float32)
+        _, _, _, over, numbers = env.step(action)
+    cpu_s = time.process_time() - begin
+    assert env.run is not None
+    counts = {key: env.run.engine[key] for key in ("data_packets", "events")}
+    return counts | {"cpu_s": cpu_s, "peak_rss_bytes": _peak_rss()}
 
 
 def _peak_rss() -> int:

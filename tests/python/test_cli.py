@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -309,6 +310,27 @@ def test_bench_runs_a_large_case_only_when_it_is_named():
     (case,) = bench.chosen([million])
     # Path and queue hold 2 * 500 Gbit/s * 80 ms / 1500 B = 6.7 million packets: a million windows of 6.
     assert case.scenario()["flows"][0]["transport"] == {"receive_window": 6}
+
+
+@pytest.mark.parametrize("name", ["newreno-1-python", "agent-1-gym"])
+def test_bench_measures_python(name):
+    (case,) = bench.chosen([name])
+    if case.missing:
+        pytest.skip(f"needs {case.missing}")
+    measured = bench.measure(replace(case, duration="2s"))
+    alike = bench.measure(replace(case, name="newreno", controller="newreno", duration="2s", of=""))
+    # The controller is that of the engine, packet for packet; the agent fills the path as well.
+    share = measured["data_packets"] / alike["data_packets"]
+    assert share == 1.0 if case.of == "python" else 0.9 < share < 1.1
+    assert measured["cpu_s"] > 0.0
+
+
+def test_bench_refuses_python_on_an_engine_without(capsys):
+    status, _, err = run(capsys, "bench", "--only", "newreno-1-python", "--live")
+    assert (status, err) == (
+        2,
+        "ackclock: --only newreno-1-python: the kernel runs no controllers in Python\n",
+    )
 
 
 def test_bench_measures_a_case_in_a_process_of_its_own(capsys):

@@ -32,7 +32,14 @@ def bench(
     names = [case.name for case in benches.CASES]
     if stray := set(only or []) - set(names):
         raise InputError(f"--only {min(stray)}: there is no such case (there are {', '.join(names)})")
-    cases = benches.chosen(only)
+    cases = benches.chosen(only, engine.kind.no_python is None)
+    for case in cases:
+        if case.of and engine.kind.no_python is not None:
+            raise InputError(f"--only {case.name}: {engine.kind.no_python}")
+        if case.missing:
+            raise InputError(
+                f"--only {case.name}: needs {case.missing} (python -m pip install 'ackclock[gym]')"
+            )
     results = []
     with output.progress("bench") as at:
         for number, case in enumerate(cases):
