@@ -5,10 +5,9 @@
 
 use serde_json::{Value, json};
 
-use crate::controllers::{cubic, linux};
-use crate::entry::with_values;
+use crate::controllers::linux::older;
+use crate::controllers::{freebsd, linux};
 use crate::nearest::nearest;
-use crate::range::Literal;
 use crate::{Form, ParameterError, Parameters};
 
 /// The parameter by which a scenario names the stack whose form a controller has.
@@ -28,14 +27,6 @@ pub struct Stack {
     /// The forms that a flow has only where its parameters name the stack.
     pub on_request: &'static [(&'static str, Form)],
 }
-
-/// CUBIC of FreeBSD 9.
-const FREEBSD_9_CUBIC: Form = with_values!(
-    cubic::Settings,
-    cubic::Cubic,
-    cubic::ENTRY,
-    &[("beta", Literal::Number(0.8)), ("halve_first", Literal::Switch(true)), ("hystart", Literal::Switch(false))]
-);
 
 /// Every stack with forms of its own.
 pub const STACKS: &[Stack] = &[
@@ -68,17 +59,17 @@ pub const STACKS: &[Stack] = &[
     Stack {
         name: "linux-3.5",
         forms: &[
-            ("cubic", linux::older::CUBIC_2_3),
-            ("highspeed", linux::older::HIGHSPEED_3_5),
-            ("htcp", linux::older::HTCP_3_5),
-            ("scalable", linux::older::SCALABLE_3_5),
+            ("cubic", older::cubic::CUBIC_2_3),
+            ("highspeed", older::highspeed::FORM),
+            ("htcp", older::htcp::FORM),
+            ("scalable", older::scalable::FORM),
             ("vegas", linux::vegas::FORM),
         ],
         on_request: &[],
     },
-    Stack { name: "linux-2.6.33", forms: &[("cubic", linux::older::CUBIC_2_3)], on_request: &[] },
-    Stack { name: "ns2-linux", forms: &[("cubic", linux::older::CUBIC_2_6_22)], on_request: &[] },
-    Stack { name: "freebsd-9", forms: &[("cubic", FREEBSD_9_CUBIC)], on_request: &[] },
+    Stack { name: "linux-2.6.33", forms: &[("cubic", older::cubic::CUBIC_2_3)], on_request: &[] },
+    Stack { name: "ns2-linux", forms: &[("cubic", older::cubic::CUBIC_2_6_22)], on_request: &[] },
+    Stack { name: "freebsd-9", forms: &[("cubic", freebsd::cubic::FORM)], on_request: &[] },
 ];
 
 /// The forms of controller `name`, each with its stack.
@@ -152,8 +143,8 @@ mod tests {
         assert_eq!(stack("cubic", "real-1992"), None);
         assert_eq!(stack("newreno", "linux"), None);
         assert_eq!(
-            (default_of("cubic", "linux", "C"), default_of("cubic", "freebsd-9", "beta")),
-            (json!(0.4004), json!(0.8))
+            (default_of("cubic", "linux", "C"), default_of("cubic", "ns2-linux", "beta")),
+            (json!(0.4004), json!(0.7998))
         );
     }
 

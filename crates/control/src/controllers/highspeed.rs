@@ -15,11 +15,11 @@
 //! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what
 //!   they are there.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
-//! - Linux takes a and b from the next row of the table, b in 256ths rounded down: `table = true`. Its module
-//!   is `linux/highspeed.rs`.
+//!
+//! Linux takes a and b from the next row of the table. Its module is `linux/highspeed.rs`, that of Linux 3.5
+//! `linux/older/highspeed.rs`.
 
 use crate::entry::{Entry, Quantity};
-use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
@@ -29,12 +29,12 @@ pub const ENTRY: Entry = Entry {
     title: "HighSpeed TCP",
     summary: "Increase and decrease depend on the window: the larger it is, the more it grows and the less it gives up",
     source: "RFC 3649",
-    parameters: Settings::PARAMETERS,
+    parameters: &[],
     probes: &[
         Quantity::new("a", "segments per RTT", "a(w)"),
         Quantity::new("b", "", "b(w), the share that a loss would take"),
     ],
-    make: |given| Ok(Box::new(HighSpeed::new(Settings::read(given)?))),
+    make: |_| Ok(Box::new(HighSpeed::default())),
 };
 
 /// Up to this window, standard TCP (section 5).
@@ -86,18 +86,9 @@ pub(super) fn decrease_at(w: f64) -> f64 {
     decrease(w.clamp(LOW_WINDOW, LAST_ROW))
 }
 
-parameters! {
-    /// The parameters.
-    pub struct Settings {
-        /// a(w) and b(w) are those of the next row of the RFC's table, as in Linux, instead of the formulas
-        table: bool = false, source "section 5; appendix B";
-    }
-}
-
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct HighSpeed {
-    settings: Settings,
     reno: Reno,
     undo: Undo,
     /// a(w), and the whole segments it was worked out for.
@@ -105,29 +96,27 @@ pub struct HighSpeed {
     a_at: f64,
 }
 
-impl HighSpeed {
-    /// A controller with `settings`.
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
+impl Default for HighSpeed {
+    /// A connection that has yet to find its path.
+    fn default() -> Self {
+        Self { reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
     }
+}
 
+impl HighSpeed {
     /// a(w) of the present window.
     fn a(&mut self) -> f64 {
         let whole = self.reno.window.floor();
         if whole != self.a_at {
             self.a_at = whole;
-            self.a = if self.settings.table { (row(self.reno.window) + 1) as f64 } else { increase_at(whole) };
+            self.a = increase_at(whole);
         }
         self.a
     }
 
     /// b(w) of the present window.
     fn b(&self) -> f64 {
-        if self.settings.table {
-            (decrease(f64::from(TABLE[row(self.reno.window)])) * 256.0).floor() / 256.0
-        } else {
-            decrease_at(self.reno.window)
-        }
+        decrease_at(self.reno.window)
     }
 }
 
@@ -160,8 +149,8 @@ mod tests {
     use super::*;
     use crate::testing::{World, ack, loss, probed};
 
-    fn at(window: f64, table: bool) -> HighSpeed {
-        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(Settings { table }) }
+    fn at(window: f64) -> HighSpeed {
+        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::default() }
     }
 
     #[test]
@@ -197,44 +186,26 @@ mod tests {
     }
 
     #[test]
-    fn the_linux_form_takes_the_next_row() {
-        // Up to 38 segments row 0; 39 to 118 row 1; beyond the last row the last.
-        for (window, a, b) in [
-            (38.9, 1.0, 128.0),
-            (39.0, 2.0, 112.0),
-            (118.0, 2.0, 112.0),
-            (119.0, 3.0, 104.0),
-            (347.0, 4.0, 98.0),
-            (348.0, 5.0, 93.0),
-            (1529.0, 10.0, 78.0),
-            (200_000.0, 72.0, 24.0),
-        ] {
-            let mut controller = at(window, true);
-            assert_eq!((controller.a(), controller.b() * 256.0), (a, b), "{window}");
-        }
-    }
-
-    #[test]
     fn small_windows_are_those_of_standard_tcp() {
         let mut world = World::new();
-        for table in [false, true] {
-            let mut controller = at(32.0, table);
-            controller.on_ack(&mut world.context(), &ack());
-            assert_eq!(controller.window(), 32.03125);
-            controller.reno.window = 32.0;
-            controller.on_loss(&mut world.context(), &loss());
-            assert_eq!(controller.window(), 16.0);
-        }
+        let mut controller = at(32.0);
+        controller.on_ack(&mut world.context(), &ack());
+        assert_eq!(controller.window(), 32.03125);
+        controller.reno.window = 32.0;
+        controller.on_loss(&mut world.context(), &loss());
+        assert_eq!(controller.window(), 16.0);
     }
 
     #[test]
     fn at_a_thousand_segments_it_adds_eight_a_round_trip_and_keeps_two_thirds() {
         let mut world = World::new();
-        let mut controller = at(1058.0, true);
+        let mut controller = at(1058.0);
         controller.on_ack(&mut world.context(), &Ack { newly_acknowledged: 1058, newly_delivered: 1058, ..ack() });
-        assert_eq!((controller.window(), probed(&controller, "a")), (1066.0, 8.0));
-        // By the formula: ln(1058/38) = 3.3265 of 7.6890 leaves b = 0.5 - 0.4 * 0.43263 = 0.32695.
-        let mut controller = at(1058.0, false);
+        // 1058^0.8 / 12.8 * 2 * 0.32695/1.67305 = 262.80/12.8 * 0.39084 = 8.0245.
+        assert!((controller.window() - 1066.02).abs() < 0.02, "{}", controller.window());
+        assert!((probed(&controller, "a") - 8.02).abs() < 0.02);
+        // ln(1058/38) = 3.3265 of 7.6890 leaves b = 0.5 - 0.4 * 0.43263 = 0.32695.
+        let mut controller = at(1058.0);
         controller.on_loss(&mut world.context(), &loss());
         assert!((controller.window() - 712.09).abs() < 0.02, "{}", controller.window());
     }

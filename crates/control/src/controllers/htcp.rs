@@ -16,17 +16,15 @@
 //! - R_max, which the paper leaves open, is that of Linux: it follows samples that exceed it by 20 ms at most, and each
 //!   loss takes it 5 % of the way down to R_min.
 //! - The throughput of an epoch is, as in Linux, the largest value of a moving average of what each round trip
-//!   delivered, with weight 1/4 from the fourth round trip on.
-//! - The paper counts what its TCP counts. Linux counts segments while other controllers of its time count ACKs:
-//!   `count_segments = true`. It also computes f in whole numbers (`whole_numbers`), waits for a second epoch without
-//!   change of throughput (`stable_epochs = 2`) and for an R_min above 10 ms (`adapt_above`), and its cap is 102/128
-//!   (`beta_max = 0.797`).
-//!   The module of today is `linux/htcp.rs`.
+//!   delivered, with weight 1/4 from the fourth round trip on ([`Measures`]).
+//!
+//! The module of today's Linux is `linux/htcp.rs`, that of Linux 3.5 `linux/older/htcp.rs`.
 
 use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::epoch_measures::Measures;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -51,13 +49,6 @@ pub const ENTRY: Entry = Entry {
 const RTT_REFERENCE: f64 = 0.1;
 const LEAST_RATIO: f64 = 0.5;
 const GREATEST_RATIO: f64 = 10.0;
-/// How far a sample may exceed the largest RTT so far and count.
-const RTT_STEP: Span = Span::from_millis(20);
-/// The share of R_max - R_min that a loss keeps.
-const RTT_MEMORY: f64 = 0.95;
-/// Round trips of an epoch whose throughput counts unsmoothed, and the weight of a later one.
-const UNSMOOTHED: f64 = 3.0;
-const WEIGHT: f64 = 0.25;
 
 parameters! {
     /// The parameters.
@@ -70,55 +61,9 @@ parameters! {
         /// Smallest share of the window kept on a loss
         beta_min: f64 = 0.5, range above(0.0).below(1.0), source "adaptive back-off";
         /// Largest share of the window kept on a loss
-        beta_max: f64 = 0.8,
-            range above(0.0).below(1.0).not_below("beta_min"), source "adaptive back-off; 102/128 in Linux";
+        beta_max: f64 = 0.8, range above(0.0).below(1.0).not_below("beta_min"), source "adaptive back-off";
         /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
         rtt_scaling: bool = true, source "RTT scaling; limits of Linux";
-        /// Epochs in a row without a change of throughput after which the share kept adapts to the RTTs
-        stable_epochs: u32 = 1, unit "epochs", range from(0).up_to(1000), source "adaptive back-off; 2 in Linux";
-        /// The share kept adapts only where the smallest RTT is above this
-        adapt_above: Span = Span::ZERO,
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(100)), source "10 ms in Linux";
-        /// The increase function is rounded down to a whole number
-        whole_numbers: bool = false, source "true in Linux";
-        /// The increase counts the segments that an ACK covers, however the stack counts ACKs
-        count_segments: bool = false, source "true in Linux";
-    }
-}
-
-/// The throughput of an epoch, segments/s.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Throughput {
-    round_start: Time,
-    /// Segments delivered in this round trip.
-    delivered: u32,
-    average: f64,
-    /// B: the largest average.
-    most: f64,
-    /// B of the epoch before.
-    before: f64,
-}
-
-impl Throughput {
-    fn begin_round(&mut self, now: Time) {
-        self.round_start = now;
-        self.delivered = 0;
-    }
-
-    /// A round trip ends `since` seconds into the epoch.
-    fn end_round(&mut self, now: Time, since: f64, min_rtt: f64) {
-        let elapsed = now.since(self.round_start).as_secs_f64();
-        if elapsed > 0.0 && self.delivered > 0 {
-            let sample = f64::from(self.delivered) / elapsed;
-            if since <= UNSMOOTHED * min_rtt {
-                self.average = sample;
-                self.most = sample;
-            } else {
-                self.average += WEIGHT * (sample - self.average);
-                self.most = self.most.max(self.average);
-            }
-        }
-        self.begin_round(now);
     }
 }
 
@@ -128,12 +73,7 @@ struct State {
     reno: Reno,
     /// The share kept by the last loss.
     beta: f64,
-    /// When recovery from the last congestion event ended.
-    epoch: Time,
-    /// Epochs in a row without a change of throughput.
-    stable: u32,
-    rtt_max: Span,
-    throughput: Throughput,
+    measures: Measures,
 }
 
 /// The controller.
@@ -150,28 +90,19 @@ pub struct HTcp {
 impl HTcp {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let state = State {
-            reno: Reno::new(),
-            beta: settings.beta_min,
-            epoch: Time::ZERO,
-            stable: 0,
-            rtt_max: Span::ZERO,
-            throughput: Throughput::default(),
-        };
+        let state = State { reno: Reno::new(), beta: settings.beta_min, measures: Measures::default() };
         Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
     fn f(&self, since: f64) -> f64 {
         let high_speed = since - self.settings.delta_l.as_secs_f64();
-        let whole = |f: f64| if self.settings.whole_numbers { f.floor() } else { f };
         let half = high_speed / 2.0;
-        let f = if high_speed > 0.0 { 1.0 + whole(10.0 * high_speed + half * half) } else { 1.0 };
+        let f = if high_speed > 0.0 { 1.0 + (10.0 * high_speed + half * half) } else { 1.0 };
         if !self.settings.rtt_scaling || self.rtt_min.is_zero() {
             return f;
         }
-        let ratio = (RTT_REFERENCE / self.rtt_min.as_secs_f64()).clamp(LEAST_RATIO, GREATEST_RATIO);
-        whole(f / ratio).max(1.0)
+        (f / ratio(self.rtt_min)).max(1.0)
     }
 
     /// Segments a round trip, `since` seconds after the last congestion event.
@@ -179,41 +110,20 @@ impl HTcp {
         2.0 * (1.0 - self.state.beta) * self.f(since)
     }
 
-    fn observe(&mut self, ack: &Ack) {
-        if ack.min_rtt != Span::MAX {
-            self.rtt_min = ack.min_rtt;
-            self.state.rtt_max = self.state.rtt_max.max(ack.min_rtt);
-        }
-        if let Some(rtt) = ack.undelayed_rtt()
-            && rtt <= self.state.rtt_max + RTT_STEP
-        {
-            self.state.rtt_max = self.state.rtt_max.max(rtt);
-        }
-    }
-
     /// A congestion event: works out the share to keep, and begins a new epoch.
     fn adapt(&mut self, now: Time) {
         self.undo.remember(self.state);
-        let s = &self.settings;
-        let Throughput { most, before, .. } = self.state.throughput;
-        let changed = before == 0.0 || (most - before).abs() > s.delta_b * before;
-        self.state.stable = if changed { 0 } else { self.state.stable + 1 };
-        let adapts = !changed && self.state.stable >= s.stable_epochs && self.rtt_min > s.adapt_above;
-        self.state.beta = if adapts {
-            (self.rtt_min.as_secs_f64() / self.state.rtt_max.as_secs_f64()).clamp(s.beta_min, s.beta_max)
-        } else {
-            s.beta_min
-        };
-        self.state.throughput.before = most;
-        self.state.rtt_max = self.rtt_min + self.state.rtt_max.saturating_sub(self.rtt_min).scale(RTT_MEMORY);
-        self.restart(now);
+        let Settings { delta_b, beta_min, beta_max, .. } = self.settings;
+        let measures = &mut self.state.measures;
+        let steady = !measures.throughput_changed(delta_b) && !self.rtt_min.is_zero();
+        self.state.beta = if steady { measures.rtt_ratio(self.rtt_min).clamp(beta_min, beta_max) } else { beta_min };
+        measures.end_epoch(now, self.rtt_min);
     }
+}
 
-    /// The last congestion event is `now`.
-    fn restart(&mut self, now: Time) {
-        self.state.epoch = now;
-        self.state.throughput.begin_round(now);
-    }
+/// 100 ms over R_min, within limits: the increase function is divided by it.
+pub(super) fn ratio(rtt_min: Span) -> f64 {
+    (RTT_REFERENCE / rtt_min.as_secs_f64()).clamp(LEAST_RATIO, GREATEST_RATIO)
 }
 
 impl Controller for HTcp {
@@ -221,36 +131,20 @@ impl Controller for HTcp {
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.state.reno.start(cx);
-        self.restart(cx.now);
+        self.state.measures.restart(cx.now);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(ack);
-        let since = cx.now.since(self.state.epoch).as_secs_f64();
-        self.state.throughput.delivered += ack.newly_delivered;
-        if ack.round_start {
-            self.state.throughput.end_round(cx.now, since, self.rtt_min.as_secs_f64());
-        }
-        self.alpha = self.alpha(since);
-        let reno = &mut self.state.reno;
-        if self.settings.count_segments && !reno.grows_exponentially(ack) {
-            if ack.window_limited {
-                reno.additive_increase(f64::from(ack.covers()), self.alpha);
-            }
-        } else {
-            reno.grow_by(ack, self.alpha);
-        }
+        self.state.measures.observe(&mut self.rtt_min, ack);
+        self.state.measures.deliver(cx.now, self.rtt_min, ack);
+        self.alpha = self.alpha(self.state.measures.since(cx.now));
+        self.state.reno.grow_by(ack, self.alpha);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        if self.in_recovery {
-            return;
-        }
-        self.observe(ack);
-        self.state.throughput.delivered += ack.newly_delivered;
-        if ack.round_start {
-            let since = cx.now.since(self.state.epoch).as_secs_f64();
-            self.state.throughput.end_round(cx.now, since, self.rtt_min.as_secs_f64());
+        if !self.in_recovery {
+            self.state.measures.observe(&mut self.rtt_min, ack);
+            self.state.measures.deliver(cx.now, self.rtt_min, ack);
         }
     }
 
@@ -262,7 +156,7 @@ impl Controller for HTcp {
 
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.in_recovery = false;
-        self.restart(cx.now);
+        self.state.measures.restart(cx.now);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
@@ -270,7 +164,7 @@ impl Controller for HTcp {
             self.adapt(cx.now);
         }
         self.in_recovery = false;
-        self.restart(cx.now);
+        self.state.measures.restart(cx.now);
         self.state.reno.timeout(self.state.beta, loss.again);
     }
 
@@ -280,15 +174,15 @@ impl Controller for HTcp {
             let mut reno = self.state.reno;
             reno.restore(before.reno);
             self.state = State { reno, ..before };
-            self.state.throughput.begin_round(cx.now);
+            self.state.measures.begin_round(cx.now);
         }
     }
 
     fn probe(&self, out: &mut dyn Probe) {
         out.value("alpha", self.alpha);
         out.value("beta", self.state.beta);
-        out.value("rtt_max_ms", self.state.rtt_max.as_millis_f64());
-        out.value("throughput", self.state.throughput.most);
+        out.value("rtt_max_ms", self.state.measures.rtt_max.as_millis_f64());
+        out.value("throughput", self.state.measures.throughput());
     }
 }
 

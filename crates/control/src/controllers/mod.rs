@@ -1,5 +1,5 @@
 //! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller
-//! in the registry, too. Those of Linux are in `linux/`.
+//! in the registry, too. Those of Linux are in `linux/`, those of FreeBSD in `freebsd/`.
 
 pub mod africa;
 pub mod aimd;
@@ -20,6 +20,7 @@ pub mod dctcp;
 pub mod dual;
 pub mod e_tcp;
 pub mod fast;
+pub(crate) mod freebsd;
 pub mod gentle_1;
 pub mod gentle_2;
 pub mod hd;

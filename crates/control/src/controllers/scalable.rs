@@ -9,10 +9,9 @@
 //! | cwnd -= b * cwnd on a loss, b = 0.125 | `Scalable::kept` |
 //! | standard TCP up to the legacy window | `Settings::legacy_window` |
 //!
-//! Notable differences from the paper: none in the defaults. Linux keeps seven eighths at every window and is standard
-//! TCP in its increase up to 1/a segments; with 1 % of loss, where windows are small, that is twice the window of the
-//! paper's form. Linux 3.5 counted min(cwnd, 50) ACKs, as most ACKs cover two. The module since 5.6 is
-//! `linux/scalable.rs`.
+//! Notable differences from the paper: none. Linux keeps seven eighths at every window and is standard TCP in its
+//! increase up to 1/a segments; with 1 % of loss, where windows are small, that is twice the window of the paper's
+//! form. The module since 5.6 is `linux/scalable.rs`, that of Linux 3.5 `linux/older/scalable.rs`.
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
@@ -41,10 +40,8 @@ parameters! {
         a: f64 = 0.01, unit "segments per segment acknowledged", range above(0.0).up_to(1.0), source "section 2";
         /// Share of the window given up on a loss
         b: f64 = 0.125, range above(0.0).below(1.0), source "section 2";
-        /// Up to this window the increase is that of standard TCP
+        /// Up to this window it is standard TCP
         legacy_window: f64 = 16.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "section 2, lwnd";
-        /// Up to the legacy window a loss halves, too, as in standard TCP
-        legacy_halves: bool = true, source "section 2; false in Linux";
     }
 }
 
@@ -73,7 +70,7 @@ impl Scalable {
 
     /// The share of the window kept on a loss.
     fn kept(&self) -> f64 {
-        if self.is_legacy() && self.settings.legacy_halves { LEGACY_KEPT } else { 1.0 - self.settings.b }
+        if self.is_legacy() { LEGACY_KEPT } else { 1.0 - self.settings.b }
     }
 }
 
@@ -144,20 +141,5 @@ mod tests {
         scalable = at(17.0, Settings::default());
         scalable.on_loss(&mut world.context(), &loss());
         assert_eq!(scalable.window(), 14.875);
-    }
-
-    #[test]
-    fn the_linux_form_counts_at_most_fifty_acks_a_segment_and_never_halves() {
-        let linux = Settings { a: 0.02, legacy_window: 50.0, legacy_halves: false, ..Settings::default() };
-        let mut world = World::new();
-        // One ACK adds 1/min(w, 50).
-        for (window, after) in [(40.0, 40.025), (50.0, 50.02), (200.0, 200.02)] {
-            let mut scalable = at(window, linux);
-            scalable.on_ack(&mut world.context(), &ack());
-            assert!((scalable.window() - after).abs() < 1e-12, "{}", scalable.window());
-        }
-        let mut scalable = at(8.0, linux);
-        scalable.on_loss(&mut world.context(), &loss());
-        assert_eq!(scalable.window(), 7.0);
     }
 }

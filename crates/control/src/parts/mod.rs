@@ -1,6 +1,7 @@
 //! Parts that several controllers share.
 
 pub(crate) mod decongestion;
+pub(crate) mod epoch_measures;
 pub(crate) mod gradient;
 pub(crate) mod linux;
 pub(crate) mod probabilistic;

@@ -1,0 +1,3 @@
+//! Controllers as FreeBSD has them. [`STACKS`](crate::stacks::STACKS) says which profile has which.
+
+pub(crate) mod cubic;
