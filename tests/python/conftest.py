@@ -11,6 +11,7 @@ from ackclock.engines import registry
 from ackclock.engines.simulator import Simulator
 from calling import SCENARIO
 from experiments import EXPERIMENT, read
+from opened import TRACED, trace
 
 
 def pytest_configure():
@@ -93,3 +94,12 @@ def scenario(tmp_path):
     path = folder / "small.toml"
     path.write_text(SCENARIO)
     return path
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """The file of ``opened.TRACED``, with its trace of 12 Mbit/s beside it."""
+    file = tmp_path / "traced.toml"
+    file.write_text(TRACED)
+    trace(file).write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    return file

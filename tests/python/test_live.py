@@ -21,6 +21,7 @@ from ackclock.papers import page
 from ackclock.papers.live import with_stack
 from ackclock.result import TABLES
 from calling import PATIENCE, refused, run, wait_until
+from opened import opens, trace
 
 ENDED = (0, 3)
 """The command ended well; on a busy machine a live run may be past its error budget."""
@@ -244,6 +245,15 @@ def test_python_is_refused_what_cannot_run_live(scenario):
         ackclock.live(scenario, retries=-1)
     with pytest.raises(ValueError, match="repeat is 0"):
         ackclock.live(scenario, repeat=0)
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize("command", [("live",), ("run", "--beside", "live")])
+def test_a_live_run_opens_a_trace_once(capsys, traced, command):
+    with opens(trace(traced)) as found:
+        status, _, err = run(capsys, *command, traced)
+    assert status in ENDED, err
+    assert len(found) == 1
 
 
 def test_python_is_told_what_live_runs_need(monkeypatch):

@@ -1,10 +1,6 @@
 """The plan handle: one reading of a scenario and its files, from the command line to the engines."""
 
-import ctypes
-import os
 import pickle
-import struct
-from contextlib import contextmanager
 
 import pytest
 
@@ -12,49 +8,7 @@ from ackclock import _engine
 from ackclock.engines import Job
 from ackclock.engines.simulator import Simulator
 from calling import run
-
-IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
-EVENT = struct.Struct("iIII")
-TRACED = """
-name = "traced"
-duration = "1s"
-path = { rate = { trace = "steady.down" }, rtt = "20ms", queue = "1bdp" }
-flows = [{ cc = "newreno" }]
-"""
-
-
-@contextmanager
-def opens(file):
-    """A list with an entry for each time that a process opened ``file``, filled in at the end."""
-    libc, found = ctypes.CDLL(None, use_errno=True), []
-    descriptor = libc.inotify_init1(IN_NONBLOCK)
-    if descriptor < 0 or libc.inotify_add_watch(descriptor, os.fsencode(file), IN_OPEN) < 0:
-        pytest.skip("the system does not tell of opened files")
-    try:
-        yield found
-        while True:
-            try:
-                events = os.read(descriptor, 1 << 16)
-            except BlockingIOError:
-                return
-            # Without names every event is as long, and equal ones in a row may be one.
-            found += ["open"] * (len(events) // EVENT.size)
-    finally:
-        os.close(descriptor)
-
-
-@pytest.fixture
-def traced(tmp_path):
-    """A scenario file, with its trace of 12 Mbit/s beside it."""
-    (tmp_path / "steady.down").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
-    file = tmp_path / "traced.toml"
-    file.write_text(TRACED)
-    return file
-
-
-def trace(file):
-    return file.parent / "steady.down"
-
+from opened import opens, trace
 
 COMMANDS = {
     "run": lambda file: ("run", file, "--repeat", 3, "--out", file.parent / "out"),
