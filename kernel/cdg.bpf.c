@@ -30,7 +30,6 @@ PARAMETER(real, beta_d, REAL(0.7));
 PARAMETER(real, beta_l, REAL(0.5));
 PARAMETER(u32, b, 5);
 PARAMETER(u32, b_prime, 5);
-PARAMETER(real, w_floor, REAL(2));
 PARAMETER(span, rtt_tick, MILLISECOND);
 CHOICE(shadow_resync, before, before, after);
 PARAMETER(bool, unknown_is_congestion, true);
@@ -178,7 +177,7 @@ inline_always void resync_shadow(struct controller *s, segments before)
 /* A delay back-off (6), first case. */
 inline_always void back_off(struct sock *sk, struct controller *s)
 {
-	s->reno.threshold = max_u64(scaled(s->reno.window, beta_d), w_floor >> 16);
+	s->reno.threshold = max_u64(scaled(s->reno.window, beta_d), MINIMUM);
 	s->reno.window = min_u64(s->reno.window, s->reno.threshold);
 	s->relieved = true;
 	s->relieved_until = tcp_sk(sk)->snd_nxt;
@@ -292,9 +291,9 @@ inline_always void remember(struct controller *s)
 /* Keeps beta_l of `from`; the shadow window does what NewReno would. */
 inline_always void reduce(struct controller *s, segments from)
 {
-	s->reno.threshold = max_u64(scaled(from, beta_l), w_floor >> 16);
+	s->reno.threshold = max_u64(scaled(from, beta_l), MINIMUM);
 	if (!loss_may_raise)
-		s->reno.threshold = max_u64(min_u64(s->reno.threshold, s->reno.window), w_floor >> 16);
+		s->reno.threshold = max_u64(min_u64(s->reno.threshold, s->reno.window), MINIMUM);
 	s->reno.window = min_u64(s->reno.threshold, from);
 	s->shadow /= 2;
 }
@@ -312,7 +311,7 @@ inline_always void on_loss(struct sock *sk, struct controller *s)
 	s->losses_full += s->queue == QUEUE_FULL;
 	if (tolerates_loss(s)) {
 		/* (8), second case: retransmit, no more. As ssthresh it ends slow start. */
-		s->reno.threshold = max_u64(s->reno.window, w_floor >> 16);
+		s->reno.threshold = max_u64(s->reno.window, MINIMUM);
 		s->losses_tolerated += 1;
 	} else {
 		reduce(s, use_shadow ? max_u64(s->shadow, s->reno.window) : s->reno.window); /* (8), first case */

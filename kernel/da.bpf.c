@@ -31,13 +31,14 @@ CHOICE(update_epochs, 2, 1, 2, interleaved);
 PARAMETER(real, min_buffer, REAL(0));
 PARAMETER(u32, max_reduce, 0);
 PARAMETER(bool, optimistic, false);
-PARAMETER(span, eps, 10 * MICROSECOND);
 PARAMETER(u32, max_window, 1000000);
 CHOICE(reference, min, min, last);
 PARAMETER(u32, last_m, 8);
 
 PROBES(reference_delay_ms, delay_ms, ndg, phase, epoch, reductions, reductions_total, decreases, reference_renewals);
 
+/* A delay that exceeds the reference by no more shows no queue. */
+#define EPSILON (10 * MICROSECOND)
 /* The longest memory. */
 #define CAPACITY 64
 #define LONGEST_DELAY (3600 * SECOND)
@@ -188,7 +189,7 @@ inline_always segments next_window(struct controller *s, span delay)
 	if (delay > scaled_down(old, K))
 		return decrease(s, window, smallest, delay);
 	s->reductions = 0;
-	return delay > old + eps && !optimistic ? window : window + SEGMENT;
+	return delay > old + EPSILON && !optimistic ? window : window + SEGMENT;
 }
 
 /* The head of window took `delay`: the next new packet is the next head. */

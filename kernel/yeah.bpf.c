@@ -12,7 +12,9 @@
  */
 #include "queue.h"
 
-PARAMETER(u32, scalable, 100);
+/* In fast mode so many segments acknowledged add one, or a window of them if that is less (TCP_SCALABLE_AI_CNT). */
+#define SCALABLE 100
+
 PARAMETER(bool, slow_start, true);
 
 PROBES(waiting, delay_ratio, virtual_window, slow_rounds, decongestions);
@@ -73,7 +75,7 @@ CALLBACK_3(void, yeah_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 	if (slow_start && tp->snd_cwnd < tp->snd_ssthresh)
 		acked = tcp_slow_start(tp, acked);
 	if (acked)
-		tcp_cong_avoid_ai(tp, s->slow_rounds ? tp->snd_cwnd : (u32)min_u64(tp->snd_cwnd, scalable), acked);
+		tcp_cong_avoid_ai(tp, s->slow_rounds ? tp->snd_cwnd : (u32)min_u64(tp->snd_cwnd, SCALABLE), acked);
 	if (close_round(sk, &s->meter, ack))
 		decide(sk, s);
 	struct probe_record *out = probe_begin(sk, &s->probe_turn);

@@ -108,7 +108,7 @@ def test_rows_of_a_csv_file_are_chosen_by_their_columns(made):
 
 
 def test_the_parameters_of_a_controller_are_those_of_the_registry():
-    text, used = pages.render("<!-- table: parameters highspeed -->\n<!-- table: probes copa -->\n")
+    text, used = pages.render("<!-- table: parameters htcp -->\n<!-- table: probes copa -->\n")
     assert "| parameter | default | unit | allowed | meaning | source |" in text
     assert "| probe | unit | meaning |" in text
     assert used == []

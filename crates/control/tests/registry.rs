@@ -47,6 +47,35 @@ fn every_controller_and_parameter_is_described() {
     }
 }
 
+/// Whether `source` tells where to look a parameter up: a place in the document of its controller, a document, a name
+/// in the code of a stack, or a symbol of the paper.
+fn is_citation(source: &str) -> bool {
+    const PLACES: [&str; 6] = ["section", "equation", "algorithm", "appendix", "figure", "table"];
+    const NAMES: [&str; 6] = ["rfc ", "draft-", "linux, ", "freebsd, ", "ns-2, ", "the paper's "];
+    let text = source.to_lowercase();
+    let after = |word: &'static str| text.split(word).skip(1);
+    let numbered = |rest: &str| {
+        let number = rest.strip_prefix('s').unwrap_or(rest).trim_start_matches([' ', '(']);
+        number.starts_with(|c: char| c.is_ascii_digit() || "ivx".contains(c))
+    };
+    let year = source.split(|c: char| !c.is_ascii_digit()).any(|part| matches!(part.parse(), Ok(1900..=2099)));
+    year || PLACES.iter().any(|place| after(place).any(numbered))
+        || NAMES.iter().any(|name| after(name).any(|rest| rest.starts_with(char::is_alphanumeric)))
+}
+
+#[test]
+fn every_parameter_cites_a_source() {
+    let own = parameters().map(|(entry, _, p)| (entry.name, p));
+    let of_starts = control::SLOW_START.iter().map(|p| ("slow start", p));
+    let of_tfrc = control::tfrc::Settings::PARAMETERS.iter().map(|p| ("tfrc", p));
+    for (name, p) in own.chain(of_starts).chain(of_tfrc) {
+        assert!(is_citation(p.source), "{name}, `{}`: {:?} cites nothing: make it a constant?", p.name, p.source);
+    }
+    for vague in ["", "as usual", "not given", "by experience", "the paper", "open", "true in Linux", "a value of 1"] {
+        assert!(!is_citation(vague), "{vague}");
+    }
+}
+
 #[test]
 fn every_probe_is_declared_and_every_declared_one_is_shown() {
     for (entry, name, given, form) in forms() {

@@ -60,11 +60,11 @@ const SETTINGS: &[(&str, &str)] = &[
         "cdg",
         r#"{"loss_may_raise": true, "use_shadow": false, "shadow_resync": "after", "unknown_is_congestion": false}"#,
     ),
-    ("cdg", r#"{"loss_may_raise": true, "hold_freezes_window": false, "w_floor": 4, "b": 2, "b_prime": 3, "a": 17}"#),
+    ("cdg", r#"{"loss_may_raise": true, "hold_freezes_window": false, "b": 2, "b_prime": 3, "a": 17}"#),
     ("cdg", r#"{"loss_may_raise": true, "loss_tolerance": false, "use_ineffectual": false}"#),
     ("da", r#"{"max_window": 64}"#),
     ("da", r#"{"update_epochs": 1, "K": 1.1, "min_buffer": 2.5, "max_window": 500}"#),
-    ("da", r#"{"max_window": 64, "update_epochs": "interleaved", "optimistic": true, "max_reduce": 3, "eps": "0s"}"#),
+    ("da", r#"{"max_window": 64, "update_epochs": "interleaved", "optimistic": true, "max_reduce": 3}"#),
     ("da", r#"{"max_window": 1000000, "reference": "last", "last_m": 5, "ndg_sign": "below", "ndg_threshold": 0.1}"#),
     ("gentle-1", "{}"),
     ("gentle-1", r#"{"q_max": 5, "tpq": 2, "v": 1, "np_max": 3, "ag_max": 2, "ag_reset_on_np": true}"#),
@@ -84,7 +84,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("siad", r#"{"num_rtt": 6, "trend": "random", "clamp_after_ad": true}"#),
     ("siad", r#"{"rtt_source": "smoothed", "min_guard": true, "min_cwnd": 4}"#),
     ("yeah", "{}"),
-    ("yeah", r#"{"q_max": 6, "phi": 2, "gamma": 2, "epsilon": 2, "delta": 2, "rho": 4, "zeta": 5, "scalable": 20}"#),
+    ("yeah", r#"{"q_max": 6, "phi": 2, "gamma": 2, "epsilon": 2, "delta": 2, "rho": 4, "zeta": 5}"#),
     ("yeah", r#"{"q_max": 10, "slow_start": false}"#),
 ];
 

@@ -43,7 +43,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::linux::{self, micros};
 use crate::parts::windowed_max::WindowedMax;
-use crate::range::{above, from};
+use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Wants};
 
 /// The entry of BBR version 1 in the registry.
@@ -72,47 +72,45 @@ const BANDWIDTH_UNIT: u64 = 1 << 24;
 /// Gains are whole numbers of this part (`BBR_UNIT`).
 const GAIN_UNIT: u64 = 256;
 /// Phases of a cycle in ProbeBW: one above, one below, six at the bandwidth.
-const CYCLE: usize = 8;
+const CYCLE: usize = CYCLE_GAINS.len();
 /// So many segments leave unpaced at the start (tcp_update_skb_after_send).
 const UNPACED: u32 = 10;
 /// The RTT that is assumed before the first sample.
 const NOMINAL_RTT_MICROS: u64 = 1000;
 
+/// Gains in 1/256, rounded as in Linux: of pacing and window in Startup (`bbr_high_gain`, 2/ln 2), and its inverse in
+/// Drain.
+const STARTUP_GAIN: u64 = GAIN_UNIT * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = GAIN_UNIT * 1000 / 2885;
+/// Of the window in ProbeBW (`bbr_cwnd_gain`).
+const WINDOW_GAIN: u64 = 2 * GAIN_UNIT;
+/// Of pacing in the phases of ProbeBW (`bbr_pacing_gain`): one looks for more, one empties the queue.
+const CYCLE_GAINS: [u64; 8] =
+    [GAIN_UNIT * 5 / 4, GAIN_UNIT * 3 / 4, GAIN_UNIT, GAIN_UNIT, GAIN_UNIT, GAIN_UNIT, GAIN_UNIT, GAIN_UNIT];
+/// The bandwidth is the largest delivery rate of so many round trips (`bbr_bw_rtts`: two more than a cycle has).
+const BANDWIDTH_WINDOW: u64 = CYCLE as u64 + 2;
+/// The smallest RTT is renewed when it is older (`bbr_min_rtt_win_sec`).
+const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+/// ProbeRTT takes at least so long (`bbr_probe_rtt_mode_ms`).
+const PROBE_RTT_TIME: Span = Span::from_millis(200);
+/// Least window, and that in ProbeRTT (`bbr_cwnd_min_target`).
+const MIN_WINDOW: u32 = 4;
+/// Growth of the bandwidth in a round trip below which the pipe may be full, in 1/256 (`bbr_full_bw_thresh`).
+const FULL_GROWTH: u64 = GAIN_UNIT * 5 / 4;
+/// After so many of these round trips it is (`bbr_full_bw_cnt`).
+const FULL_ROUNDS: u32 = 3;
+/// Microseconds of a second, less the margin by which pacing stays below the bandwidth (`bbr_pacing_margin_percent`).
+const PACED_MICROS: u128 = 990_000;
+/// Trains of ACKs count for so many round trips, at most twice (`bbr_extra_acked_win_rtts`).
+const EXTRA_ACKED_WINDOW: u32 = 5;
+
 parameters! {
     /// The parameters.
     pub struct Settings {
-        /// Gain of pacing and window in Startup; Drain takes its inverse
-        startup_gain: f64 = 2.885, range above(1.0).up_to(4.0), source "bbr_high_gain, 2/ln 2";
-        /// Gain of the window in ProbeBW
-        window_gain: f64 = 2.0, range above(0.0).up_to(4.0), source "bbr_cwnd_gain";
-        /// Gain of pacing in the phase of ProbeBW that looks for more
-        probe_gain: f64 = 1.25, range from(1.0).up_to(4.0), source "bbr_pacing_gain";
-        /// Gain of pacing in the phase after that, which empties the queue
-        drain_gain: f64 = 0.75, range above(0.0).up_to(1.0), source "bbr_pacing_gain";
-        /// The bandwidth is the largest delivery rate of so many round trips
-        bandwidth_window: u32 = 10, unit "round trips", range from(1).up_to(1000), source "bbr_bw_rtts";
-        /// The smallest RTT is renewed when it is older
-        min_rtt_window: Span = Span::from_secs(10),
-            unit "time", range from(Span::from_millis(100)).up_to(Span::from_secs(3600)), source "bbr_min_rtt_win_sec";
-        /// ProbeRTT takes at least so long; 0 is without it
-        probe_rtt_time: Span = Span::from_millis(200),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "bbr_probe_rtt_mode_ms";
         /// Waits for ProbeRTT, and within it, end with the ticks of a clock of this rate
-        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
-        /// Least window, and that in ProbeRTT
-        min_window: u32 = 4, unit "segments", range from(1).up_to(100), source "bbr_cwnd_min_target";
-        /// Growth of the bandwidth in a round trip below which the pipe may be full
-        full_growth: f64 = 1.25, range above(1.0).up_to(4.0), source "bbr_full_bw_thresh";
-        /// After so many of these round trips it is
-        full_rounds: u32 = 3, unit "round trips", range from(1).up_to(100), source "bbr_full_bw_cnt";
-        /// Share by which the pacing rate stays below the bandwidth
-        pacing_margin: f64 = 0.01, range from(0.0).below(1.0), source "bbr_pacing_margin_percent";
-        /// Gain of what trains of ACKs add to the window; 0 is without it
-        extra_acked_gain: f64 = 1.0, range from(0.0).up_to(10.0), source "bbr_extra_acked_gain";
-        /// Trains of ACKs count for so many round trips, at most twice
-        extra_acked_window: u32 = 5, unit "round trips", range from(1).up_to(31), source "bbr_extra_acked_win_rtts";
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "Linux, CONFIG_HZ";
         /// Look for policers, whose rate then is the bandwidth
-        policers: bool = true, source "bbr_lt_bw_sampling";
+        policers: bool = true, source "Linux, bbr_lt_bw_sampling";
     }
 }
 
@@ -126,39 +124,10 @@ enum Mode {
     ProbeRtt = 4,
 }
 
-/// The gains in 1/256.
-#[derive(Clone, Copy, Debug)]
-struct Gains {
-    startup: u64,
-    drain: u64,
-    window: u64,
-    cycle: [u64; CYCLE],
-    full_growth: u64,
-    extra_acked: u64,
-}
-
-impl Gains {
-    fn new(settings: &Settings) -> Self {
-        let unit = GAIN_UNIT as f64;
-        let of = |gain: f64| (gain * unit).ceil() as u64;
-        let mut cycle = [GAIN_UNIT; CYCLE];
-        (cycle[0], cycle[1]) = (of(settings.probe_gain), of(settings.drain_gain));
-        Self {
-            startup: of(settings.startup_gain),
-            drain: (unit / settings.startup_gain) as u64,
-            window: of(settings.window_gain),
-            cycle,
-            full_growth: of(settings.full_growth),
-            extra_acked: of(settings.extra_acked_gain),
-        }
-    }
-}
-
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Bbr1 {
     settings: Settings,
-    gains: Gains,
     /// Payload of a segment, bytes.
     segment: u64,
     /// Pacing rate, bytes per second.
@@ -206,10 +175,8 @@ pub struct Bbr1 {
 impl Bbr1 {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let gains = Gains::new(&settings);
         Self {
             settings,
-            gains,
             segment: 1,
             rate: 0,
             burst: 1,
@@ -219,8 +186,8 @@ impl Bbr1 {
             window: 1,
             threshold: f64::INFINITY,
             mode: Mode::Startup,
-            pacing_gain: gains.startup,
-            window_gain: gains.startup,
+            pacing_gain: STARTUP_GAIN,
+            window_gain: STARTUP_GAIN,
             bandwidths: WindowedMax::default(),
             round: 0,
             round_start: false,
@@ -266,18 +233,17 @@ impl Bbr1 {
     }
 
     fn set_gains(&mut self) {
-        let Gains { startup, drain, window, cycle, .. } = self.gains;
         (self.pacing_gain, self.window_gain) = match self.mode {
-            Mode::Startup => (startup, startup),
-            Mode::Drain => (drain, startup),
-            Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (GAIN_UNIT, window),
-            Mode::ProbeBandwidth => (cycle[self.cycle], window),
+            Mode::Startup => (STARTUP_GAIN, STARTUP_GAIN),
+            Mode::Drain => (DRAIN_GAIN, STARTUP_GAIN),
+            Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (GAIN_UNIT, WINDOW_GAIN),
+            Mode::ProbeBandwidth => (CYCLE_GAINS[self.cycle], WINDOW_GAIN),
             Mode::ProbeRtt => (GAIN_UNIT, GAIN_UNIT),
         };
     }
 
     fn pace(&self, bandwidth: u64, gain: u64) -> u64 {
-        bytes_per_second(bandwidth, gain, self.segment, self.settings.pacing_margin)
+        bytes_per_second(bandwidth, gain, self.segment)
     }
 
     /// Until the pipe is full the rate only rises.
@@ -295,15 +261,14 @@ impl Bbr1 {
 
     /// The rate that sends the window in a round trip of `rtt` microseconds, with the gain of Startup.
     fn pace_initially(&mut self, rtt: u64) {
-        self.rate = self.pace(u64::from(self.window) * BANDWIDTH_UNIT / rtt, self.gains.startup);
+        self.rate = self.pace(u64::from(self.window) * BANDWIDTH_UNIT / rtt, STARTUP_GAIN);
         self.size_trains();
     }
 }
 
 /// `bandwidth` with `gain` and less the margin, for segments of `segment` bytes.
-fn bytes_per_second(bandwidth: u64, gain: u64, segment: u64, margin: f64) -> u64 {
-    let micros = (1e6 * (1.0 - margin)) as u128;
-    let bytes = u128::from(bandwidth) * u128::from(segment) * u128::from(gain) / u128::from(GAIN_UNIT) * micros;
+fn bytes_per_second(bandwidth: u64, gain: u64, segment: u64) -> u64 {
+    let bytes = u128::from(bandwidth) * u128::from(segment) * u128::from(gain) / u128::from(GAIN_UNIT) * PACED_MICROS;
     (bytes / u128::from(BANDWIDTH_UNIT)) as u64
 }
 

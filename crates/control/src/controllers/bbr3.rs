@@ -89,9 +89,9 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// The share of a round trip that may be lost while it probes
-        loss_thresh: f64 = 0.02, range above(0.0).below(1.0), source "BBR.LossThresh";
+        loss_thresh: f64 = 0.02, range above(0.0).below(1.0), source "draft-ietf-ccwg-bbr-06, BBR.LossThresh";
         /// Share by which the pacing rate stays below the bandwidth
-        pacing_margin: f64 = 0.01, range from(0.0).below(1.0), source "BBR.PacingMarginPercent";
+        pacing_margin: f64 = 0.01, range from(0.0).below(1.0), source "draft-ietf-ccwg-bbr-06, BBR.PacingMarginPercent";
     }
 }
 

@@ -42,15 +42,15 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Largest increase
-        s_max: f64 = 32.0, unit "segments per RTT", range above(0.0).up_to(10_000.0), source "S_max";
+        s_max: f64 = 32.0, unit "segments per RTT", range above(0.0).up_to(10_000.0), source "the paper's S_max";
         /// Smallest increase
-        s_min: f64 = 0.01, unit "segments per RTT", range above(0.0).up_to(10_000.0), source "S_min";
+        s_min: f64 = 0.01, unit "segments per RTT", range above(0.0).up_to(10_000.0), source "the paper's S_min";
         /// Share of the window given up on a loss
-        beta: f64 = 0.125, range above(0.0).below(1.0), source "beta";
+        beta: f64 = 0.125, range above(0.0).below(1.0), source "the paper's beta";
         /// Up to this window it is NewReno
-        low_window: u32 = 14, unit "segments", range from(0).up_to(1_000_000), source "low_window";
+        low_window: u32 = 14, unit "segments", range from(0).up_to(1_000_000), source "the paper's low_window";
         /// A loss below the last W_max puts the next one lower, to leave room for new flows
-        fast_convergence: bool = true, source "fast convergence";
+        fast_convergence: bool = true, source "the paper's fast convergence";
     }
 }
 

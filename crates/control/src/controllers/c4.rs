@@ -35,11 +35,11 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
-use units::{Ecn, Rate, Span};
+use units::{Ecn, Rate};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::range::{above, from};
+use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, RateSample, Wants};
 
 /// The entry of C4 in the registry.
@@ -62,8 +62,22 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(C4::new(Settings::read(given)?))),
 };
 
-/// alpha of Initial.
+/// alpha, the pacing rate over the nominal rate: in Initial.
 const INITIAL_ALPHA: f64 = 2.0;
+/// In Recovery, and where a queue has to go there: after Initial and Pushing, and when the RTT of the path fell.
+const RECOVERY_ALPHA: f64 = 15.0 / 16.0;
+const DRAINING_ALPHA: f64 = 7.0 / 8.0;
+/// In Probing, and on a path that marks.
+const PROBING_ALPHA: f64 = 17.0 / 16.0;
+const MARKED_PROBING_ALPHA: f64 = 33.0 / 32.0;
+/// In Pushing.
+const PUSHING_ALPHA: f64 = 5.0 / 4.0;
+/// Eras of Cruising before it probes.
+const CRUISING_ERAS: u32 = 2;
+/// The most that a congestion signal takes from the nominal rate.
+const BETA: f64 = 1.0 / 4.0;
+/// Jitter beyond it is no jitter, in seconds (MAX_JITTER).
+const MAX_JITTER: f64 = 0.25;
 /// The growth of the nominal rate in an era of Initial, and of Pushing, that counts.
 const INITIAL_GROWTH: f64 = 1.25;
 const PUSH_GROWTH: f64 = 19.0 / 16.0;
@@ -93,26 +107,10 @@ const LEAST_WINDOW: f64 = 2.0;
 parameters! {
     /// The parameters.
     pub struct Settings {
-        /// Pacing rate over nominal rate in Recovery
-        recovery_alpha: f64 = 0.9375, range above(0.0).up_to(1.0), source "set_pace, 15/16";
-        /// The same where a queue has to go: after Initial and Pushing, and when the RTT of the path fell
-        draining_alpha: f64 = 0.875, range above(0.0).up_to(1.0), source "draining, 7/8";
-        /// The same in Probing
-        probing_alpha: f64 = 1.0625, range from(1.0).up_to(4.0), source "c4-probing, 17/16";
-        /// The same in Probing on a path that marks
-        marked_probing_alpha: f64 = 1.03125, range from(1.0).up_to(4.0), source "c4-probing, 33/32";
-        /// The same in Pushing
-        pushing_alpha: f64 = 1.25, range from(1.0).up_to(4.0), source "c4-pushing, 5/4";
-        /// Eras of Cruising before it probes
-        cruising_eras: u32 = 2, unit "round trips", range from(1).up_to(1000), source "c4-cruising";
-        /// The most that a congestion signal takes from the nominal rate
-        beta: f64 = 0.25, range above(0.0).below(1.0), source "rate-reduction, 1/4";
         /// The window of an earlier connection, which Resuming lets be in flight from the first RTT sample on; 0 is
         /// without it
-        resumed_window: u32 = 0, unit "segments", range from(0).up_to(1_000_000), source "c4_seed_cwin";
-        /// Jitter beyond it is no jitter
-        max_jitter: Span = Span::from_millis(250),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "nominal-max-rtt, MAX_JITTER";
+        resumed_window: u32 = 0,
+            unit "segments", range from(0).up_to(1_000_000), source "draft-huitema-ccwg-c4-spec, c4_seed_cwin";
     }
 }
 
@@ -270,7 +268,7 @@ impl C4 {
             State::Initial => {}
             State::Resuming => self.end_resumed_era(),
             State::Recovery => self.end_recovery(),
-            State::Cruising if self.eras >= self.settings.cruising_eras && !limited => self.enter(State::Probing),
+            State::Cruising if self.eras >= CRUISING_ERAS && !limited => self.enter(State::Probing),
             State::Cruising => self.begin_era(),
             State::Probing => {
                 self.was_limited = limited;
@@ -311,16 +309,15 @@ impl C4 {
     fn enter(&mut self, state: State) {
         self.begin_era();
         self.eras = 0;
-        let settings = &self.settings;
         self.alpha = match state {
             State::Initial => INITIAL_ALPHA,
             State::Resuming => resuming::ALPHA,
-            State::Recovery if self.draining_needed => settings.draining_alpha,
-            State::Recovery => settings.recovery_alpha,
+            State::Recovery if self.draining_needed => DRAINING_ALPHA,
+            State::Recovery => RECOVERY_ALPHA,
             State::Cruising => 1.0,
-            State::Probing if self.has_seen_marks => settings.marked_probing_alpha,
-            State::Probing => settings.probing_alpha,
-            State::Pushing => settings.pushing_alpha,
+            State::Probing if self.has_seen_marks => MARKED_PROBING_ALPHA,
+            State::Probing => PROBING_ALPHA,
+            State::Pushing => PUSHING_ALPHA,
         };
         self.state = state;
     }
@@ -379,7 +376,7 @@ impl C4 {
         self.draining_needed |= self.era_max_rtt < self.running_min_rtt && self.running_min_rtt.is_finite();
         let minimum = &mut self.running_min_rtt;
         *minimum = if self.era_min_rtt < *minimum { self.era_min_rtt } else { average(*minimum, self.era_min_rtt) };
-        let largest = self.era_max_rtt.min(*minimum + self.settings.max_jitter.as_secs_f64());
+        let largest = self.era_max_rtt.min(*minimum + MAX_JITTER);
         let nominal = &mut self.nominal_max_rtt;
         *nominal = if largest > *nominal { largest } else { average(*nominal, largest) }.max(LEAST_MAX_RTT);
     }

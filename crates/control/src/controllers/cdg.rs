@@ -21,7 +21,8 @@
 //!   trip of a delay back-off is not, as in the authors' FreeBSD module.
 //! - Held intervals, in which an ineffectual back-off is withheld, do not grow the window (`hold_freezes_window`).
 //! - Congestion indications are counted also where they cannot act, in recovery.
-//! - No window falls below `w_floor`, and after a timeout gradients and queue state are forgotten.
+//! - No back-off or loss takes the window below two segments (RFC 5681, equation 4). After a timeout gradients and
+//!   queue state are forgotten.
 //! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must
 //!   not raise it.
 //! - A loss can raise the window, where the shadow window is more than twice as large: (8) taken literally.
@@ -91,8 +92,6 @@ parameters! {
         b: u32 = 5, unit "indications", range from(0).up_to(1_000_000), source "section 3.6";
         /// Indications then ignored; 0 ignores none
         b_prime: u32 = 5, unit "indications", range from(0).up_to(1_000_000), source "section 3.6";
-        /// Smallest window after a back-off or a loss
-        w_floor: f64 = 2.0, unit "segments", range from(Reno::MINIMUM).up_to(1000.0), source "RFC 5681, equation 4";
         /// Clock tick on which RTTs are measured; 0s is an exact clock
         rtt_tick: Span = Span::from_millis(1),
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)),
@@ -232,7 +231,7 @@ impl Cdg {
 
     /// A delay back-off (6), first case.
     fn back_off(&mut self, ack: &Ack) {
-        self.reno.threshold = (self.settings.beta_d * self.reno.window).max(self.settings.w_floor);
+        self.reno.threshold = (self.settings.beta_d * self.reno.window).max(Reno::MINIMUM);
         self.reno.window = self.reno.window.min(self.reno.threshold);
         self.relieved_until = Some(ack.sent_to);
         self.counts.backoffs += 1;
@@ -273,9 +272,9 @@ impl Cdg {
 
     /// Keeps `beta_l` of `from`; the shadow window does what NewReno would.
     fn reduce(&mut self, from: f64) {
-        self.reno.threshold = (self.settings.beta_l * from).max(self.settings.w_floor);
+        self.reno.threshold = (self.settings.beta_l * from).max(Reno::MINIMUM);
         if !self.settings.loss_may_raise {
-            self.reno.threshold = self.reno.threshold.min(self.reno.window).max(self.settings.w_floor);
+            self.reno.threshold = self.reno.threshold.min(self.reno.window).max(Reno::MINIMUM);
         }
         self.reno.window = self.reno.threshold.min(from);
         self.shadow *= NEWRENO_BETA;
@@ -308,7 +307,7 @@ impl Controller for Cdg {
         self.counts.losses_full += u64::from(self.gradient.queue() == Queue::Full);
         if self.tolerates_loss() {
             // (8), second case: retransmit, no more. As ssthresh it ends slow start.
-            self.reno.threshold = self.reno.window.max(self.settings.w_floor);
+            self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
             self.counts.losses_tolerated += 1;
         } else {
             // (8), first case.

@@ -29,7 +29,7 @@ use units::{Rate, Span, Time};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::windowed_max::{WindowedMax, WindowedMin};
-use crate::range::{above, from};
+use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// The entry of Copa in the registry.
@@ -56,6 +56,8 @@ const EMPTY_WITHIN: u32 = 5;
 const NEARLY_EMPTY: f64 = 0.1;
 /// Round trips in one direction before the velocity doubles.
 const STEADY: u32 = 3;
+/// RTTmin is the smallest of so long (section 2).
+const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// The pacing rate over the rate of the window.
 const PACING: f64 = 2.0;
 
@@ -66,9 +68,6 @@ parameters! {
         delta: f64 = 0.5, unit "1/segments", range above(0.0).up_to(10.0), source "section 2, delta";
         /// Compete where others fill the queue
         switching: bool = true, source "section 2.2, mode switching";
-        /// RTTmin is the smallest of so long
-        min_rtt_window: Span = Span::from_secs(10),
-            unit "time", range from(Span::from_millis(100)).up_to(Span::from_secs(3600)), source "section 2";
     }
 }
 
@@ -133,7 +132,7 @@ impl Copa {
     fn observe(&mut self, now: Time, ack: &Ack) {
         let Some(rtt) = ack.rtt.map(|rtt| rtt.value) else { return };
         self.smoothed = ack.smoothed_rtt;
-        self.smallest.update(self.settings.min_rtt_window, now, rtt);
+        self.smallest.update(MIN_RTT_WINDOW, now, rtt);
         self.standing.update(self.smoothed / 2, now, rtt);
         self.largest.update(LARGEST_OVER * self.smoothed.as_nanos(), now.as_nanos(), rtt.as_nanos());
         let queueing = self.queueing_delay().as_nanos() as f64;

@@ -38,6 +38,9 @@ use crate::entry::{Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
+/// A delay that exceeds the reference by no more shows no queue: the clock cannot tell the two apart.
+const EPSILON: Span = Span::from_micros(10);
+
 /// The entry of DA in the registry.
 pub const ENTRY: Entry = Entry {
     name: "da",
@@ -208,7 +211,7 @@ impl Da {
             return self.decrease(window, reference, delay);
         }
         self.reductions = 0;
-        let stable = delay > old + self.settings.eps;
+        let stable = delay > old + EPSILON;
         if stable && !self.settings.optimistic { window } else { window + 1.0 }
     }
 

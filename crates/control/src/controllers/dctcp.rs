@@ -44,9 +44,10 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Weight of the last window of data in the estimate
-        g: f64 = 0.0625, range above(0.0).up_to(1.0), source "RFC 8257, section 4.2, g";
+        g: f64 = 0.0625, range above(0.0).up_to(1.0), source "RFC 8257, section 4.2, g; Linux, dctcp_shift_g";
         /// The estimate before the first mark; 1 makes the first reduction a half
-        initial_alpha: f64 = 1.0, range from(0.0).up_to(1.0), source "RFC 8257, section 3.5, DCTCP.Alpha";
+        initial_alpha: f64 = 1.0,
+            range from(0.0).up_to(1.0), source "RFC 8257, section 3.5, DCTCP.Alpha; Linux, dctcp_alpha_on_init";
     }
 }
 

@@ -87,47 +87,52 @@ parameters! {
         /// Which of the two versions
         version: Version = Version::First, source "algorithms 2 and 4, or 3 and 5";
         /// Own segments in the queue above which the window gives them up
-        q_max: u32 = 80, unit "segments", range from(1).up_to(1_000_000), source "Q_max; 50 on the test bed";
+        q_max: u32 = 80,
+            unit "segments", range from(1).up_to(1_000_000), source "algorithms 2 to 5, Q_max; 50 on the test bed";
         /// Thrust goes on up to so many own segments in the queue
-        tpq: u32 = 0, unit "segments", range from(0).up_to(1_000_000), source "TPQ; version 1";
+        tpq: u32 = 0, unit "segments", range from(0).up_to(1_000_000), source "algorithms 2 to 5, TPQ; version 1";
         /// The queue is long if it takes more than so many parts of the smallest RTT: 1/phi
-        phi: u32 = 8, range from(1).up_to(1000), source "phi";
+        phi: u32 = 8, range from(1).up_to(1000), source "algorithms 2 to 5, phi";
         /// A decongestion takes one part in so many of the queue
-        gamma: u32 = 1, range from(1).up_to(1000), source "gamma";
+        gamma: u32 = 1, range from(1).up_to(1000), source "algorithms 2 to 5, gamma";
         /// A decongestion takes at most the window divided by 2 to the power of this
-        epsilon: u32 = 1, range from(0).up_to(16), source "epsilon";
+        epsilon: u32 = 1, range from(0).up_to(16), source "algorithms 2 to 5, epsilon";
         /// A loss takes at least the window divided by 2 to the power of this
-        delta: u32 = 3, range from(0).up_to(16), source "delta";
+        delta: u32 = 3, range from(0).up_to(16), source "algorithms 2 to 5, delta";
         /// Round trips in reno mode after which a loss halves the window
-        rho: u32 = 16, unit "round trips", range from(0).up_to(1_000_000), source "rho";
+        rho: u32 = 16, unit "round trips", range from(0).up_to(1_000_000), source "algorithms 2 to 5, rho";
         /// Round trips in gentle mode after which the virtual Reno flow is forgotten
-        zeta: u32 = 50, unit "round trips", range from(0).up_to(1_000_000), source "zeta";
+        zeta: u32 = 50, unit "round trips", range from(0).up_to(1_000_000), source "algorithms 2 to 5, zeta";
         /// Largest increase in damping
-        alpha_gh: f64 = 2.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_gh";
+        alpha_gh: f64 = 2.0,
+            unit "segments per RTT", range above(0.0).up_to(1000.0), source "algorithms 2 to 5, alpha_gh";
         /// Smallest increase in damping, with `alpha_floor`
-        alpha_gl: f64 = 0.1, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_gl";
+        alpha_gl: f64 = 0.1, unit "segments per RTT", range above(0.0).up_to(1000.0), source "section 7.1, alpha_gl";
         /// Damping does not go below alpha_gl
         alpha_floor: bool = false, source "section 7.1; not in the boxes";
         /// Gain of the increase each round trip of thrust
-        alpha_rocket: f64 = 2.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_rocket";
+        alpha_rocket: f64 = 2.0,
+            unit "segments per RTT", range above(0.0).up_to(1000.0), source "algorithms 2 to 5, alpha_rocket";
         /// Largest increase in thrust
-        alpha_max: f64 = 20.0, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_max";
+        alpha_max: f64 = 20.0,
+            unit "segments per RTT", range above(0.0).up_to(1000.0), source "algorithms 2 to 5, alpha_max";
         /// The first value of NP
-        np_min: u32 = 1, range from(1).up_to(1000), source "NP_min";
+        np_min: u32 = 1, range from(1).up_to(1000), source "algorithms 2 to 5, NP_min";
         /// The largest value of NP
-        np_max: u32 = 7, range from(1).up_to(1000).not_below("np_min"), source "NP_max";
+        np_max: u32 = 7, range from(1).up_to(1000).not_below("np_min"), source "algorithms 2 to 5, NP_max";
         /// The first value of AG
-        ag_min: u32 = 1, range from(0).up_to(1_000_000), source "AG_min";
+        ag_min: u32 = 1, range from(0).up_to(1_000_000), source "algorithms 2 to 5, AG_min";
         /// The largest value of AG
-        ag_max: u32 = 8, range from(0).up_to(1_000_000).not_below("ag_min"), source "AG_max";
+        ag_max: u32 = 8, range from(0).up_to(1_000_000).not_below("ag_min"), source "algorithms 2 to 5, AG_max";
         /// Power of NP in damping
-        v: u32 = 2, range from(0).up_to(4), source "v";
+        v: u32 = 2, range from(0).up_to(4), source "algorithms 2 to 5, v";
         /// AG is counted anew for each NP
         ag_reset_on_np: bool = false, source "section 7.1; not in the boxes";
         /// Decongestions in a row after which damping begins anew
-        reset_threshold: u32 = 3, range from(0).up_to(1_000_000), source "RESET_THRESHOLD, not given; version 1";
+        reset_threshold: u32 = 3,
+            range from(0).up_to(1_000_000), source "algorithm 2, RESET_THRESHOLD, without a value";
         /// Slow start below the threshold
-        slow_start: bool = false, source "true in the box of version 1";
+        slow_start: bool = false, source "algorithm 2, which has it";
     }
 }
 

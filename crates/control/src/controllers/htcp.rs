@@ -55,15 +55,16 @@ parameters! {
     pub struct Settings {
         /// Time after a congestion event in which the increase is that of standard TCP
         delta_l: Span = Span::from_secs(1),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(100)), source "Delta_L";
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(100)), source "draft-leith-tcp-htcp-06, Delta_L";
         /// Change of throughput from epoch to epoch above which the next loss keeps beta_min
-        delta_b: f64 = 0.2, range from(0.0).up_to(1000.0), source "Delta_B";
+        delta_b: f64 = 0.2, range from(0.0).up_to(1000.0), source "draft-leith-tcp-htcp-06, Delta_B";
         /// Smallest share of the window kept on a loss
-        beta_min: f64 = 0.5, range above(0.0).below(1.0), source "adaptive back-off";
+        beta_min: f64 = 0.5, range above(0.0).below(1.0), source "draft-leith-tcp-htcp-06, adaptive backoff";
         /// Largest share of the window kept on a loss
-        beta_max: f64 = 0.8, range above(0.0).below(1.0).not_below("beta_min"), source "adaptive back-off";
+        beta_max: f64 = 0.8,
+            range above(0.0).below(1.0).not_below("beta_min"), source "draft-leith-tcp-htcp-06, adaptive backoff";
         /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
-        rtt_scaling: bool = true, source "RTT scaling; limits of Linux";
+        rtt_scaling: bool = true, source "draft-leith-tcp-htcp-06, RTT scaling; limits of Linux";
     }
 }
 

@@ -43,7 +43,7 @@ parameters! {
     pub struct Settings {
         /// The RTT of the flow that it equals
         rtt_0: Span = Span::from_millis(25),
-            unit "time", range from(Span::from_millis(1)).up_to(Span::from_secs(10)), source "RTT_0";
+            unit "time", range from(Span::from_millis(1)).up_to(Span::from_secs(10)), source "the paper's RTT_0";
     }
 }
 

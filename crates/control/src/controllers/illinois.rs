@@ -109,26 +109,28 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Increase at the largest queueing delay
-        alpha_min: f64 = 0.3, unit "segments per RTT", range above(0.0).up_to(1000.0), source "alpha_min";
+        alpha_min: f64 = 0.3, unit "segments per RTT", range above(0.0).up_to(1000.0), source "the paper's alpha_min";
         /// Increase with a short queue
         alpha_max: f64 = 10.0,
-            unit "segments per RTT", range above(0.0).up_to(1000.0).not_below("alpha_min"), source "alpha_max";
+            unit "segments per RTT", range above(0.0).up_to(1000.0).not_below("alpha_min"),
+            source "the paper's alpha_max";
         /// Share of the window given up on a loss with a short queue
-        beta_min: f64 = 0.125, range above(0.0).below(1.0), source "beta_min";
+        beta_min: f64 = 0.125, range above(0.0).below(1.0), source "the paper's beta_min";
         /// Share of the window given up on a loss with a long queue
-        beta_max: f64 = 0.5, range above(0.0).below(1.0).not_below("beta_min"), source "beta_max";
+        beta_max: f64 = 0.5, range above(0.0).below(1.0).not_below("beta_min"), source "the paper's beta_max";
         /// Share of the largest queueing delay up to which the increase is alpha_max
-        eta_1: f64 = 0.01, range from(0.0).up_to(1.0), source "d_1";
+        eta_1: f64 = 0.01, range from(0.0).up_to(1.0), source "the paper's d_1";
         /// Share of the largest queueing delay up to which a loss takes beta_min
-        eta_2: f64 = 0.1, range above(0.0).up_to(1.0).not_below("eta_1"), source "d_2";
+        eta_2: f64 = 0.1, range above(0.0).up_to(1.0).not_below("eta_1"), source "the paper's d_2";
         /// Share of the largest queueing delay from which a loss takes beta_max
-        eta_3: f64 = 0.8, range above(0.0).up_to(1.0).not_below("eta_2"), source "d_3";
+        eta_3: f64 = 0.8, range above(0.0).up_to(1.0).not_below("eta_2"), source "the paper's d_3";
         /// Below this window it is standard TCP
-        window_threshold: f64 = 15.0, unit "segments", range from(0.0).up_to(1_000_000.0), source "W_thresh";
+        window_threshold: f64 = 15.0,
+            unit "segments", range from(0.0).up_to(1_000_000.0), source "the paper's W_thresh";
         /// Round trips in a row with a short queue before the increase returns to alpha_max
-        theta: u32 = 5, unit "round trips", range from(0).up_to(1000), source "theta";
+        theta: u32 = 5, unit "round trips", range from(0).up_to(1000), source "the paper's theta";
         /// A longer queue begins the count of theta anew
-        theta_in_a_row: bool = true, source "theta; false in Linux and in the thesis";
+        theta_in_a_row: bool = true, source "the paper's theta; false in Linux and in the thesis";
         /// Power of the delay that decides
         order: u32 = 1, range from(1).up_to(8), source "Edwan 2010, (6.3) and (6.4), n";
         /// Both functions of that order, or TCP-Fq: the square in the decrease alone, or TCP-Fs: a decrease that rises
@@ -137,7 +139,7 @@ parameters! {
         /// The least and the largest RTT are those of samples, or of the means of round trips
         extrema: Extrema = Extrema::Sample, source "Edwan 2010, section 6.1";
         /// After a loss the threshold is what should have been given up
-        legacy_beta_bug: bool = false, source "true in Linux before 2.6.23";
+        legacy_beta_bug: bool = false, source "Linux, tcp_illinois.c before 2.6.23, where it is true";
     }
 }
 

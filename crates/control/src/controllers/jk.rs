@@ -68,7 +68,7 @@ parameters! {
             source "Dabbous 1992, section 4.1; 32 with two sources (section 4.2)";
         /// Window at which the first slow start ends
         initial_threshold: InitialThreshold = InitialThreshold::MaxWindow,
-            unit "segments", source "not given by the paper";
+            unit "segments", source "Dabbous 1992, section 4.1, without a value";
     }
 }
 

@@ -92,11 +92,11 @@ parameters! {
         /// Iterations of the canceller
         iterations as "K": u32 = 1, range from(1).up_to(3), source "section 8.3, K";
         /// Meaning of rho: a number of differences, their sum in units of T, or their share
-        definition: Definition = Definition::Count, source "section 8.3; open";
+        definition: Definition = Definition::Count, source "section 8.3, which leaves it open";
         /// How span and noise are combined
         combine: Combine = Combine::Sum, source "section 8.4, or";
         /// The gap before the first duplicate ACK counts, too
-        include_first_gap: bool = true, source "section 8.2; open";
+        include_first_gap: bool = true, source "section 8.2, which leaves it open";
         /// T; 0 if it is to be measured
         packet_time: Span = Span::ZERO,
             unit "time", range from(Span::ZERO).up_to(Span::from_secs(10)), source "section 8.3, T";

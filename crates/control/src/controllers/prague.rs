@@ -52,14 +52,17 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Weight of the last virtual round trip in the estimate
-        g: f64 = 0.0625, range above(0.0).up_to(1.0), source "section 2.4, g";
+        g: f64 = 0.0625, range above(0.0).up_to(1.0), source "section 2.4, g; Linux, prague_shift_g";
         /// The estimate at the first mark; 1 makes the first reduction a half
-        initial_alpha: f64 = 1.0, range from(0.0).up_to(1.0), source "section 2.4, alpha";
+        initial_alpha: f64 = 1.0, range from(0.0).up_to(1.0), source "section 2.4, alpha; Linux, prague_alpha_on_init";
         /// A flow whose RTT is below it grows and yields as one of this RTT; 0 leaves it to its own
         virtual_rtt: Span = Span::from_millis(25),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)), source "section 2.4, rtt_virt";
+            unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)),
+            source "section 2.4, rtt_virt; Linux, prague_rtt_target";
         /// So many round trips after slow start
-        transition: u32 = 4, unit "round trips", range from(0).up_to(100_000), source "authors' code for Linux (2024)";
+        transition: u32 = 4,
+            unit "round trips", range from(0).up_to(100_000),
+            source "Linux, prague_rtt_transition of the authors' module (2024)";
     }
 }
 

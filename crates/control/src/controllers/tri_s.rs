@@ -43,9 +43,9 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Slow start after a loss goes on while the gradient is above this
-        th_d: f64 = 0.5, range from(0.0).up_to(10.0), source "not given";
+        th_d: f64 = 0.5, range from(0.0).up_to(10.0), source "Edwan 2010, section 2.6, th_d, without a value";
         /// A segment that was tried is given back if the gradient is below this
-        th_i: f64 = 0.5, range from(0.0).up_to(10.0), source "not given";
+        th_i: f64 = 0.5, range from(0.0).up_to(10.0), source "Edwan 2010, section 2.6, th_i, without a value";
         /// A segment that brings nothing takes another one with it
         strict: bool = false, source "the other reading of section 2.6";
     }

@@ -44,25 +44,29 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Yeah::new(Settings::read(given)?))),
 };
 
+/// In fast mode so many segments acknowledged add one, or a window of them if that is less (TCP_SCALABLE_AI_CNT).
+pub(super) const SCALABLE: u32 = 100;
+
 parameters! {
     /// The parameters.
     pub struct Settings {
         /// Own segments in the queue above which the window gives them up
-        q_max: u32 = 80, unit "segments", range from(1).up_to(1_000_000), source "Q_max; TCP_YEAH_ALPHA in Linux";
+        q_max: u32 = 80,
+            unit "segments", range from(1).up_to(1_000_000), source "the paper's Q_max; Linux, TCP_YEAH_ALPHA";
         /// The queue is long if it takes more than so many parts of the smallest RTT: 1/phi
-        phi: u32 = 8, range from(1).up_to(1000), source "phi; TCP_YEAH_PHY in Linux";
+        phi: u32 = 8, range from(1).up_to(1000), source "the paper's phi; Linux, TCP_YEAH_PHY";
         /// A decongestion takes one part in so many of the queue
-        gamma: u32 = 1, range from(1).up_to(1000), source "gamma";
+        gamma: u32 = 1, range from(1).up_to(1000), source "the paper's gamma; Linux, TCP_YEAH_GAMMA";
         /// A decongestion takes at most the window divided by 2 to the power of this
-        epsilon: u32 = 1, range from(0).up_to(16), source "epsilon";
+        epsilon: u32 = 1, range from(0).up_to(16), source "the paper's epsilon; Linux, TCP_YEAH_EPSILON";
         /// A loss takes at least the window divided by 2 to the power of this
-        delta: u32 = 3, range from(0).up_to(16), source "delta";
+        delta: u32 = 3, range from(0).up_to(16), source "the paper's delta; Linux, TCP_YEAH_DELTA";
         /// Round trips in slow mode after which a loss halves the window
-        rho: u32 = 16, unit "round trips", range from(0).up_to(1_000_000), source "rho";
+        rho: u32 = 16,
+            unit "round trips", range from(0).up_to(1_000_000), source "the paper's rho; Linux, TCP_YEAH_RHO";
         /// Round trips in fast mode after which the virtual Reno flow is forgotten
-        zeta: u32 = 50, unit "round trips", range from(0).up_to(1_000_000), source "zeta";
-        /// In fast mode so many segments acknowledged add one, or a window of them if that is less
-        scalable: u32 = 100, unit "segments", range from(1).up_to(1_000_000), source "TCP_SCALABLE_AI_CNT in Linux";
+        zeta: u32 = 50,
+            unit "round trips", range from(0).up_to(1_000_000), source "the paper's zeta; Linux, TCP_YEAH_ZETA";
         /// Slow start below the threshold; without it the window grows by the rule of fast mode from the beginning
         slow_start: bool = true, source "Edwan 2010, section 7.4, has none";
     }
@@ -98,7 +102,7 @@ impl Yeah {
             return;
         }
         if self.bounded.long_rounds == 0 {
-            let every = reno.window.min(f64::from(self.settings.scalable));
+            let every = reno.window.min(f64::from(SCALABLE));
             reno.additive_increase(if exponential { credit } else { covered(ack) }, reno.window / every);
         } else {
             reno.additive_increase(credit, 1.0);

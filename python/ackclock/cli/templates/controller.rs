@@ -28,7 +28,7 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Share of the window kept on a loss
-        beta: f64 = 0.7, range above(0.0).below(1.0), source "name the equation";
+        beta: f64 = 0.7, range above(0.0).below(1.0), source "RFC 9438, section 4.6, for 0.7";
     }
 }
 

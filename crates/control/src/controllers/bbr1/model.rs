@@ -4,7 +4,10 @@
 use units::{Span, Time};
 
 use super::policer::{Count, Finding};
-use super::{BANDWIDTH_UNIT, Bbr1, CYCLE, GAIN_UNIT, Mode, bytes_per_second, micros_between};
+use super::{
+    BANDWIDTH_UNIT, BANDWIDTH_WINDOW, Bbr1, CYCLE, EXTRA_ACKED_WINDOW, FULL_GROWTH, FULL_ROUNDS, GAIN_UNIT,
+    MIN_RTT_WINDOW, MIN_WINDOW, Mode, PROBE_RTT_TIME, bytes_per_second, micros_between,
+};
 use crate::parts::linux::{self, micros};
 use crate::{Ack, Context, RateSample};
 
@@ -30,11 +33,11 @@ impl Bbr1 {
         self.look_for_policer(cx, ack.delivered, losses > 0, held_back);
         let bandwidth = (sample.delivered * BANDWIDTH_UNIT / micros(sample.interval)).min(u64::from(u32::MAX));
         if !held_back || bandwidth >= self.bandwidths.get() {
-            self.bandwidths.update(self.settings.bandwidth_window.into(), self.round, bandwidth);
+            self.bandwidths.update(BANDWIDTH_WINDOW, self.round, bandwidth);
         }
-        if self.gains.extra_acked > 0 && ack.newly_delivered > 0 {
+        if ack.newly_delivered > 0 {
             if self.round_start {
-                self.aggregation.end_round(self.settings.extra_acked_window);
+                self.aggregation.end_round(EXTRA_ACKED_WINDOW);
             }
             self.aggregation.observe(self.delivered_at, self.bandwidth(), ack.newly_delivered, self.window);
         }
@@ -59,8 +62,8 @@ impl Bbr1 {
             }
             return;
         }
-        let (segment, margin) = (self.segment, self.settings.pacing_margin);
-        let bytes_per_second = |bandwidth| bytes_per_second(bandwidth, GAIN_UNIT, segment, margin);
+        let segment = self.segment;
+        let bytes_per_second = |bandwidth| bytes_per_second(bandwidth, GAIN_UNIT, segment);
         if self.policer.sample(&count, bytes_per_second) == Finding::Policed {
             self.pacing_gain = GAIN_UNIT;
         }
@@ -114,13 +117,13 @@ impl Bbr1 {
             return;
         }
         let bandwidth = self.bandwidths.get();
-        if bandwidth >= self.full_bandwidth * self.gains.full_growth / GAIN_UNIT {
+        if bandwidth >= self.full_bandwidth * FULL_GROWTH / GAIN_UNIT {
             self.full_bandwidth = bandwidth;
             self.full_count = 0;
             return;
         }
         self.full_count += 1;
-        self.full = self.full_count >= self.settings.full_rounds;
+        self.full = self.full_count >= FULL_ROUNDS;
     }
 
     pub(super) fn check_drain(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -138,15 +141,14 @@ impl Bbr1 {
     }
 
     pub(super) fn update_min_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let expired = self.has_passed(cx.now, self.min_rtt_at, self.settings.min_rtt_window);
+        let expired = self.has_passed(cx.now, self.min_rtt_at, MIN_RTT_WINDOW);
         if let Some(rtt) = ack.rtt.map(|rtt| on_microseconds(cx.now, rtt.value))
             && (rtt < self.min_rtt || expired)
         {
             self.min_rtt = rtt;
             self.min_rtt_at = cx.now;
         }
-        let probes = !self.settings.probe_rtt_time.is_zero();
-        if probes && expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.save_window(self.window);
             self.probe_rtt_since = None;
@@ -161,7 +163,7 @@ impl Bbr1 {
     /// Few segments in flight, for a time and a round trip.
     fn probe_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.held_back.1 = ack.delivered + u64::from(ack.in_flight);
-        if self.probe_rtt_since.is_none() && ack.in_flight <= self.settings.min_window {
+        if self.probe_rtt_since.is_none() && ack.in_flight <= MIN_WINDOW {
             self.probe_rtt_since = Some(cx.now);
             self.probe_rtt_round_done = false;
             self.next_round = ack.delivered;
@@ -180,8 +182,7 @@ impl Bbr1 {
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Context<'_>) {
-        let time = self.settings.probe_rtt_time;
-        if !self.probe_rtt_since.is_some_and(|since| self.has_passed(cx.now, since, time)) {
+        if !self.probe_rtt_since.is_some_and(|since| self.has_passed(cx.now, since, PROBE_RTT_TIME)) {
             return;
         }
         self.min_rtt_at = cx.now;

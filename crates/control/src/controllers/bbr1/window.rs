@@ -3,7 +3,7 @@
 
 use units::{Span, Time};
 
-use super::{BANDWIDTH_UNIT, Bbr1, GAIN_UNIT, Mode, micros};
+use super::{BANDWIDTH_UNIT, Bbr1, GAIN_UNIT, MIN_WINDOW, Mode, micros};
 use crate::{Ack, Loss};
 
 /// The window until a segment has brought an RTT sample, and the segments of which Startup may not fall short
@@ -168,12 +168,12 @@ impl Bbr1 {
         } else if self.window < target || delivered + HANDSHAKE < INITIAL.into() {
             self.window = self.window.saturating_add(acked);
         }
-        self.window = self.window.max(self.settings.min_window);
+        self.window = self.window.max(MIN_WINDOW);
     }
 
     fn limit_in_probe_rtt(&mut self) {
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(self.settings.min_window);
+            self.window = self.window.min(MIN_WINDOW);
         }
     }
 
@@ -202,12 +202,11 @@ impl Bbr1 {
 
     /// `bbr_ack_aggregation_cwnd`.
     fn extra_window(&self) -> u32 {
-        if self.gains.extra_acked == 0 || !self.full {
+        if !self.full {
             return 0;
         }
         let most = self.bandwidth().saturating_mul(LONGEST_SILENCE_MICROS) / BANDWIDTH_UNIT;
-        let extra = self.gains.extra_acked * self.aggregation.extra() / GAIN_UNIT;
-        u32::try_from(extra.min(most)).unwrap_or(u32::MAX)
+        u32::try_from(self.aggregation.extra().min(most)).unwrap_or(u32::MAX)
     }
 
     /// Segments of a train: as BBR counts them for its window (`bbr_tso_segs_goal`), and as Linux makes them

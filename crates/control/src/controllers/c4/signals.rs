@@ -1,6 +1,6 @@
 //! The signs of congestion that C4 heeds, and how much it gives up: the faster a flow, the sooner.
 
-use super::{C4, ENOUGH_FOR_LOSS, LEAST_MAX_RTT, NO_INCREASE_CONGESTED, State};
+use super::{BETA, C4, ENOUGH_FOR_LOSS, LEAST_MAX_RTT, NO_INCREASE_CONGESTED, State};
 use crate::Ack;
 
 /// The curve of the sensitivity: rates in bytes a second, and its values at them.
@@ -52,7 +52,7 @@ impl C4 {
     /// Heeds the signs of congestion of `ack`, which shows `losses`.
     pub(super) fn heed(&mut self, ack: &Ack, losses: u64) {
         if self.counts_losses(ack, losses) {
-            self.on_signal(Signal::Loss, self.settings.beta);
+            self.on_signal(Signal::Loss, BETA);
         }
         if self.counts_marks(ack) {
             let threshold = self.mark_threshold();
@@ -105,7 +105,7 @@ impl C4 {
             }
             State::Recovery => self.congested = true,
             State::Cruising | State::Resuming => {
-                let kept = 1.0 - beta.min(self.settings.beta);
+                let kept = 1.0 - beta.min(BETA);
                 self.nominal_rate *= kept;
                 if signal == Signal::Loss {
                     self.nominal_max_rtt = (kept * self.nominal_max_rtt).max(LEAST_MAX_RTT);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::RttSample;
 use crate::testing::{World, ack, loss, probed};
+use units::Span;
 
 /// Bytes of a segment; 1000 segments a second are this in kilobytes.
 const SEGMENT: f64 = 1448.0;
@@ -100,7 +101,7 @@ impl Flow {
 
 #[test]
 fn a_known_window_is_sent_for_two_round_trips() {
-    let mut flow = Flow::with(Settings { resumed_window: 100, ..Settings::default() });
+    let mut flow = Flow::with(Settings { resumed_window: 100 });
     assert_eq!((flow.c4.window(), flow.c4.pacing_rate()), (10.0, None));
     flow.ack(1, Brings { rate: 100.0, ..STEADY });
     // 100 segments in 100 ms are 1.448 MB/s.
@@ -120,7 +121,7 @@ fn a_known_window_is_sent_for_two_round_trips() {
 
 #[test]
 fn losses_end_resuming() {
-    let mut flow = Flow::with(Settings { resumed_window: 100, ..Settings::default() });
+    let mut flow = Flow::with(Settings { resumed_window: 100 });
     flow.ack(10, STEADY);
     assert!(flow.is(State::Resuming));
     // At 1.448 MB/s the threshold is about 6 %, and the first loss makes 1/16.

@@ -1,7 +1,5 @@
 //! The parameters of DA.
 
-use units::Span;
-
 use super::reference::CAPACITY;
 use crate::parameters::{choices, parameters};
 use crate::range::from;
@@ -55,10 +53,6 @@ parameters! {
         max_reduce: u32 = 0, unit "decreases", range from(0).up_to(1_000_000), source "section 5.1: 4";
         /// The window grows also while the delay is stable, between the reference and K times it
         optimistic: bool = false, source "section 5.2";
-        /// A delay that exceeds the reference by no more shows no queue
-        eps: Span = Span::from_micros(10),
-            unit "time", range from(Span::ZERO).up_to(Span::from_secs(1)),
-            source "not in the paper: resolution of the clock";
         /// Largest window of the connection
         max_window: u32 = 64,
             unit "segments", range from(1).up_to(1_000_000),

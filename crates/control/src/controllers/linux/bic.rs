@@ -31,9 +31,9 @@ parameters! {
     /// The parameters of the module.
     pub(crate) struct Settings {
         /// Up to this window it is Reno
-        low_window: u32 = 14, unit "segments", range from(0).up_to(1_000_000), source "low_window";
+        low_window: u32 = 14, unit "segments", range from(0).up_to(1_000_000), source "Linux, low_window";
         /// A loss below the last W_max puts the next one lower, to leave room for new flows
-        fast_convergence: bool = true, source "fast_convergence";
+        fast_convergence: bool = true, source "Linux, fast_convergence";
     }
 }
 

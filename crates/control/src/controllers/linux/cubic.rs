@@ -33,19 +33,19 @@ parameters! {
     /// The parameters of the module.
     pub(crate) struct Settings {
         /// How steep the cubic is
-        c as "C": f64 = 0.4004, unit "segments/s^3", range from(1e-6).up_to(1000.0), source "bic_scale";
+        c as "C": f64 = 0.4004, unit "segments/s^3", range from(1e-6).up_to(1000.0), source "Linux, bic_scale";
         /// Share of the window kept on a loss
-        beta: f64 = 0.7002, range above(0.0).below(1.0), source "beta";
+        beta: f64 = 0.7002, range above(0.0).below(1.0), source "Linux, beta";
         /// A loss below the last W_max puts the plateau lower, to leave room for new flows
-        fast_convergence: bool = true, source "fast_convergence";
+        fast_convergence: bool = true, source "Linux, fast_convergence";
         /// The window is at least what Reno would have with the same losses
-        reno_friendly: bool = true, source "tcp_friendliness";
+        reno_friendly: bool = true, source "Linux, tcp_friendliness";
         /// Slow start ends before a loss where HyStart sees the pipe full
-        hystart: bool = true, source "hystart";
+        hystart: bool = true, source "Linux, hystart";
         /// HyStart looks at the length of ACK trains
-        hystart_ack_train: bool = true, source "hystart_detect";
+        hystart_ack_train: bool = true, source "Linux, hystart_detect";
         /// HyStart looks at the smallest RTT of a round
-        hystart_delay: bool = true, source "hystart_detect";
+        hystart_delay: bool = true, source "Linux, hystart_detect";
     }
 }
 

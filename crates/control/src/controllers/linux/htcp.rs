@@ -35,9 +35,9 @@ parameters! {
     /// The parameters.
     pub(crate) struct Settings {
         /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
-        rtt_scaling: bool = true, source "use_rtt_scaling";
+        rtt_scaling: bool = true, source "Linux, use_rtt_scaling";
         /// Ticks of the kernel's clock
-        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "Linux, CONFIG_HZ";
     }
 }
 

@@ -32,11 +32,11 @@ parameters! {
     /// The parameters of the module.
     pub(crate) struct Settings {
         /// With fewer own segments waiting in the queue the window grows
-        alpha: f64 = 2.0, unit "segments", range above(0.0).up_to(10_000.0), source "alpha";
+        alpha: f64 = 2.0, unit "segments", range above(0.0).up_to(10_000.0), source "Linux, alpha";
         /// With more own segments waiting in the queue the window shrinks
-        beta: f64 = 4.0, unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "beta";
+        beta: f64 = 4.0, unit "segments", range above(0.0).up_to(10_000.0).not_below("alpha"), source "Linux, beta";
         /// With more own segments waiting in the queue slow start ends
-        gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "gamma";
+        gamma: f64 = 1.0, unit "segments", range above(0.0).up_to(10_000.0), source "Linux, gamma";
     }
 }
 

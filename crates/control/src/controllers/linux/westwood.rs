@@ -33,7 +33,7 @@ parameters! {
     /// The parameters.
     pub(crate) struct Settings {
         /// Ticks of the kernel's clock
-        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "CONFIG_HZ";
+        hz: u32 = linux::HZ, unit "ticks per second", range from(100).up_to(1000), source "Linux, CONFIG_HZ";
     }
 }
 

@@ -5,7 +5,7 @@
 //! of measurement here and in Linux leaves the one under way. A stack that counts ACKs has the module of that time: in
 //! fast mode it counts the segments that an ACK covers, in slow mode ACKs.
 
-use crate::controllers::yeah::{self, Settings};
+use crate::controllers::yeah::{self, SCALABLE, Settings};
 use crate::entry::{Form, with_values};
 use crate::parts::linux;
 use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
@@ -40,7 +40,7 @@ impl Yeah {
             counter.grow(reno, window, credit as u32, ack.counting);
             return;
         }
-        let every = window.min(self.settings.scalable);
+        let every = window.min(SCALABLE);
         let covered = if exponential { credit } else { linux::covered(ack) } as u32;
         if ack.counting != Counting::PerAck {
             counter.grow(reno, every, covered, ack.counting);

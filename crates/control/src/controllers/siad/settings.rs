@@ -48,7 +48,7 @@ parameters! {
         /// An Additional Decrease sets alpha to the window where it would exceed it
         clamp_after_ad: bool = false, source "section III.A, after equation 19";
         /// A base RTT that rises at four congestion events in a row returns to the first
-        min_guard: bool = false, source "the author's implementation";
+        min_guard: bool = false, source "Linux, the author's module 1.0";
         /// Addition to the window at the loss that gives the next target: the rise of that window since the loss
         /// before, nothing, or a random number, of half the last decrease at most
         trend: Trend = Trend::Paper, source "section III.A, equation 5; section III.B";

@@ -25,7 +25,7 @@ parameters! {
     /// The parameter of the module.
     struct Settings {
         /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
-        rtt_scaling: bool = true, source "use_rtt_scaling";
+        rtt_scaling: bool = true, source "Linux, use_rtt_scaling";
     }
 }
 
