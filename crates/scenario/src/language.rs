@@ -127,8 +127,8 @@ pub struct Link {
     /// The reverse direction, where it differs; without `duplex` and this the link has one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
-    /// A Snoop agent before the link, at `from`, which repairs the losses of TCP flows that arrive there over other
-    /// links; by default there is none.
+    /// A Snoop agent (Balakrishnan et al. 1995) before the link, at `from`, which repairs the losses of TCP flows that
+    /// arrive there over other links; by default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoop: Option<SnoopAgent>,
 }
@@ -137,7 +137,7 @@ pub struct Link {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnoopAgent {
-    /// No local timeout is shorter.
+    /// No local timeout is shorter (snoopTick_ in ns-2).
     pub timeout_min: Span,
 }
 
@@ -205,7 +205,7 @@ pub struct Flow {
     /// The rate that the SYN asks the routers for (Quick-Start, RFC 4782); by default it asks for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<Rate>,
-    /// The access category of its packets in wireless networks with EDCA; by default best effort.
+    /// The access category of its packets in wireless networks with EDCA (802.11e); by default best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_category: Option<AccessCategory>,
     /// The TCP options of a stack or era; by default the profile of the scenario.
@@ -227,7 +227,8 @@ pub struct Flow {
     /// The data that the application offers.
     #[serde(default)]
     pub source: Source,
-    /// Parameters of the controller that change while the flow runs, where the controller allows it.
+    /// Parameters of the controller that change while the flow runs, where the controller allows it (SIAD's Num_RTT,
+    /// Kühlewind 2016).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }

@@ -31,11 +31,11 @@ pub struct Wlan {
     /// The queue of each station and of the access point: packets or bytes.
     #[serde(default = "frames_200")]
     pub queue: QueueSpec,
-    /// The share of data frames that are not understood, whoever sends.
+    /// The share of data frames that are not understood, whoever sends (frame error ratio, IEEE 802.11).
     #[serde(default)]
     pub frame_errors: Fraction,
-    /// How far stations are from the access point, which decides how many frames noise spoils at each rate; by default
-    /// none. This or `frame_errors`.
+    /// How far stations are from the access point, which decides how many frames noise spoils at each rate (receiver
+    /// sensitivity, IEEE 802.11); by default none. This or `frame_errors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
     /// Frames contend by access category (EDCA) and not alike (DCF); by default only in 802.11n.
@@ -52,24 +52,26 @@ pub struct Wlan {
     /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime); by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Span>,
-    /// The time from one beacon of the access point to the next, as 102.4ms; by default it sends none.
+    /// The time from one beacon of the access point to the next (dot11BeaconPeriod), as 102.4ms; by default it sends
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beacon_interval: Option<Span>,
-    /// RTS and CTS go before frames of more bytes than this, MAC header included; by default before none.
+    /// RTS and CTS go before frames of more bytes than this (dot11RTSThreshold), MAC header included; by default before
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rts_above: Option<Bytes>,
     /// Stations of 802.11b are near: long slots, and a CTS of its sender before each OFDM frame. Only 802.11g.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protection: bool,
-    /// DSSS frames above 1 Mbit/s have the short preamble.
+    /// DSSS frames above 1 Mbit/s have the short preamble (802.11b).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_preamble: bool,
-    /// How long a station sends when its turn comes, frame after frame without a backoff (TXOP limit): a time for all,
-    /// or `standard`, the default of EDCA for each access category; by default one frame or A-MPDU.
+    /// How long a station sends when its turn comes, frame after frame without a backoff (dot11EDCATableTXOPLimit): a
+    /// time for all, or `standard`, the default of EDCA for each access category; by default one frame or A-MPDU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txop: Option<Txop>,
-    /// The rates that every station understands: responses go at the highest of them that is not above the rate of what
-    /// they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
+    /// The rates that every station understands (BSSBasicRateSet of 802.11): responses go at the highest of them that
+    /// is not above the rate of what they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub basic_rates: Vec<Rate>,
     /// How wide the channel is. Only 802.11n has 40 MHz.
@@ -82,10 +84,10 @@ pub struct Wlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub streams: Option<u8>,
-    /// Stations that do not hear each other; by default all do.
+    /// Stations that do not hear each other (Tobagi and Kleinrock 1975); by default all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenSpec>,
-    /// The points on which readings of the standard differ.
+    /// The points on which readings of IEEE 802.11 differ.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conventions: ConventionsSpec,
 }
@@ -144,7 +146,7 @@ spelled!(
     "How long a station sends when its turn comes: a time up to 8.16 ms, or the default of EDCA"
 );
 
-/// The points on which the standard, its models and its implementations differ.
+/// The points on which IEEE 802.11, its models and its implementations differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConventionsSpec {
@@ -290,10 +292,11 @@ pub struct Station {
     /// Its queue, in place of that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
-    /// The share of data frames to and from it that are not understood, in place of that of the network.
+    /// The share of data frames to and from it that are not understood (frame error ratio, IEEE 802.11), in place of
+    /// that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_errors: Option<Fraction>,
-    /// How far it is from the access point, in place of that of the network.
+    /// How far it is from the access point (receiver sensitivity, IEEE 802.11), in place of that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
 }

@@ -151,8 +151,8 @@ disciplines! {
     /// Proportional integral controller enhanced (RFC 8033): drops or marks arrivals with a probability that follows
     /// the queueing delay every `tupdate`. A full queue drops the arrival; 1000 packets by default.
     "pie" => Pie(PieSettings),
-    /// Flow queues by deficit round robin, new ones first, each under PIE. A full queue drops the arrival; 10240
-    /// packets by default.
+    /// Flow queues by deficit round robin, new ones first, each under PIE (RFC 8033). A full queue drops the arrival;
+    /// 10240 packets by default.
     "fq_pie" => FqPie(FqPieSettings),
     /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
     /// controller for both. A full queue drops the arrival; 10000 packets by default.
@@ -160,8 +160,8 @@ disciplines! {
     /// The core of CAKE (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin, each under
     /// COBALT. A full queue drops from the head of the longest; only `memlimit` bounds it by default.
     "cake" => Cake(CakeSettings),
-    /// First in, first out behind a policer: drops or marks arrivals that exceed a token bucket. A full queue drops the
-    /// arrival.
+    /// First in, first out behind a policer (police of tc): drops or marks arrivals that exceed a token bucket. A full
+    /// queue drops the arrival.
     "police" => Police(PoliceSettings),
 }
 

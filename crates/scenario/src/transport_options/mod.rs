@@ -32,9 +32,10 @@ pub struct TransportOptions {
     pub sack: bool,
     /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
     pub timestamps: bool,
-    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
+    /// The clock on which RTT samples are taken (tcpTick_ in ns-2); 0 is exact, as are those of controllers that want
+    /// it so.
     pub clock_tick: Span,
-    /// The clock of the timestamp option.
+    /// The clock of the timestamp option (RFC 7323, section 5.4).
     pub timestamp_tick: Span,
     /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs (in Linux 1 /
     /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later; from
@@ -60,7 +61,7 @@ pub struct TransportOptions {
     /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize). The last segment of
     /// two or more that leave so is pushed (PSH).
     pub segmentation_offload: bool,
-    /// How a paced flow keeps its rate.
+    /// How a paced flow keeps its rate: as Linux does, or evenly.
     pub pacing: Pacing,
     /// New segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
@@ -68,16 +69,16 @@ pub struct TransportOptions {
     /// make everything outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as
     /// the window of the controller allows, which may grow meanwhile.
     pub fast_recovery: bool,
-    /// How the flight is brought down in fast recovery, and on an ECN echo.
+    /// How the flight is brought down in fast recovery, and on an ECN echo (RFC 6675, section 5; RFC 9937).
     pub reduction: Reduction,
-    /// The segments that fast recovery sends again, with SACK and without RACK.
+    /// The segments that fast recovery sends again, with SACK and without RACK (RFC 6675, section 4).
     pub retransmits: Retransmits,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
     /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
     /// undone if an ACK covers what was not sent again.
     pub forward_rto: bool,
-    /// How acknowledgements are counted for window growth.
+    /// How acknowledgements are counted for window growth (RFC 3465).
     pub counting: Counting,
     /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open):
     /// in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow start.
@@ -91,9 +92,9 @@ pub struct TransportOptions {
     pub handshake: bool,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1).
     pub rto_initial: Span,
-    /// The smallest retransmission timeout.
+    /// The smallest retransmission timeout (RFC 6298, 2.4).
     pub rto_min: Span,
-    /// The largest one, back-off included.
+    /// The largest one, back-off included (RFC 6298, 2.5).
     pub rto_max: Span,
     /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this). Linux applies its 200 ms here.
     pub rto_variance_min: Span,
@@ -101,11 +102,12 @@ pub struct TransportOptions {
     /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
     /// (Linux). A second reduction is not undone.
     pub every_timeout_reduces: bool,
-    /// When a window that is not fully used may grow.
+    /// When a window that is not fully used may grow (RFC 2861; RFC 7661).
     pub window_validation: WindowValidation,
-    /// The window comes down after an idle time longer than the RTO, as `idle_restart` says.
+    /// The window comes down after an idle time longer than the RTO (tcp_slow_start_after_idle in Linux), as
+    /// `idle_restart` says.
     pub slow_start_restart: bool,
-    /// How it comes down.
+    /// How it comes down (RFC 5681, section 4.1; RFC 2861).
     pub idle_restart: IdleRestart,
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
     /// marks (RFC 9768).

@@ -11,7 +11,7 @@ use units::Fraction;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LossSpec(pub LossModel);
 
-/// The forms that are tables; each has its own keys.
+/// The forms that are tables; each has its own keys. Bursts are those of Gilbert 1960 and Elliott 1963.
 #[derive(Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Table {

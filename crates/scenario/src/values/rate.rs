@@ -51,7 +51,7 @@ struct TraceTable {
     trace: String,
 }
 
-/// A token bucket, named as in `tc`.
+/// A token bucket, as tbf of `tc`.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct BucketTable {
