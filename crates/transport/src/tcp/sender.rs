@@ -7,6 +7,8 @@ mod acknowledge;
 mod property;
 mod reduce;
 mod state;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use state::SenderState;

@@ -306,4 +306,51 @@ mod tests {
         sink.on_data(at(60), &data(1, at(10)), true, RTT);
         assert_eq!((sink.loss_events, sink.lost), (1, 0));
     }
+
+    #[test]
+    fn a_report_carries_the_times_of_the_newest_packet() {
+        let mut sink = sink();
+        sink.on_data(at(50), &data(0, at(7)), false, RTT);
+        assert_eq!((sink.poll_timeout(), sink.delivered()), (None, Bytes::new(1000)));
+        let report = sink.poll_transmit(at(60)).unwrap();
+        assert_eq!((report.cumulative, report.timestamp, report.echo), (0, at(60), at(7)));
+        assert_eq!(report.one_way_delay, Span::from_millis(43));
+        assert_eq!((sink.poll_transmit(at(60)), sink.poll_timeout()), (None, Some(at(160))));
+        // An older packet counts, but is not the newest.
+        sink.on_data(at(70), &data(2, at(20)), false, RTT);
+        sink.on_data(at(80), &data(1, at(10)), false, RTT);
+        sink.on_timeout(at(159));
+        assert!(sink.poll_transmit(at(159)).is_none());
+        sink.on_timeout(at(160));
+        let report = sink.poll_transmit(at(160)).unwrap();
+        assert_eq!((report.cumulative, report.echo, report.one_way_delay), (1, at(20), Span::from_millis(50)));
+        let kept = sink.take(1).unwrap();
+        // Two packets in 100 ms; the first report was lost, and is gone.
+        assert_eq!((kept.newest, kept.kept, kept.receive_rate), (2, Span::from_millis(90), 20_000.0));
+        assert_eq!((sink.take(0), sink.take(1), sink.delivered()), (None, None, Bytes::new(3000)));
+    }
+
+    #[test]
+    fn a_lost_packet_would_have_come_between_its_neighbours() {
+        let mut sink = sink();
+        (sink.first, sink.before) = (12, Some((10, at(100))));
+        sink.arrivals = [None, Some(at(160))].into();
+        // Two of three numbers between 100 and 160 ms.
+        assert_eq!(sink.lost_at(at(999)), at(140));
+        sink.before = None;
+        assert_eq!(sink.lost_at(at(999)), at(999));
+    }
+
+    #[test]
+    fn while_the_sender_knows_no_rtt_every_packet_is_reported() {
+        let mut sink = sink();
+        for n in 0..3 {
+            sink.on_data(at(50 + n), &data(n, at(n)), false, Span::ZERO);
+            let number = sink.poll_transmit(at(50 + n)).unwrap().cumulative;
+            let report = sink.take(number).unwrap();
+            // Two packets in the millisecond since the last report: that one's and this.
+            let expected = if n == 0 { 0.0 } else { 1_000_000.0 };
+            assert_eq!((number, report.receive_rate, sink.poll_timeout()), (n, expected, None));
+        }
+    }
 }

@@ -411,4 +411,33 @@ mod tests {
             data_limited: true,
         }
     }
+
+    #[test]
+    fn each_report_asks_for_the_time_since_the_last() {
+        // Section 8.2.1: NotLimited1 and NotLimited2, t_new and t_next.
+        let mut limits = Limits::default();
+        let held = |limits: &mut Limits, ms| {
+            limits.held_back(at(ms));
+            (limits.first, limits.second)
+        };
+        assert_eq!(held(&mut limits, 10), (at(10), at(0)));
+        assert_eq!(held(&mut limits, 20), (at(10), at(20)));
+        assert_eq!(held(&mut limits, 30), (at(10), at(20)), "both are taken");
+        // What left by 15 ms is covered: 10 ms lies within, 20 ms is the first of the rest.
+        assert!(!limits.covers(at(100), at(15)));
+        assert_eq!((limits.first, limits.covered, limits.reported), (at(20), at(15), at(100)));
+        assert_eq!(held(&mut limits, 110), (at(20), at(110)));
+        assert!(!limits.covers(at(200), at(105)));
+        assert_eq!(limits.first, at(110));
+        assert!(limits.covers(at(300), at(109)));
+        assert!(!limits.covers(at(400), at(300)));
+        assert_eq!(limits.first, at(110));
+        assert!(limits.covers(at(500), at(400)));
+        assert_eq!(held(&mut limits, 450), (at(450), at(110)));
+        // The instants themselves: from is not within, to is.
+        let mut bounds = Limits { first: at(50), second: at(50), covered: at(50), reported: at(50) };
+        assert!(bounds.covers(at(60), at(55)));
+        bounds.first = at(70);
+        assert!(!bounds.covers(at(80), at(70)));
+    }
 }

@@ -115,3 +115,81 @@ fn the_state_at_a_departure_is_that_of_the_connection() {
     let expected = SentState { at: at(51), delivered: 2, lost: 3, marked: 4, in_flight: 9, application_limited: true };
     assert_eq!((sequence, flight.state_at_departure(at(51), sequence)), (10, expected));
 }
+
+#[test]
+fn only_an_ack_that_advances_gives_a_sample_by_its_timestamp() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    let duplicate = Acknowledgement { echo: at(5), ..ack(0) };
+    let summary = flight.apply(at(60), &duplicate);
+    assert_eq!(flight.take_samples(at(60), &duplicate, &summary, &stack, false), None);
+    assert_eq!(flight.rtt().smoothed, Span::ZERO);
+}
+
+#[test]
+fn a_rate_says_whether_its_segment_left_again() {
+    for again in [false, true] {
+        let stack = linux();
+        let mut flight = ten(&stack);
+        if again {
+            flight.resend_on_suspicion(at(20), 1, false);
+        }
+        let summary = flight.apply(at(40), &ack(1));
+        flight.take_samples(at(40), &ack(1), &summary, &stack, false);
+        let summary = flight.apply(at(60), &ack(2));
+        let rate = flight.delivery_rate(at(60), &summary, Span::ZERO);
+        assert_eq!(rate.map(|rate| rate.is_retransmission), Some(again));
+    }
+}
+
+#[test]
+fn a_sack_of_what_left_before_the_oldest_left_last_is_of_an_older_arrival() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    let mut sacked = |ms, start, end| {
+        let mut sack = crate::SackBlocks::default();
+        sack.push(0, start, end);
+        let summary = flight.apply(at(ms), &Acknowledgement { sack, ..ack(0) });
+        let older = flight.shows_older_arrival(&summary);
+        if ms == 50 {
+            flight.resend_on_suspicion(at(55), 0, false);
+            flight.push(at(56));
+        }
+        older
+    };
+    // 3 left at 3 ms, after the oldest at 0; after that left again at 55 ms, 4 is older and 10 is not. Nothing new
+    // shows nothing.
+    assert_eq!(
+        [(50, 3, 4), (60, 3, 5), (61, 10, 11), (62, 10, 11)].map(|(ms, s, e)| sacked(ms, s, e)),
+        [false, true, false, false]
+    );
+}
+
+#[test]
+fn bytes_count_for_a_segment_at_most_only_while_a_timeout_is_repaired() {
+    let mut stack = linux();
+    stack.growth.counting = Counting::Bytes { limit: 2 };
+    let mut flight = ten(&stack);
+    let mut repair = Repair::new();
+    let counting = |flight: &Flight, repair: &Repair| {
+        flight.describe(&ack(0), &AckSummary::default(), repair.stage(), &stack).counting
+    };
+    flight.lose_outstanding(Time::NEVER, &stack, true);
+    assert_eq!(counting(&flight, &repair), Counting::Bytes { limit: 2 });
+    repair.enter_loss(at(300), false, false, &flight, &stack);
+    assert_eq!(counting(&flight, &repair), Counting::Bytes { limit: 1 });
+    (0..10).for_each(|number| flight.resend(at(300), number, &stack));
+    assert_eq!(counting(&flight, &repair), Counting::Bytes { limit: 2 }, "all was sent again");
+}
+
+#[test]
+fn recoveries_without_a_duplicate_narrow_the_window_of_rack() {
+    let mut flight = ten(&linux());
+    flight.reordering.observe(1);
+    flight.reordering.on_duplicate_sack(0, 10);
+    let window = |flight: &Flight| flight.reordering.window(true, Span::from_millis(40), Span::from_millis(60));
+    (0..15).for_each(|_| flight.on_recovered());
+    assert_eq!(window(&flight), Span::from_millis(20));
+    flight.on_recovered();
+    assert_eq!(window(&flight), Span::from_millis(10));
+}

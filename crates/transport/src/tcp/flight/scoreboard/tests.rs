@@ -63,3 +63,112 @@ fn a_hole_that_leaves_again_is_in_flight_twice_and_ambiguous() {
     board.resend(2, Time::from_nanos(8), state, false);
     assert_eq!((board.segments[2].flags, board.in_flight()), (AMBIGUOUS, 4));
 }
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// Ten segments that left with a millisecond between them, of which these were SACKed at 50 ms.
+fn sacked(blocks: &[(u64, u64)]) -> Scoreboard {
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let mut board = Scoreboard::default();
+    (0..10).for_each(|ms| board.push(at(ms), state));
+    let mut sack = crate::SackBlocks::default();
+    blocks.iter().for_each(|&(start, end)| sack.push(0, start, end));
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(50), Span::ZERO);
+    board
+}
+
+fn flags(board: &Scoreboard) -> Vec<u32> {
+    board.segments.iter().map(|segment| segment.flags).collect()
+}
+
+// RFC 6675, IsLost: three SACKed above it.
+#[test]
+fn a_segment_is_lost_below_as_many_sacked_ones_as_the_threshold() {
+    let mut board = sacked(&[(3, 4), (6, 8)]);
+    assert_eq!((board.detect_by_count(3), board.in_flight()), (3, 4));
+    assert_eq!(flags(&board)[..5], [LOST, LOST, LOST, SACKED, 0]);
+    // With two, those below 6 as well; none twice.
+    assert_eq!((board.detect_by_count(2), board.detect_by_count(2), board.lost_count()), (2, 0, 5));
+    assert_eq!(board.detect_by_count(4), 0);
+}
+
+// Linux until 4.14: the highest SACKed segment counts, however few there are.
+#[test]
+fn forward_acknowledgement_counts_from_the_highest_sacked() {
+    let mut board = sacked(&[(5, 6)]);
+    assert_eq!((board.detect_forward(3), board.lost_count()), (3, 3));
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    assert_eq!(board.next_lost(), Some(0));
+    board.resend(0, at(60), state, true);
+    board.push(at(60), state);
+    // The retransmission is lost once a segment that was first sent after it is SACKed: 10 is the first.
+    let mut sack = crate::SackBlocks::default();
+    sack.push(0, 9, 10);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(70), Span::ZERO);
+    assert_eq!((board.detect_forward(3), board.next_lost()), (3, Some(1)));
+    let mut sack = crate::SackBlocks::default();
+    sack.push(0, 9, 11);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(80), Span::ZERO);
+    assert_eq!((board.detect_forward(3), board.next_lost()), (2, Some(0)));
+}
+
+// RFC 8985, section 6.2: sent sufficiently before one that has arrived.
+#[test]
+fn rack_waits_for_the_last_suspect() {
+    // 6 left at 6 ms and was SACKed at 50 ms: an RTT of 44 ms. With a window of 3 ms what left by 3 ms is lost at 50 ms.
+    let mut board = sacked(&[(6, 7)]);
+    assert_eq!(board.detect_by_time(at(50), Span::from_millis(3)), (4, false, Some(at(5 + 47))));
+    assert_eq!(flags(&board)[..7], [LOST, LOST, LOST, LOST, 0, 0, SACKED]);
+    // At 51 ms 4 is lost, and 5 still waits until 52 ms; then none waits.
+    assert_eq!(board.detect_by_time(at(51), Span::from_millis(3)), (1, false, Some(at(52))));
+    assert_eq!(board.detect_by_time(at(52), Span::from_millis(3)), (1, false, None));
+    assert_eq!((board.lost_count(), board.in_flight()), (6, 3));
+    // 5 was SACKed too: the last suspect is 4.
+    let mut two = sacked(&[(5, 7)]);
+    assert_eq!(two.detect_by_time(at(50), Span::from_millis(3)), (4, false, Some(at(4 + 47))));
+}
+
+#[test]
+fn rack_finds_lost_retransmissions_in_the_order_in_which_they_left() {
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let mut board = sacked(&[(6, 7)]);
+    assert_eq!(board.detect_by_time(at(50), Span::ZERO).0, 6);
+    board.resend(0, at(60), state, true);
+    board.resend(1, at(61), state, true);
+    board.resend(2, at(65), state, true);
+    assert_eq!((board.in_flight(), board.retransmitted_count()), (6, 3));
+    // The retransmission of 2 arrives at 105 ms: 40 ms. With a window of 4 ms those of 60 and 61 ms are lost at 104 and
+    // 105 ms.
+    let mut sack = crate::SackBlocks::default();
+    sack.push(0, 2, 3);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(105), Span::ZERO);
+    // So are 7 to 9, which left long before.
+    assert_eq!(board.detect_by_time(at(104), Span::from_millis(4)), (4, true, Some(at(61 + 44))));
+    assert_eq!(board.next_lost(), Some(0));
+    assert_eq!(board.detect_by_time(at(105), Span::from_millis(4)), (1, true, None));
+    assert_eq!((board.lost_count(), board.retransmitted_count()), (8, 0));
+}
+
+// RFC 8985, section 6.3: but for what left within the RTT, the first excepted.
+#[test]
+fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
+    let mut board = sacked(&[(4, 5)]);
+    // RACK's RTT is 46 ms: at 52 ms what left after 6 ms may still arrive.
+    assert_eq!(board.recent_since(at(52)), at(6));
+    assert_eq!(board.lose_all(at(6)), 6);
+    let expected = [LOST, LOST, LOST, LOST, SACKED, LOST, LOST, 0, 0, 0];
+    assert_eq!((flags(&board), board.in_flight(), board.lost_count()), (expected.to_vec(), 3, 6));
+    let mut all = sacked(&[(4, 5)]);
+    assert_eq!((all.lose_all(Time::NEVER), all.in_flight()), (9, 0));
+    // The first is lost even if it left again just now; its retransmission was in flight, so it counts once more.
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    board.resend(0, at(60), state, true);
+    board.resend(1, at(60), state, true);
+    assert_eq!((board.lose_all(at(59)), board.in_flight(), board.retransmitted_count()), (4, 1, 1));
+    assert_eq!((board.next_lost(), board.holes().resent.front().map(|resent| resent.number)), (Some(0), Some(1)));
+    // A spurious timeout: what was sent once is not lost any more.
+    board.unmark_lost();
+    assert_eq!((board.lost_count(), board.next_lost()), (2, Some(0)));
+}

@@ -1,0 +1,151 @@
+//! What a sender says of itself, with numbers worked out by hand.
+
+use control::newreno::NewReno;
+use units::{Ecn, Random, Time};
+
+use super::*;
+use crate::tcp::Phase;
+use crate::{Acknowledgement, SenderCounters, linux, plain};
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// TCP of RFC 5681 with NewReno and an initial window.
+fn sender(application: Application, initial_window: u32) -> Sender {
+    let stack = Stack { initial_window, ..plain() };
+    Sender::new(stack, Box::new(NewReno::default()), application, Random::stream(1, "sender", 0))
+}
+
+/// The numbers of what leaves.
+fn leave(sender: &mut Sender, ms: u64) -> Vec<u64> {
+    std::iter::from_fn(|| sender.poll_transmit(at(ms), &mut ())).map(|data| data.sequence).collect()
+}
+
+fn acknowledge(sender: &mut Sender, ms: u64, cumulative: u64) -> Vec<u64> {
+    let ack = Acknowledgement { cumulative, window: u32::MAX, ..Acknowledgement::default() };
+    sender.on_acknowledgement(at(ms), &ack, &mut ());
+    leave(sender, ms)
+}
+
+#[test]
+fn the_state_follows_acks_and_timeouts() {
+    let mut sender = sender(Application::Interactive, 3);
+    sender.start(at(0), Span::from_millis(40));
+    assert!(leave(&mut sender, 0).is_empty());
+    sender.note_written(8);
+    assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
+    let begun = SenderState {
+        phase: Phase::Open,
+        window: 3,
+        threshold: f64::INFINITY,
+        in_flight: 3,
+        outstanding: 3,
+        sacked: 0,
+        lost: 0,
+        retransmissions: 0,
+        total_retransmissions: 0,
+        reordering: 3,
+        backoff: 0,
+        delivered: 0,
+        timeout: Span::from_secs(1),
+        smoothed_rtt: Span::ZERO,
+        rtt_variation: Span::ZERO,
+        minimum_rtt: None,
+    };
+    assert_eq!((sender.state(), sender.round_trip_times(), sender.acknowledged()), (begun, None, 0));
+    assert_eq!(acknowledge(&mut sender, 100, 1), [3, 4]);
+    let rtt = Span::from_millis(100);
+    let answered = SenderState {
+        window: 4,
+        in_flight: 4,
+        outstanding: 4,
+        delivered: 1,
+        smoothed_rtt: rtt,
+        rtt_variation: rtt / 2,
+        minimum_rtt: Some(rtt),
+        ..begun
+    };
+    assert_eq!((sender.state(), sender.round_trip_times(), sender.acknowledged()), (answered, Some([rtt; 3]), 1));
+    assert_eq!(sender.poll_timeout(), Some(at(1100)));
+    sender.on_timeout(at(1100), &mut ());
+    assert_eq!(leave(&mut sender, 1100), [1]);
+    // Half of the flight of four; all are lost, and one of them is under way again.
+    let timed_out = SenderState {
+        phase: Phase::Loss,
+        window: 1,
+        threshold: 2.0,
+        in_flight: 1,
+        lost: 4,
+        retransmissions: 1,
+        total_retransmissions: 1,
+        backoff: 1,
+        timeout: Span::from_secs(2),
+        ..answered
+    };
+    assert_eq!((sender.state(), sender.phase(), sender.in_flight()), (timed_out, Phase::Loss, 1));
+    let counters = SenderCounters { sent: 6, retransmitted: 1, lost: 4, timeouts: 1, recoveries: 0, spurious: 0 };
+    assert_eq!(sender.counters(), counters);
+    sender.on_timeout(at(3100), &mut ());
+    assert_eq!(leave(&mut sender, 3100), [1]);
+    assert_eq!((sender.counters().timeouts, sender.state().backoff, sender.counters().retransmitted), (2, 2, 2));
+}
+
+#[test]
+fn three_duplicates_begin_a_recovery() {
+    let mut sender = sender(Application::Greedy, 6);
+    sender.start(at(0), Span::from_millis(40));
+    assert_eq!(leave(&mut sender, 0).len(), 6);
+    let left = [100, 101, 102].map(|ms| acknowledge(&mut sender, ms, 0));
+    assert_eq!(left, [vec![], vec![], vec![0]]);
+    let state = sender.state();
+    assert_eq!((state.phase, state.sacked, state.lost, state.retransmissions), (Phase::Recovery, 3, 1, 1));
+    assert_eq!((state.threshold, sender.counters().recoveries, sender.counters().lost), (3.0, 1, 1));
+}
+
+#[test]
+fn segments_have_the_headers_of_their_stack() {
+    let linux = Sender::new(linux(), Box::new(NewReno::default()), Application::Greedy, Random::stream(1, "sender", 0));
+    assert_eq!(linux.wire_size(1448), Bytes::new(1500));
+    let plain = sender(Application::Greedy, 3);
+    assert_eq!(plain.wire_size(100), Bytes::new(140));
+    let data = |retransmission| Data {
+        sequence: 0,
+        timestamp: at(0),
+        payload: 1460,
+        retransmission,
+        reduced: false,
+        push: false,
+    };
+    let marking = Stack { marks: Marks::Echoed { kept: 0.0 }, ..crate::plain() };
+    let marking =
+        Sender::new(marking, Box::new(NewReno::default()), Application::Greedy, Random::stream(1, "sender", 0));
+    assert_eq!([false, true].map(|again| marking.codepoint(&data(again))), [Ecn::Ect0, Ecn::NotCapable]);
+    assert_eq!(plain.codepoint(&data(false)), Ecn::NotCapable);
+}
+
+// RFC 4782.
+#[test]
+fn a_granted_rate_makes_the_window_and_the_pace() {
+    let mut quick = sender(Application::Greedy, 3);
+    // 10 Mbit/s for 100 ms are 125,000 bytes: 83 packets of 1500. They leave 1.2 ms apart.
+    quick.start_at_rate(at(0), Span::from_millis(100), Rate::from_mbit(10));
+    assert_eq!((quick.state().window, leave(&mut quick, 0)), (83, vec![0]));
+    let next = quick.poll_timeout().unwrap().as_nanos();
+    assert!(next.abs_diff(1_200_000) <= 1, "{next}");
+    // A rate of less than the usual window does not make it smaller.
+    let mut slow = sender(Application::Greedy, 3);
+    slow.start_at_rate(at(0), Span::from_millis(100), Rate::from_bits_per_second(120_000));
+    assert_eq!(slow.state().window, 3);
+}
+
+#[test]
+fn no_more_leaves_than_the_receiver_takes() {
+    let mut sender = sender(Application::Interactive, 3);
+    sender.start(at(0), Span::from_millis(40));
+    sender.note_receive_window(1);
+    sender.note_written(8);
+    assert_eq!(leave(&mut sender, 0), [0]);
+    sender.note_receive_window(2);
+    assert_eq!(leave(&mut sender, 1), [1]);
+}
