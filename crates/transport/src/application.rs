@@ -439,4 +439,30 @@ mod tests {
         // No more is counted than one beyond what is enough.
         assert_eq!((pace.written(SECOND(9), 2), pace.written(SECOND(9), 4)), (3, 5));
     }
+
+    #[test]
+    fn fractions_of_a_nanosecond_add_up() {
+        // A byte at 3.2 Gbit/s takes 2.5 ns.
+        let mut pace = Pace::new(vec![(Time::ZERO, "3200mbit".parse().unwrap())], Bytes::new(1), None);
+        pace.start(Time::ZERO);
+        let mut instants = Vec::new();
+        for _ in 0..7 {
+            let at = pace.next_write().unwrap();
+            instants.push(at.as_nanos());
+            pace.written(at, u64::MAX - 1);
+        }
+        assert_eq!(instants, [0, 2, 5, 7, 10, 12, 15]);
+    }
+
+    #[test]
+    fn outages_in_a_row_pass_and_one_without_end_writes_nothing() {
+        let zero = Rate::default();
+        let steps = vec![(Time::ZERO, zero), (SECOND(1), zero), (SECOND(3), "8kbit".parse().unwrap())];
+        let mut pace = Pace::new(steps, Bytes::new(1000), None);
+        pace.start(Time::ZERO);
+        assert_eq!(pace.next_write(), Some(SECOND(3)));
+        let mut never = Pace::new(vec![(Time::ZERO, zero)], Bytes::new(1000), None);
+        never.start(Time::ZERO);
+        assert_eq!((never.next_write(), never.written(SECOND(9), 9)), (None, 0));
+    }
 }

@@ -121,7 +121,10 @@ mod tests {
                     continue;
                 }
                 let mut gained = Vec::new();
-                ranges.insert(start, start + length, |s, e| gained.extend(s..e));
+                ranges.insert(start, start + length, |s, e| {
+                    assert!(s < e, "a part holds something");
+                    gained.extend(s..e);
+                });
                 let expected: Vec<u64> = (start..start + length).filter(|&n| model.insert(n)).collect();
                 proptest::prop_assert_eq!(gained, expected);
                 for pair in ranges.0.iter().zip(ranges.0.iter().skip(1)) {

@@ -92,3 +92,48 @@ impl SegmentReports {
         Some(SegmentReport { sequence, retransmitted, rtt: None, sent })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::Time;
+
+    use super::*;
+
+    fn state(delivered: u64) -> SentState {
+        SentState { at: Time::ZERO, delivered, lost: 0, marked: 0, in_flight: 1, application_limited: false }
+    }
+
+    #[test]
+    fn states_are_those_of_the_last_departure_until_they_are_removed() {
+        let mut reports = SegmentReports::new(true);
+        (0..4).for_each(|number| reports.on_sent(number, state(number)));
+        reports.on_sent(2, state(9));
+        assert_eq!([0, 2, 3].map(|number| reports.state(number).map(|s| s.delivered)), [Some(0), Some(9), Some(3)]);
+        assert_eq!(reports.state(4), None);
+        reports.remove_below(2);
+        assert_eq!((reports.states.len(), reports.state(2).map(|s| s.delivered)), (2, Some(9)));
+        // Beyond what there is nothing is left, and what leaves next comes after it.
+        reports.remove_below(7);
+        assert_eq!(reports.states.len(), 0);
+        reports.on_sent(7, state(5));
+        assert_eq!(reports.state(7).map(|s| s.delivered), Some(5));
+    }
+
+    #[test]
+    fn deliveries_are_reported_where_they_are_asked_for_and_losses_always() {
+        for deliveries in [true, false] {
+            let mut reports = SegmentReports::new(deliveries);
+            (0..3).for_each(|number| reports.on_sent(number, state(number)));
+            reports.on_delivered(0, false);
+            reports.on_lost(1, true);
+            assert_eq!(reports.has_deliveries(), deliveries);
+            let delivered = reports.poll_delivered().map(|report| (report.sequence, report.retransmitted));
+            assert_eq!(delivered, deliveries.then_some((0, false)));
+            let lost = reports.poll_lost().map(|report| (report.sequence, report.retransmitted, report.sent));
+            assert_eq!(lost, Some((1, true, state(1))));
+            reports.on_lost(2, false);
+            reports.forget_losses();
+            assert!(reports.poll_lost().is_none() && reports.poll_delivered().is_none());
+        }
+    }
+}

@@ -281,4 +281,92 @@ mod tests {
             }
         }
     }
+
+    /// Linux with 1448 bytes a segment and a smallest RTT of 40 ms.
+    fn room(window: u32, left: u32, smoothed_ms: u64) -> Room {
+        Room {
+            limit: left,
+            in_flight: 0,
+            window,
+            slow_start: false,
+            smoothed: Span::from_millis(smoothed_ms),
+            minimum: Span::from_millis(40),
+            segment_size: 1448,
+        }
+    }
+
+    #[test]
+    fn a_full_train_is_a_millisecond_at_the_rate_of_pacing() {
+        let full = |room: Room| Trains::new(&linux()).full_train(&room);
+        // 1000 segments in 40 ms, at 1.2 times that in 1/1024 s: 29.3; twice that in slow start: 48.8, but no more than
+        // `65,536/1448 = 45`.
+        assert_eq!(full(room(1000, 1000, 40)), 29);
+        assert_eq!(full(Room { slow_start: true, ..room(1000, 1000, 40) }), 45);
+        assert_eq!(full(room(10, 10, 40)), SHORTEST);
+        // On a path of 1 ms 65,536 bytes are halved once, at 2 ms three times, at 17 ms (33 times) nothing is left.
+        let near = |micros| Room { minimum: Span::from_micros(micros), ..room(10, 10, 40) };
+        assert_eq!([511, 1000, 2000, 17_000].map(|micros| full(near(micros))), [45, 22, 5, 2]);
+    }
+
+    #[test]
+    fn a_small_part_of_the_window_waits_for_the_next_ack_or_leaves_as_one_train() {
+        let (now, pacer) = (Time::ZERO + Span::from_millis(5), Pacer::new(crate::Pacing::Linux));
+        let waits = |trains: &mut Trains, room: &Room, since_micros, near| {
+            let mut asked = None;
+            let last = Time::ZERO + (Span::from_millis(5) - Span::from_micros(since_micros));
+            let waits = trains.waits(now, &pacer, last, room, |patience| {
+                asked = Some(patience);
+                near
+            });
+            (waits, asked, trains.train, trains.piece)
+        };
+        let mut trains = Trains::new(&linux());
+        let ms = Some(Span::from_millis(1));
+        // 29 segments are a full train: ten of a thousand wait, if the next ACK is due within a millisecond.
+        assert_eq!(waits(&mut trains, &room(1000, 10, 40), 999, true), (true, ms, 0, 0));
+        assert_eq!(waits(&mut trains, &room(1000, 10, 40), 999, false), (false, ms, 9, 10));
+        assert_eq!(waits(&mut trains, &room(1000, 40, 40), 999, true), (false, None, 28, 29));
+        // Half a smoothed RTT of 1 ms is less.
+        let short = Room { smoothed: Span::from_millis(1), ..room(1000, 10, 1) };
+        assert_eq!(waits(&mut trains, &short, 999, true).1, Some(Span::from_micros(500)));
+        // A third of the window, or a pause of a millisecond, and all leaves.
+        assert_eq!(waits(&mut trains, &room(30, 10, 40), 999, true), (false, None, 9, 2));
+        assert_eq!(waits(&mut trains, &room(1000, 10, 40), 1000, true), (false, None, 9, 10));
+    }
+
+    #[test]
+    fn the_last_segment_of_a_piece_of_two_or_more_is_pushed() {
+        assert_eq!([0, 1, 2, 3, 70_000].map(piece), [0, 0, 2, 3, u16::MAX]);
+        let mut trains = Trains::new(&linux());
+        (trains.train, trains.piece) = (3, 2);
+        assert_eq!([(); 3].map(|()| trains.counts_piece()), [false, true, false]);
+        trains.begin_next_piece(&room(1000, 10, 40));
+        assert_eq!(trains.piece, 3);
+        trains.end_piece();
+        assert_eq!((trains.piece, trains.train), (0, 3));
+        // A paced train is one piece, as far as the window lets it: the segment that was sent, and up to four.
+        trains.begin_paced_piece(6, &room(1000, 4, 40));
+        assert_eq!(trains.piece, 5);
+        trains.begin_paced_piece(1, &room(1000, 4, 40));
+        assert_eq!(trains.piece, 5, "it goes on");
+        trains.end();
+        assert_eq!((trains.piece, trains.train), (0, 0));
+    }
+
+    #[test]
+    fn what_is_ready_leaves_without_another_look() {
+        let mut plain = Trains::new(&crate::plain());
+        plain.note_ready(2);
+        assert_eq!([(); 3].map(|()| plain.take_ready()), [true, true, false]);
+        plain.note_ready(2);
+        plain.look_again();
+        assert!(!plain.take_ready());
+        // With offload the running train is ready if there is room for all of it.
+        let mut offload = Trains::new(&linux());
+        for (train, ready, expected) in [(2, 2, true), (3, 2, false), (0, 2, false)] {
+            offload.train = train;
+            offload.note_ready(ready);
+            assert_eq!(offload.take_ready(), expected, "{train}");
+        }
+    }
 }

@@ -169,4 +169,19 @@ mod tests {
         assert_eq!(prr.limit(), 19);
         assert_eq!(Prr::new(Reduction::Pipe, 20.0, 10.0, 19, false).limit(), 10);
     }
+
+    #[test]
+    fn a_window_that_comes_down_further_is_the_new_target() {
+        // Half of 20: with 12 in flight three deliveries allow `ceil(3 x 10/20) = 2`; a target of 5 `ceil(6 x 5/20)`.
+        let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 16, false);
+        prr.on_ack(3, 12, true);
+        assert_eq!(prr.limit(), 14);
+        prr.lower_to(5);
+        prr.lower_to(9);
+        prr.on_ack(3, 12, true);
+        assert_eq!((prr.limit(), prr.target), (14, 5));
+        // Nothing delivered changes nothing.
+        prr.on_ack(0, 3, true);
+        assert_eq!((prr.limit(), prr.delivered), (14, 6));
+    }
 }

@@ -3,7 +3,7 @@
 use control::Wants;
 
 use super::*;
-use crate::linux;
+use crate::{Acknowledgement, linux};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
@@ -76,4 +76,55 @@ fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
     assert_eq!(repair.next(), at(240));
     repair.await_suspect(at(210), None, &flight, &stack);
     assert!(!repair.takes_suspect(at(1000)));
+}
+
+#[test]
+fn a_test_of_a_timeout_goes_by_what_an_ack_covers_and_sacks() {
+    // RFC 5682, section 3.1: an advance sends new data, then a duplicate or a SACK shows the loss to be real.
+    let later = |summary: AckSummary| {
+        let (stack, mut flight, mut repair) = opened(4);
+        repair.enter_loss(at(300), false, false, &flight, &stack);
+        flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
+        let partial = AckSummary { acknowledged: 1, ..AckSummary::default() };
+        assert!(!repair.is_timeout_spurious(&partial, &flight, || true));
+        assert!(repair.sends_new());
+        let spurious = repair.is_timeout_spurious(&summary, &flight, || true);
+        (spurious, repair.sends_new())
+    };
+    let summary = |acknowledged, sacked| AckSummary { acknowledged, sacked, ..AckSummary::default() };
+    assert_eq!(later(summary(0, 0)), (false, false));
+    assert_eq!(later(summary(1, 1)), (false, false));
+    assert_eq!(later(summary(1, 0)), (false, true));
+    // What left by the timeout and was sent once arrived: nothing was lost.
+    let original = AckSummary { oldest_at: Some(at(100)), ..summary(1, 0) };
+    assert_eq!(later(original), (true, false));
+}
+
+#[test]
+fn a_test_ends_where_there_is_nothing_new_to_send() {
+    let (stack, mut flight, mut repair) = opened(4);
+    repair.enter_loss(at(300), false, false, &flight, &stack);
+    assert!(!repair.ends_test(4), "no new data are sent yet");
+    flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
+    repair.is_timeout_spurious(&AckSummary { acknowledged: 1, ..AckSummary::default() }, &flight, || true);
+    assert!(!repair.ends_test(5), "one was sent");
+    assert!(repair.ends_test(4) && !repair.sends_new() && !repair.ends_test(4));
+}
+
+#[test]
+fn the_repair_knows_what_its_probe_sent_again() {
+    let (stack, flight, mut repair) = opened(2);
+    assert_eq!(repair.repeated(), None);
+    repair.on_probe(at(300), Some(0), &flight, &stack);
+    assert_eq!(repair.repeated(), Some(0));
+    repair.on_probe(at(300), None, &flight, &stack);
+    assert_eq!(repair.repeated(), None);
+}
+
+#[test]
+fn timeouts_are_counted() {
+    let (_, _, mut repair) = opened(1);
+    repair.count_timeout();
+    repair.count_timeout();
+    assert_eq!(repair.counters().timeouts, 2);
 }

@@ -117,7 +117,7 @@ fn forward_acknowledgement_counts_from_the_highest_sacked() {
 // RFC 8985, section 6.2: sent sufficiently before one that has arrived.
 #[test]
 fn rack_waits_for_the_last_suspect() {
-    // 6 left at 6 ms and was SACKed at 50 ms: an RTT of 44 ms. With a window of 3 ms what left by 3 ms is lost at 50 ms.
+    // 6 left at 6 ms and was SACKed at 50 ms: an RTT of 44 ms. With 3 ms more what left by 3 ms is lost at 50 ms.
     let mut board = sacked(&[(6, 7)]);
     assert_eq!(board.detect_by_time(at(50), Span::from_millis(3)), (4, false, Some(at(5 + 47))));
     assert_eq!(flags(&board)[..7], [LOST, LOST, LOST, LOST, 0, 0, SACKED]);
