@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 Faults = Literal["losses", "all"]
 """Lost segments alone, or everything that the generator knows."""
 
-GENERATOR = 1
+GENERATOR = 2
 """The version of :func:`drawn`. Another one draws other situations from the same seeds."""
 NUMBERED = 600
 """Faults are drawn for so many segments and ACKs of a situation."""
@@ -37,7 +37,8 @@ RTTS_MS = (62, 102, 102, 202)
 """An RTT of 4n + 2 ms keeps the timeout, a probe and RACK's timer away from multiples of a tick of 4 ms.
 
 There a tenth of a millisecond would decide about a whole tick. All times are even for the same reason: a
-second segment waits for a train only within a millisecond of the first (``tcp_tso_should_defer``).
+second segment waits for a train only within a millisecond of the first (``tcp_tso_should_defer``). ACKs of a
+train are at most 2 ms apart for HyStart, so that a bottleneck takes none of these 2 ms for a segment.
 """
 
 One = TypeVar("One")
@@ -101,7 +102,7 @@ def drawn(seed: int, faults: Faults) -> Situation:
         "rtt_ms": rtt_ms,
         # Shorter than every RTT of data, so that no tenth of a millisecond decides which is the smallest.
         "handshake_ms": rtt_ms - draw.one_of((4, 4, 20)),
-        "gap_ms": draw.one_of((0, 2, 2, 4)),
+        "gap_ms": draw.one_of((0, 4, 4, 6)),
         "writes": tuple(draw.one_of(WRITES)),
         "end_ms": END_MS,
     }
