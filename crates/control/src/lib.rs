@@ -38,7 +38,7 @@ pub use reference::{ControllerRef, LONGEST_NAME, declared_name};
 pub use signals::{
     Ack, Counting, Loss, Marks, RateSample, Reports, Restart, RttSample, SegmentReport, SentState, Transmission, Wants,
 };
-use units::{Bytes, Ecn, Random, Rate, Span, Time};
+use units::{Bytes, Random, Rate, Span, Time};
 
 /// The world as a controller sees it while it handles one event.
 #[derive(Debug)]
@@ -187,12 +187,6 @@ pub trait Controller: Send {
     /// [`pacing_rate`](Controller::pacing_rate) by one call: the transport reads them after every event.
     fn decisions(&self) -> (f64, f64, Option<Rate>) {
         (self.window(), self.slow_start_threshold(), self.pacing_rate())
-    }
-
-    /// The codepoint of new segments where ECN is in use: [`Ecn::Ect1`] for a controller that answers marks as L4S
-    /// asks for (RFC 9331). Read once.
-    fn ecn_codepoint(&self) -> Ecn {
-        Ecn::Ect0
     }
 
     /// Shows named internals (`alpha`, `shadow_window`, `queue_state`…) for traces.

@@ -48,6 +48,8 @@ pub struct Wants {
     /// To answer marks by itself: there is no [`on_ecn`](crate::Controller::on_ecn), and growth goes on. Marks are
     /// those of [`Ack::newly_marked`], or of [`Ack::ecn_echo`].
     pub governs_marks: bool,
+    /// Marks as L4S has them (RFC 9331), whose new segments are [`Ecn::Ect1`] where ECN is in use.
+    pub l4s: bool,
     /// Accurate ECN, without which it does not do what it is for: a scenario that lacks it is remarked on.
     pub needs_marks: bool,
     /// To set its window in recovery as well (`cong_control` in Linux): whatever it says at any event is what may

@@ -63,11 +63,10 @@ pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> 
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
         let object = call(factory.bind(py), &PyTuple::empty(py))?.unbind();
-        let (wants, pauses) = wants(object.bind(py))?;
-        let codepoint = codepoint(object.bind(py))?;
+        let (mut wants, pauses) = wants(object.bind(py))?;
+        wants.l4s = codepoint(object.bind(py))? == Ecn::Ect1;
         let mut decided = Decided {
             wants,
-            codepoint,
             window: 1.0,
             threshold: f64::INFINITY,
             pacing: None,
@@ -106,7 +105,6 @@ struct Decided {
     pause_until: Time,
     pauses: bool,
     wants: Wants,
-    codepoint: Ecn,
 }
 
 /// The names in the attribute `wants`, of which `pauses` is for this file alone.
@@ -428,10 +426,6 @@ impl Controller for PythonController {
 
     fn send_quantum(&self) -> u32 {
         self.decided.quantum
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        self.decided.codepoint
     }
 
     fn window(&self) -> f64 {

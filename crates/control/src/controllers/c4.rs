@@ -35,7 +35,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
-use units::{Ecn, Rate};
+use units::Rate;
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
@@ -407,7 +407,7 @@ fn average(old: f64, new: f64) -> f64 {
 
 impl Controller for C4 {
     fn wants(&self) -> Wants {
-        Wants { governs_marks: true, governs_recovery: true, ..Wants::default() }
+        Wants { governs_marks: true, governs_recovery: true, l4s: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
@@ -454,10 +454,6 @@ impl Controller for C4 {
     fn send_quantum(&self) -> u32 {
         let bytes = (BURST_SECONDS * self.paced()).min(LONGEST_BURST);
         (bytes / self.segment).max(SHORTEST_BURST) as u32
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        Ecn::Ect1
     }
 
     fn probe(&self, out: &mut dyn Probe) {

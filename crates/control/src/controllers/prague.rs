@@ -17,7 +17,7 @@
 //! to slow down by its pacing and by smaller packets. The detection of classic ECN queues, which the draft has switched
 //! off, is not there, nor are the variations of the pacing rate by 3 % of the authors' code for Linux.
 
-use units::{Ecn, Rate, Span, Time};
+use units::{Rate, Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
@@ -203,7 +203,7 @@ impl Controller for Prague {
     delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
-        Wants { governs_marks: true, needs_marks: true, ..Wants::default() }
+        Wants { governs_marks: true, needs_marks: true, l4s: true, ..Wants::default() }
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
@@ -242,10 +242,6 @@ impl Controller for Prague {
             return 1;
         }
         ((self.rate() * LONGEST_BURST.as_secs_f64() / self.segment as f64) as u32).max(1)
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        Ecn::Ect1
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -408,6 +404,6 @@ mod tests {
         assert_eq!(prague.send_quantum(), 6);
         prague.reno = Reno { window: 100.0, threshold: 1000.0 };
         assert_eq!(prague.pacing_rate(), Some(Rate::from_bits_per_second(57_920_000)));
-        assert_eq!(prague.ecn_codepoint(), Ecn::Ect1);
+        assert!(prague.wants().l4s);
     }
 }

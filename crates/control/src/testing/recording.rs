@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use units::{Bytes, Ecn, Random, Rate, Span, Time};
+use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
     Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission, Wants,
@@ -217,10 +217,6 @@ impl Controller for Recorder {
 
     fn send_quantum(&self) -> u32 {
         self.controller.send_quantum()
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        self.controller.ecn_codepoint()
     }
 
     fn probe(&self, out: &mut dyn Probe) {

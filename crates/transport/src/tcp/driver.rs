@@ -48,8 +48,12 @@ pub(super) struct Driver {
 impl Driver {
     /// A controller that has heard nothing; `marks` says whether ECN is in use.
     pub(super) fn new(controller: Box<dyn Controller>, marks: bool, random: Random) -> Self {
-        let codepoint = if marks { controller.ecn_codepoint() } else { Ecn::NotCapable };
         let wants = controller.wants();
+        let codepoint = match marks {
+            true if wants.l4s => Ecn::Ect1,
+            true => Ecn::Ect0,
+            false => Ecn::NotCapable,
+        };
         Self {
             controller,
             wants,

@@ -206,8 +206,8 @@ fn a_controller_that_governs_marks_hears_of_them_with_acks_alone() {
 fn the_controller_chooses_the_codepoint_of_new_segments() {
     struct Scalable(control::newreno::NewReno);
     impl Controller for Scalable {
-        fn ecn_codepoint(&self) -> Ecn {
-            Ecn::Ect1
+        fn wants(&self) -> Wants {
+            Wants { l4s: true, ..Wants::default() }
         }
         fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
             self.0.on_ack(cx, ack);

@@ -1,6 +1,6 @@
 //! The controller that has another one inside and starts in its place.
 
-use units::{Ecn, Rate, Span, Time};
+use units::{Rate, Span, Time};
 
 use super::careful_resume::{CarefulResume, Order};
 use super::hystart::HyStart;
@@ -300,10 +300,6 @@ impl Controller for Start {
 
     fn send_quantum(&self) -> u32 {
         self.inner.send_quantum()
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        self.inner.ecn_codepoint()
     }
 
     fn probe(&self, out: &mut dyn Probe) {
