@@ -18,9 +18,9 @@
 use crate::controllers::highspeed;
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
-use crate::parts::reno::delegate;
+use crate::parts::reno::{delegate, reduce};
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Probe, Reno, Undo};
 
 /// The entry of TCP-Africa in the registry.
 pub const ENTRY: Entry = Entry {
@@ -85,20 +85,11 @@ impl Africa {
 
 impl Controller for Africa {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(keeping kept);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.estimate(ack);
         self.reno.grow_by(ack, self.increase());
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(self.kept());
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(self.kept(), loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

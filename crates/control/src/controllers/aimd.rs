@@ -17,9 +17,9 @@
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
-use crate::parts::reno::delegate;
+use crate::parts::reno::{delegate, reduce};
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::{Ack, Context, Controller, Reno, Undo};
 
 /// The entry of AIMD in the registry.
 pub const ENTRY: Entry = Entry {
@@ -97,19 +97,10 @@ fn power(w: f64, n: f64) -> f64 {
 
 impl Controller for Aimd {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(keeping left);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow_by(ack, self.increase());
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(self.left());
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(self.left(), loss.again);
     }
 }
 

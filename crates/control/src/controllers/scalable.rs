@@ -15,9 +15,9 @@
 
 use crate::entry::Entry;
 use crate::parameters::parameters;
-use crate::parts::reno::delegate;
+use crate::parts::reno::{delegate, reduce};
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::{Ack, Context, Controller, Reno, Undo};
 
 /// The entry of Scalable TCP in the registry.
 pub const ENTRY: Entry = Entry {
@@ -76,19 +76,10 @@ impl Scalable {
 
 impl Controller for Scalable {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(keeping kept);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.reno.grow_by(ack, self.increase());
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(self.kept());
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(self.kept(), loss.again);
     }
 }
 

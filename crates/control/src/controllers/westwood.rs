@@ -20,9 +20,9 @@ use units::{Span, Time};
 
 use crate::entry::{Entry, Quantity};
 use crate::parameters::{choices, parameters};
-use crate::parts::reno::delegate;
+use crate::parts::reno::{delegate, reduce};
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Probe, Reno, Undo};
 
 /// The entry of Westwood in the registry.
 pub const ENTRY: Entry = Entry {
@@ -184,6 +184,7 @@ impl Westwood {
 
 impl Controller for Westwood {
     delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+    reduce!(to threshold);
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
@@ -197,16 +198,6 @@ impl Controller for Westwood {
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(cx.now, ack);
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.reduce_to(self.threshold());
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.time_out_to(self.threshold(), loss);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

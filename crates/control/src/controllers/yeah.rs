@@ -145,30 +145,39 @@ impl Controller for Yeah {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::Reno;
     use crate::testing::{World, ack, probed, rtt};
 
     fn at(window: f64) -> Yeah {
         let mut yeah = Yeah::new(Settings::default());
-        yeah.bounded.reno = Reno { window, threshold: 2.0 };
-        yeah.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
-        yeah.bounded.meter.restart();
+        begin(&mut yeah.bounded, window);
         yeah
     }
 
-    /// A round trip of `millis` on a path of 100 ms, in three ACKs of which the last does not count.
     fn round(yeah: &mut Yeah, millis: u64) {
-        let of = |acknowledged_to| Ack { rtt: rtt(millis), acknowledged_to, sent_to: acknowledged_to, ..ack() };
-        let end = of(yeah.bounded.meter.end() + 1);
-        (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
-        yeah.bounded.meter.observe(&end);
-        yeah.bounded.end_round(&end);
+        pass(yeah, |yeah| &mut yeah.bounded, millis);
     }
 
-    #[test]
-    fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
+    /// A window of `window` in congestion avoidance, on a path of 100 ms.
+    pub(in crate::controllers) fn begin(bounded: &mut QueueBounded, window: f64) {
+        bounded.reno = Reno { window, threshold: 2.0 };
+        bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
+        bounded.meter.restart();
+    }
+
+    /// A round trip of `millis`, in three ACKs of which the last does not count.
+    pub(in crate::controllers) fn pass<C: Controller>(yeah: &mut C, of: fn(&mut C) -> &mut QueueBounded, millis: u64) {
+        let to = of(yeah).meter.end() + 1;
+        let end = Ack { rtt: rtt(millis), acknowledged_to: to, sent_to: to, ..ack() };
+        (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
+        of(yeah).meter.observe(&end);
+        of(yeah).end_round(&end);
+    }
+
+    /// Checks the growth in fast mode.
+    pub(in crate::controllers) fn adds_one_for_a_hundred_or_a_window(at: fn(f64) -> Box<dyn Controller>) {
         for (window, acks) in [(1000.0, 100), (50.0, 50)] {
             let mut yeah = at(window);
             for _ in 0..acks {
@@ -176,6 +185,11 @@ mod tests {
             }
             assert!((yeah.window() - window - 1.0).abs() < 0.01, "{}", yeah.window());
         }
+    }
+
+    #[test]
+    fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
+        adds_one_for_a_hundred_or_a_window(|window| Box::new(at(window)));
     }
 
     #[test]

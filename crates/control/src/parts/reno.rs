@@ -188,6 +188,36 @@ macro_rules! delegate {
 }
 pub(crate) use delegate;
 
+/// The answers to a loss and a timeout of a controller with the fields `reno` and `undo`: both go to the threshold that
+/// its method works out, or keep the share of the window that it does.
+macro_rules! reduce {
+    (to $threshold:ident) => {
+        fn on_loss(&mut self, _cx: &mut $crate::Context<'_>, _loss: &$crate::Loss) {
+            self.undo.remember(self.reno);
+            let threshold = self.$threshold();
+            self.reno.reduce_to(threshold);
+        }
+
+        fn on_timeout(&mut self, _cx: &mut $crate::Context<'_>, loss: &$crate::Loss) {
+            self.undo.remember_first(loss, self.reno);
+            let threshold = self.$threshold();
+            self.reno.time_out_to(threshold, loss);
+        }
+    };
+    (keeping $share:ident) => {
+        fn on_loss(&mut self, _cx: &mut $crate::Context<'_>, _loss: &$crate::Loss) {
+            self.undo.remember(self.reno);
+            self.reno.multiplicative_decrease(self.$share());
+        }
+
+        fn on_timeout(&mut self, _cx: &mut $crate::Context<'_>, loss: &$crate::Loss) {
+            self.undo.remember_first(loss, self.reno);
+            self.reno.timeout(self.$share(), loss.again);
+        }
+    };
+}
+pub(crate) use reduce;
+
 impl Default for Reno {
     fn default() -> Self {
         Self::new()

@@ -6,8 +6,8 @@
 
 use crate::controllers::highspeed::{self, TABLE, decrease, row};
 use crate::entry::Form;
-use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::parts::reno::{delegate, reduce};
+use crate::{Ack, Context, Controller, Probe, Reno, Undo};
 
 /// The form of HighSpeed TCP.
 pub(crate) const FORM: Form =
@@ -44,6 +44,7 @@ impl HighSpeed {
 
 impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(to threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if !ack.window_limited {
@@ -60,18 +61,6 @@ impl Controller for HighSpeed {
             self.counted -= self.reno.window as u32;
             self.reno.window += 1.0;
         }
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        let threshold = self.threshold();
-        self.reno.reduce_to(threshold);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        let threshold = self.threshold();
-        self.reno.time_out_to(threshold, loss);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

@@ -5,8 +5,8 @@
 
 use crate::entry::Form;
 use crate::parts::linux::{self, Counter};
-use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::parts::reno::{delegate, reduce};
+use crate::{Ack, Context, Controller, Reno, Undo};
 
 /// The form of NewReno.
 pub(crate) const FORM: Form = Form { parameters: &[], probes: &[], make: |_| Ok(Box::new(LinuxReno::default())) };
@@ -29,21 +29,10 @@ impl LinuxReno {
 
 impl Controller for LinuxReno {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(to threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.counter.grow_as_reno(&mut self.reno, ack);
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        let threshold = self.threshold();
-        self.reno.reduce_to(threshold);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        let threshold = self.threshold();
-        self.reno.time_out_to(threshold, loss);
     }
 }
 

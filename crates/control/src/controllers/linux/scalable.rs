@@ -5,8 +5,8 @@
 
 use crate::entry::Form;
 use crate::parts::linux::{self, Counter};
-use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Reno, Undo};
+use crate::parts::reno::{delegate, reduce};
+use crate::{Ack, Context, Controller, Reno, Undo};
 
 /// The form of Scalable TCP.
 pub(crate) const FORM: Form = Form { parameters: &[], probes: &[], make: |_| Ok(Box::new(Scalable::default())) };
@@ -34,24 +34,13 @@ impl Scalable {
 
 impl Controller for Scalable {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(to threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if let Some(credit) = linux::avoidance(&mut self.reno, ack) {
             let every = self.reno.window.min(MOST) as u32;
             self.counter.grow(&mut self.reno, every, credit, ack.counting);
         }
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        let threshold = self.threshold();
-        self.reno.reduce_to(threshold);
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        let threshold = self.threshold();
-        self.reno.time_out_to(threshold, loss);
     }
 }
 

@@ -79,35 +79,22 @@ impl Controller for Yeah {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reno;
+    use crate::controllers::yeah::tests::{adds_one_for_a_hundred_or_a_window, begin, pass};
     use crate::testing::{World, ack, loss, probed, rtt};
 
     fn at(window: f64) -> Yeah {
         let mut yeah = Yeah::new(Settings::default());
-        yeah.bounded.reno = Reno { window, threshold: 2.0 };
-        yeah.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
-        yeah.bounded.meter.restart();
+        begin(&mut yeah.bounded, window);
         yeah
     }
 
-    /// A round trip of `millis` on a path of 100 ms, in three ACKs of which the last does not count.
     fn round(yeah: &mut Yeah, millis: u64) {
-        let of = |acknowledged_to| Ack { rtt: rtt(millis), acknowledged_to, sent_to: acknowledged_to, ..ack() };
-        let end = of(yeah.bounded.meter.end() + 1);
-        (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
-        yeah.bounded.meter.observe(&end);
-        yeah.bounded.end_round(&end);
+        pass(yeah, |yeah| &mut yeah.bounded, millis);
     }
 
     #[test]
     fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
-        for (window, acks) in [(1000.0, 100), (50.0, 50)] {
-            let mut yeah = at(window);
-            for _ in 0..acks {
-                yeah.on_ack(&mut World::new().context(), &ack());
-            }
-            assert!((yeah.window() - window - 1.0).abs() < 0.01, "{}", yeah.window());
-        }
+        adds_one_for_a_hundred_or_a_window(|window| Box::new(at(window)));
     }
 
     #[test]
