@@ -58,6 +58,7 @@ class Copy:
         self.folder = out / "tree"
         self.target = out / "target"
         self.originals = self.tracked()
+        self.remove_others()
         self.restore()
 
     def tracked(self) -> dict[str, bytes]:
@@ -66,6 +67,12 @@ class Copy:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
         return {name: (ROOT / name).read_bytes() for name in names}
+
+    def remove_others(self) -> None:
+        """Removes what an earlier copy had and the sources have no more."""
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.relative_to(self.folder).as_posix() not in self.originals:
+                path.unlink()
 
     def restore(self) -> None:
         """Writes every file as it was."""
