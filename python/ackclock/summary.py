@@ -121,8 +121,8 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """Packets and their cost; with live runs theirs alone, and the lateness of deliveries."""
-    live = [s["engine"] for s in summaries if s["engine"]["kind"] == "live"]
+    """Packets and their cost; with runs on the kernel's TCP theirs alone, and the lateness of deliveries."""
+    live = [s["engine"] for s in summaries if "lateness_us" in s["engine"]]
     engines = live or [s["engine"] for s in summaries]
     packets = sum(engine["data_packets"] for engine in engines)
     cpu = sum(engine["cpu_s"] for engine in engines)

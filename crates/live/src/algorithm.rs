@@ -17,6 +17,11 @@ pub trait Algorithms: Send + Sync {
 
     /// The controller, in the kernel as long as the answer lives.
     fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String>;
+
+    /// Refuses where the kernel traces no connections, with the reason.
+    fn check_trace(&self) -> Result<(), String> {
+        kernel::check().map_err(|error| error.to_string())
+    }
 }
 
 /// A controller in the kernel.
@@ -75,16 +80,68 @@ impl Algorithms for InKernel {
         if !available.split_whitespace().any(|known| known == name) {
             return Err(format!("the kernel has no congestion controller `{name}`; it has {}", list(&available)));
         }
-        match parameters.keys().next() {
-            Some(key) => Err(format!("the kernel's `{name}` takes no parameters, and `{key}` is given")),
-            None => Ok(()),
-        }
+        no_parameters(&name, parameters)
     }
 
     fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
         self.check(cc, parameters)?;
         let name = name_in_kernel(cc).into_owned();
         Ok(if name == BBR { Box::new(Bbr::default()) } else { Box::new(Known(name)) })
+    }
+}
+
+/// The controllers of a kernel without BPF, which may be another than the one that runs now.
+#[derive(Clone, Debug)]
+pub struct Listed(Vec<String>);
+
+impl Listed {
+    /// The controllers with these names.
+    pub fn new(names: Vec<String>) -> Self {
+        Self(names)
+    }
+
+    /// Those of the kernel that runs now.
+    pub fn here() -> Self {
+        let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        Self(available.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+impl Algorithms for Listed {
+    fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String> {
+        let name = name_in_kernel(cc);
+        let has = self.0.iter().any(|known| *known == name);
+        if matches!(cc, ControllerRef::Source(_)) {
+            return Err(format!("`{cc}` is a controller in C, which needs BPF, and a kernel in virtual time has none"));
+        }
+        if !has && kernel::BUILT_IN.contains(&&*name) {
+            return Err(format!(
+                "`{cc}` is ackclock's own controller for the kernel, which needs BPF, and a kernel in virtual time \
+                 has none"
+            ));
+        }
+        if !has {
+            let known = list(&self.0.join(" "));
+            return Err(format!("the kernel has no congestion controller `{name}`; it has {known}"));
+        }
+        no_parameters(&name, parameters)
+    }
+
+    fn load(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<Box<dyn Algorithm>, String> {
+        self.check(cc, parameters)?;
+        InKernel.load(cc, parameters)
+    }
+
+    fn check_trace(&self) -> Result<(), String> {
+        Err("a kernel in virtual time has no BPF".to_owned())
+    }
+}
+
+/// Refuses `parameters` of the kernel's controller `name`.
+fn no_parameters(name: &str, parameters: &Parameters) -> Result<(), String> {
+    match parameters.keys().next() {
+        Some(key) => Err(format!("the kernel's `{name}` takes no parameters, and `{key}` is given")),
+        None => Ok(()),
     }
 }
 
@@ -166,6 +223,23 @@ mod tests {
         assert_eq!(list("reno cubic bbr\n"), "`reno`, `cubic` and `bbr`");
         assert_eq!(list("reno"), "`reno`");
         assert_eq!(list(""), "none that can be named");
+    }
+
+    #[test]
+    fn a_kernel_without_bpf_has_its_own_controllers_alone() {
+        let (none, listed) = (Parameters::new(), Listed::new(vec!["reno".to_owned(), "cdg".to_owned()]));
+        for known in ["newreno", "cdg"] {
+            assert_eq!(listed.check(&known.into(), &none), Ok(()));
+        }
+        let refused = |name: &str| listed.check(&name.into(), &none).unwrap_err();
+        assert_eq!(
+            refused("siad"),
+            "`siad` is ackclock's own controller for the kernel, which needs BPF, and a kernel in virtual time has none"
+        );
+        assert_eq!(refused("vegas"), "the kernel has no congestion controller `vegas`; it has `reno` and `cdg`");
+        let in_c = listed.check(&ControllerRef::Source("mine.bpf.c".into()), &none).unwrap_err();
+        assert!(in_c.contains("is a controller in C"), "{in_c}");
+        assert!(listed.check_trace().is_err());
     }
 
     #[test]

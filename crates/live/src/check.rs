@@ -57,7 +57,7 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
         }
     }
     if let sampling @ Sampling::Acks(_) = plan.record.flow_series {
-        kernel::check().map_err(|error| Refusal(no_rows(sampling, &error.to_string())))?;
+        algorithms.check_trace().map_err(|why| Refusal(no_rows(sampling, &why)))?;
     }
     let connections: u64 = plan.flows.iter().map(|flow| flow.connections()).sum();
     if connections > MOST_FLOWS as u64 {

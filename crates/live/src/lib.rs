@@ -17,12 +17,14 @@ mod project_controllers;
 mod run;
 mod shell;
 mod tcp;
+mod virtual_time;
 mod watchdog;
 
-pub use algorithm::{Algorithm, Algorithms, InKernel, Internal};
+pub use algorithm::{Algorithm, Algorithms, InKernel, Internal, Listed};
 pub use check::{MOST_FLOWS, Refusal, check};
 pub use fidelity::{Fidelity, Lateness, Trains};
 pub use host::namespace::check_machine;
 pub use project_controllers::ProjectControllers;
 pub use run::{Live, Outcome};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};
+pub use virtual_time::VirtualTime;

@@ -36,6 +36,9 @@ mod _engine {
     use crate::catalogue::{controllers, profiles, schema, version};
     #[pymodule_export]
     use crate::endpoint::Endpoint;
+    #[cfg(feature = "live")]
+    #[pymodule_export]
+    use crate::engines::uml::check_virtual_time;
     #[pymodule_export]
     use crate::engines::{check_plan, engines};
     #[pymodule_export]

@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, str] = {
 }
 """The commands in the order of the help, each with its function in the module of its name."""
 
-GROUPS = ("kernel", "new")
+GROUPS = ("kernel", "uml", "new")
 """The modules that have commands of their own."""
 
 BAD_INPUT = 2

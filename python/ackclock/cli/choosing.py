@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -16,9 +16,6 @@ from ackclock.errors import InputError
 
 LIVE = "live"
 """The engine of ``--live``."""
-
-Offered = Mapping[str, tuple[str, Field[Any], Option]]
-"""The options that a command has, each with its engine."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +82,11 @@ def on_engine(
     None. A command whose engine is ``fixed`` is the default's alone.
     """
     offered = {name: one for name, one in registry.options().items() if name not in without}
-    own = {name: of.default for name, (_, of, _) in offered.items()} | dict(defaults or {})
+    own = {name: one.field.default for name, one in offered.items()} | dict(defaults or {})
     added: dict[str, tuple[Any, Any]] = {}
     added |= {} if fixed else {"engine": (EngineOption, None), "live": (LiveOption, False)}
     added |= {"beside": (BesideOption, None)} if beside else {}
-    added |= {name: (_annotation(of.default, option), own[name]) for name, (_, of, option) in offered.items()}
+    added |= {name: (_annotation(one.field.default, one.option), own[name]) for name, one in offered.items()}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(**arguments: Any) -> Any:
@@ -129,7 +126,7 @@ def on_engine(
 
 
 def _annotation(default: Any, option: Option) -> Any:
-    kind = int if default is not None else int | None
+    kind = option.kind if default is not None else option.kind | None
     return Annotated[kind, typer.Option(option.flag, min=option.low, max=option.high, help=option.meaning)]
 
 
@@ -140,17 +137,21 @@ def _name(engine: str | None, live: bool, default: str) -> str:
 
 
 def _chosen(
-    names: list[str], values: Mapping[str, Any], defaults: Mapping[str, Any], offered: Offered
+    names: list[str],
+    values: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    offered: Mapping[str, registry.Offered],
 ) -> list[Chosen]:
     """The engines, each with its own options. An option of another engine is refused."""
     kinds = [registry.find(name) for name in names]
     for option, value in values.items():
-        of, _, about = offered[option]
-        if of not in names and value != defaults[option]:
-            there = f"{about.why}, with {registry.spelled(of)}"
+        engines, _, about = offered[option]
+        if not {*engines} & {*names} and value != defaults[option]:
+            there = f"{about.why}, with {registry.spelled(*engines)}"
             refused = f"cannot be combined with {registry.spelled(names[0])}"
             raise InputError(f"{about.flag}: {there if about.why else refused}")
     given = [
-        {option: value for option, value in values.items() if offered[option][0] == name} for name in names
+        {option: value for option, value in values.items() if name in offered[option].engines}
+        for name in names
     ]
     return [Chosen(*one) for one in zip(kinds, given, strict=True)]

@@ -60,6 +60,7 @@ def findings() -> Iterator[Finding]:
     yield Finding("simulation", "nothing besides ackclock", True, "")
     yield from _live()
     yield from _kernel()
+    yield from _virtual_time()
     clang, tshark = (shutil.which(name) is not None for name in ("clang", "tshark"))
     yield Finding("controllers in C", "clang", clang, "install clang")
     yield Finding("captures", "tshark, to read them", tshark, "install tshark or Wireshark")
@@ -78,7 +79,11 @@ def _live() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0))
     spaces = _may(CAP_SYS_ADMIN) or _users_may_make_namespaces()
     looked = (
-        ("built in", hasattr(_engine, "live"), "install clang, pkg-config, libelf, zlib; then `make build`"),
+        (
+            "built in",
+            "live" in _engine.engines(),
+            "install clang, pkg-config, libelf, zlib; then `make build`",
+        ),
         ("Linux", platform.system() == "Linux", "live runs are of the kernel's TCP on Linux"),
         ("/dev/net/tun", Path("/dev/net/tun").exists(), "modprobe tun, or give the container the device"),
         ("network namespaces", spaces, "be root, or sysctl kernel.unprivileged_userns_clone=1"),
@@ -99,6 +104,19 @@ def _kernel() -> Iterator[Finding]:
         *((name, _may(number), "be root, or grant the capability") for name, number in CAPABILITIES),
     )
     yield from (Finding("kernel controllers", *one) for one in looked)
+
+
+def _virtual_time() -> Iterator[Finding]:
+    """The requirements of kernels in virtual time."""
+    from ackclock.uml import kernels, sources
+
+    purpose, known = "kernels in virtual time", kernels.built()
+    missing = sources.missing_tools()
+    package = f"apt install {sources.PACKAGE}, or name a tree of your own"
+    yield Finding(purpose, ", ".join(sources.TOOLS), not missing, f"install {', '.join(missing)}")
+    yield Finding(purpose, "sources of Linux", bool(known or sources.archives()), package)
+    built = f": {', '.join(one.release for one in known)}" if known else ""
+    yield Finding(purpose, f"a kernel that is built{built}", bool(known), kernels.BUILD)
 
 
 def _may(capability: int) -> bool:

@@ -124,7 +124,7 @@ class Outcome:
             seeds = ", ".join(str(r.seed) for r in of_label)
             page.details(f"scenario of {label}, seed {seeds}", json.dumps(of_label[0].scenario, indent=2))
             for run in of_label:
-                if run.engine["kind"] == "live":
+                if "lateness_us" in run.engine:
                     about = json.dumps(run.engine, indent=2)
                     page.details(f"how far {label}, seed {run.seed} can be trusted", about)
         page.details("versions and host", json.dumps(host(), indent=2))
@@ -192,5 +192,5 @@ def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
         page.paragraph(f"Jain's index of the goodputs (medians over the repetitions): {shared}.")
     for sentence in summary.invalid_reasons(summaries):
         page.paragraph(f"{sentence}.", "miss")
-    if any(s["engine"]["kind"] == "live" for s in summaries):
+    if any("lateness_us" in s["engine"] for s in summaries):
         page.paragraph(f"Live: {summary.engine_line(summaries)}.".replace("\n", "; "))

@@ -11,6 +11,7 @@ from rich.table import Table
 from ackclock.cli import completing, output
 from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.status import INVALID
+from ackclock.engines import registry
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def replay(
     from ackclock.replay.simulated import Simulated
 
     overrides = output.overrides(settings)
+    if engine.name not in (registry.DEFAULT, LIVE):
+        raise InputError(f"{engine.spelled}: packet scripts run simulated and live only")
     if engine.name == LIVE:
         if profile != "linux" or overrides:
             raise InputError(

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import POLL_S, Job, NamedEngine, Progress
-from ackclock.engines.options import check, option
+from ackclock.engines.options import check, option, segments_at_once
 from ackclock.result import Run
 
 
@@ -48,14 +48,7 @@ class Live(NamedEngine):
         why="only live runs go on at the same time",
     )
     """The number of parallel runs. They slow each other down, which shows in each run's lateness."""
-    gso_max_segs: int | None = option(
-        None,
-        "--gso-max-segs",
-        "How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
-        low=1,
-        high=65_535,
-        why="only live runs send in trains",
-    )
+    gso_max_segs: int | None = segments_at_once()
 
     def __post_init__(self) -> None:
         check(self)

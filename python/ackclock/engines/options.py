@@ -19,19 +19,34 @@ class Option:
     high: int | None = None
     why: str = ""
     """The reason why other engines refuse it."""
+    kind: type = int
+    """``int``, or ``str`` for a text."""
 
 
 def option(
-    default: int | None,
+    default: int | str | None,
     flag: str,
     meaning: str,
     *,
     low: int | None = None,
     high: int | None = None,
     why: str = "",
+    kind: type = int,
 ) -> Any:
-    """A field of an engine that is a whole number, and an option on the command line."""
-    return field(default=default, metadata={KEY: Option(flag, meaning, low, high, why)})
+    """A field of an engine, and an option on the command line."""
+    return field(default=default, metadata={KEY: Option(flag, meaning, low, high, why, kind)})
+
+
+def segments_at_once() -> Any:
+    """The option ``gso_max_segs`` of the engines on the kernel's TCP."""
+    return option(
+        None,
+        "--gso-max-segs",
+        "How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
+        low=1,
+        high=65_535,
+        why="only live runs send in trains",
+    )
 
 
 def declared(kind: Any) -> Mapping[str, tuple[Field[Any], Option]]:

@@ -5,17 +5,18 @@ An engine is a class with a line in :data:`ENGINES`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from ackclock.engines import NamedEngine
 from ackclock.engines.live import Live
 from ackclock.engines.options import Option, declared
 from ackclock.engines.simulator import Simulator
+from ackclock.engines.uml import Uml
 from ackclock.errors import InputError, did_you_mean
 
-ENGINES: Mapping[str, type[NamedEngine]] = {kind.name: kind for kind in (Simulator, Live)}
+ENGINES: Mapping[str, type[NamedEngine]] = {kind.name: kind for kind in (Simulator, Live, Uml)}
 """Every engine by its name, the default first."""
 
 DEFAULT = next(iter(ENGINES))
@@ -40,15 +41,25 @@ def make(name: str, **options: Any) -> NamedEngine:
     return kind(**options)
 
 
-def options() -> Mapping[str, tuple[str, Field[Any], Option]]:
-    """The options of all engines by name, each with its engine."""
-    return {
-        name: (kind.name, of, option)
-        for kind in ENGINES.values()
-        for name, (of, option) in declared(kind).items()
-    }
+class Offered(NamedTuple):
+    """An option that engines have."""
+
+    engines: Sequence[str]
+    """The names of the engines that have it."""
+    field: Field[Any]
+    option: Option
 
 
-def spelled(name: str) -> str:
-    """The option of an engine on a command line."""
-    return "--live" if name == Live.name else f"--engine {name}"
+def options() -> Mapping[str, Offered]:
+    """The options of all engines by name. Engines may share one."""
+    found: dict[str, Offered] = {}
+    for kind in ENGINES.values():
+        for name, (of, option) in declared(kind).items():
+            before = found[name].engines if name in found else ()
+            found[name] = Offered((*before, kind.name), of, option)
+    return found
+
+
+def spelled(*names: str) -> str:
+    """The option of an engine on a command line, or the options of several."""
+    return " or ".join("--live" if name == Live.name else f"--engine {name}" for name in names)

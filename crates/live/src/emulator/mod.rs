@@ -153,6 +153,7 @@ pub(crate) struct Emulator<'a> {
     broken: [bool; 2],
     /// Devices in which a packet may wait to be read.
     fresh: [bool; 2],
+    virtual_time: bool,
     /// Wakes the thread when something is due.
     waiter: Waiter,
     /// The result of one read.
@@ -185,6 +186,7 @@ impl<'a> Emulator<'a> {
             devices,
             broken: [false; 2],
             fresh: [true; 2],
+            virtual_time: system::in_virtual_time(),
             waiter,
             buffer: vec![0xff; LONGEST].into(),
             path,
@@ -327,7 +329,10 @@ impl<'a> Emulator<'a> {
             // Whatever one read brings came at one instant.
             let mut buffer = std::mem::take(&mut self.buffer);
             match read(self.devices[usize::from(reverse)], &mut buffer[..]) {
-                Ok(length) => taken += self.take_apart(&buffer[..length], reverse),
+                Ok(length) => {
+                    taken += self.take_apart(&buffer[..length], reverse);
+                    self.fresh[usize::from(reverse)] &= !self.virtual_time;
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     self.fresh[usize::from(reverse)] = false;

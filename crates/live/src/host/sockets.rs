@@ -26,6 +26,8 @@ const MOST_AHEAD: u64 = 8 << 20;
 pub(crate) struct Sockets {
     pub(crate) sender: OwnedFd,
     pub(crate) listener: Option<OwnedFd>,
+    /// So many bytes may wait unsent.
+    pub(crate) ahead: u32,
 }
 
 impl Sockets {
@@ -37,7 +39,7 @@ impl Sockets {
         if read_back != algorithm {
             return Err(format!("the kernel took `{read_back}` where `{algorithm}` was asked for"));
         }
-        Ok(Self { sender, listener: None })
+        Ok(Self { sender, listener: None, ahead })
     }
 
     /// Adds the socket of its receiver, in the namespace of the calling thread.

@@ -33,6 +33,11 @@ impl Application {
         }
     }
 
+    /// Tells if it always has more to write.
+    pub(crate) fn is_greedy(&self) -> bool {
+        matches!(self.writing, Writing::Greedy)
+    }
+
     /// Writes what there is at `at`, in pieces of `zeros`, as far as `socket` takes it.
     pub(crate) fn write(&mut self, at: Time, socket: &OwnedFd, zeros: &[u8]) -> Result<(), Errno> {
         let offered = match &mut self.writing {
@@ -43,7 +48,12 @@ impl Application {
         while self.written < offered {
             let length = (offered - self.written).min(zeros.len() as u64) as usize;
             match send(socket, &zeros[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Ok(written) => self.written += written as u64,
+                Ok(written) => {
+                    self.written += written as u64;
+                    if written < length {
+                        return Ok(());
+                    }
+                }
                 Err(error) => return unless_later(error),
             }
         }
@@ -56,7 +66,12 @@ pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Re
     loop {
         match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
             Ok((_, 0)) => return Ok(()),
-            Ok((_, length)) => *delivered += length as u64,
+            Ok((_, length)) => {
+                *delivered += length as u64;
+                if length < buffer.len() {
+                    return Ok(());
+                }
+            }
             Err(error) => return unless_later(error),
         }
     }

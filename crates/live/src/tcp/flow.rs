@@ -112,12 +112,13 @@ impl Flow {
         Ok(())
     }
 
-    /// Writes what the application has at `at`, and takes what was delivered.
-    pub(super) fn exchange(&mut self, at: Time, buffer: &mut [u8]) -> Result<(), Errno> {
-        if let Some(sockets) = &self.sockets {
-            self.application.write(at, &sockets.sender, buffer)?;
+    /// Writes what the application has at `at`; a greedy one once a quarter of what may wait has left.
+    pub(super) fn write(&mut self, at: Time, buffer: &[u8]) -> Result<(), Errno> {
+        let Some(sockets) = &self.sockets else { return Ok(()) };
+        if self.application.is_greedy() && self.info.not_sent > sockets.ahead / 4 * 3 {
+            return Ok(());
         }
-        self.take(buffer)
+        self.application.write(at, &sockets.sender, buffer)
     }
 
     /// Takes what was delivered.

@@ -3,6 +3,8 @@
 #[cfg(feature = "live")]
 pub(crate) mod live;
 pub(crate) mod simulation;
+#[cfg(feature = "live")]
+pub(crate) mod uml;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ const ENGINES: &[Entry] = &[
     Entry { name: sim::Simulator::KIND, check: simulation::check, open: simulation::open },
     #[cfg(feature = "live")]
     Entry { name: ::live::Live::KIND, check: live::check, open: live::open },
+    #[cfg(feature = "live")]
+    Entry { name: ::live::VirtualTime::KIND, check: uml::check, open: uml::open },
 ];
 
 /// An engine with its options.

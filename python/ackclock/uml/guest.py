@@ -1,0 +1,140 @@
+"""The program inside a kernel in virtual time: prepares the system, does a task, and halts.
+
+It is the first process there (init), and sees the host's files read-only; the folder of results alone it may
+write. Time advances only while every process waits, so all waits here are in virtual time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import pickle
+import platform
+import subprocess
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ackclock import _engine
+from ackclock.result import Run
+from ackclock.uml.machine import RANDOM, REPORT, RESULTS, SHARED_MEMORY
+
+RESEED = 0x5207
+"""RNDRESEEDCRNG of linux/random.h: the random source takes a new key."""
+POWER_OFF = 0x4321FEDC
+"""LINUX_REBOOT_CMD_POWER_OFF of linux/reboot.h."""
+POLL_S = 0.5
+
+
+class Task(Protocol):
+    """Work for a kernel. It is sent there as a pickle."""
+
+    def run(self, results: Path) -> None:
+        """Does the work inside the kernel; files in ``results`` are seen by the host."""
+
+
+def main(folder: str, task: Task) -> None:
+    """Prepares the system, does ``task`` and halts the kernel. Never returns."""
+    try:
+        results = Path(folder, RESULTS)
+        prepare(results)
+        task.run(results)
+        (results / "done").write_bytes(b"")
+    except BaseException:
+        traceback.print_exc()
+    os.sync()
+    ctypes.CDLL(None).reboot(POWER_OFF)
+
+
+def prepare(results: Path) -> None:
+    """Mounts what programs expect, and the folder of results so that it can be written."""
+    mount("proc", "/proc", "proc")
+    mount("sysfs", "/sys", "sysfs")
+    mount("tmpfs", "/run", "tmpfs")
+    for place in (SHARED_MEMORY, Path("/run/netns")):
+        place.mkdir(parents=True, exist_ok=True)
+    mount("tmpfs", str(SHARED_MEMORY), "tmpfs")
+    mount("none", str(results), "hostfs", str(results))
+    os.environ.update(TMPDIR="/run", HOME="/run")
+
+
+def mount(source: str, target: str, kind: str, data: str = "") -> None:
+    """Mounts a file system. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(source.encode(), target.encode(), kind.encode(), 0, data.encode()):
+        number = ctypes.get_errno()
+        raise OSError(number, f"{kind} at {target} cannot be mounted: {os.strerror(number)}")
+
+
+def seed_randomness(results: Path, seed: int) -> None:
+    """Lets the kernel's random source begin anew from ``seed``."""
+    os.getrandom(1)  # It is ready only after its first use.
+    (results / RANDOM).write_bytes(hashlib.sha512(str(seed).encode()).digest())
+    with Path("/dev/urandom").open("rb") as source:
+        fcntl.ioctl(source, RESEED)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Finds out what the kernel is and has."""
+
+    def run(self, results: Path) -> None:
+        """See ``Task.run``."""
+        listed = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text("utf-8")
+        found = {"release": platform.release(), "controllers": sorted(listed.split())}
+        (results / "facts").write_text(json.dumps(found), "utf-8")
+
+
+@dataclass(frozen=True)
+class Command:
+    """Runs a program of the host. ``{results}`` in its words stands for the folder that it may write."""
+
+    words: Sequence[str]
+    folder: str
+    seed: int = 1
+
+    def run(self, results: Path) -> None:
+        """See ``Task.run``. Its output is the file ``output``, its status the file ``status``."""
+        seed_randomness(results, self.seed)
+        command = [word.replace("{results}", str(results)) for word in self.words]
+        with (results / "output").open("wb") as output:
+            done = subprocess.run(
+                command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT, check=False
+            )
+        (results / "status").write_text(str(done.returncode), "utf-8")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Runs one scenario."""
+
+    plan: _engine.Plan
+    seed: int
+    captured: bool
+    """The packets are written to the file ``capture``."""
+    pcap_at: str
+    gso_max_segs: int | None
+
+    def run(self, results: Path) -> None:
+        """See ``Task.run``. The run is the file ``run``, what ended it the file ``error``."""
+        seed_randomness(results, self.seed)
+        batch = _engine.Batch(
+            [(self.plan, self.seed)],
+            engine="uml",
+            pcap=[str(results / "capture") if self.captured else None],
+            pcap_at=self.pcap_at,
+            gso_max_segs=self.gso_max_segs,
+        )
+        try:
+            while (found := batch.next(POLL_S)) is None:
+                (results / REPORT).write_text(str(batch.progress()), "utf-8")
+        except (_engine.ScenarioError, _engine.MachineError, OSError) as error:
+            (results / "error").write_bytes(pickle.dumps(error))
+        else:
+            run = Run.from_engine(found[1], self.plan, self.seed)
+            (results / "run").write_bytes(pickle.dumps(run, protocol=5))
