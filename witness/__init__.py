@@ -3,7 +3,8 @@
     python -m witness modules        congestion controllers, a lone flow of each
     python -m witness disciplines    queue disciplines under datagrams and greedy flows
 
-Both make network namespaces, so they need root, ``ip`` and ``tc``. Measuring needs nothing of ackclock:
-``--to FILE`` writes what the kernel does and simulates nothing, on any machine that has this folder.
-``--from FILE`` reads that file in place of measuring.
+Both make network namespaces, so they need root, ``ip`` and ``tc``. With ``--engine uml`` they measure a
+kernel in virtual time, without root. Otherwise measuring needs nothing of ackclock: ``--to FILE`` writes what
+the kernel does and simulates nothing, on any machine that has this folder. ``--from FILE`` reads that file in
+place of measuring.
 """
