@@ -154,10 +154,10 @@ def check_virtual_time(plan: Plan, controllers: Sequence[str]) -> None:
     """Refuses a plan that a kernel in virtual time with these controllers cannot run: ScenarioError."""
 
 def controller_label(cc: str) -> str:
-    """What tables and plots call the controller that scenarios spell ``cc``: of a file in C its name only."""
+    """What tables and plots call the controller that scenarios spell ``cc``: of a file its name only."""
 
 def controller_file(cc: str) -> str | None:
-    """The path of the file in C that scenarios spell ``cc``, or None where it is no file."""
+    """The path of the file (in C, or an object) that scenarios spell ``cc``, or None where it is none."""
 
 def available_memory(root: str) -> int | None:
     """Bytes that a run may take, by the files of ``/proc`` and ``/sys`` below ``root``; None if unknown.

@@ -90,5 +90,5 @@ def test_a_crash_in_c_names_its_file(folder, code, status, sentence):
     command = [sys.executable, "-m", "ackclock.cli", "compare", "./mine.bpf.c", "--duration", "1s"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
     assert done.returncode == status
-    assert done.stderr.startswith("ackclock: a crash in the C code of `")
+    assert done.stderr.startswith("ackclock: a crash in the code of `")
     assert done.stderr.strip().endswith(f"mine.bpf.c`: {sentence}")

@@ -23,11 +23,11 @@ pub struct Entry {
     /// What it shows in traces, in the order in which [`Controller::probe`] does.
     pub probes: &'static [Quantity],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
-    pub(crate) make: Make,
+    pub make: Make,
 }
 
 /// Makes a controller with the given parameters, which were checked, and the rest at their defaults.
-pub(crate) type Make = fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>;
+pub type Make = fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>;
 
 /// A controller as one stack has it. That of the paper or the RFC is in its [`Entry`], others are in
 /// [`STACKS`](crate::stacks::STACKS).

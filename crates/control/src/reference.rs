@@ -1,5 +1,5 @@
-//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a class in Python, or an
-//! engine.
+//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a shared object, a class
+//! in Python, or an engine.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -13,6 +13,8 @@ use crate::{ParameterError, registry, tfrc};
 
 /// The end of the name of a file that holds a controller in C.
 const SOURCE: &str = ".bpf.c";
+/// The end of the name of a shared object that holds one in Rust.
+const OBJECT: &str = ".so";
 /// The beginning of the spelling of a controller in Python.
 const PYTHON: &str = "python:";
 
@@ -21,7 +23,8 @@ const PYTHON: &str = "python:";
 pub enum ControllerRef {
     /// One of [`registry::CONTROLLERS`], by its name.
     Registered(&'static str),
-    /// A file in C, written for the kernel. Spelled as the path of the file, which ends in `.bpf.c`.
+    /// A file: in C, written for the kernel, where its name ends in `.bpf.c`; a shared object, where it ends in `.so`.
+    /// Spelled as its path.
     Source(PathBuf),
     /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
     Python {
@@ -65,16 +68,24 @@ impl ControllerRef {
         }
     }
 
-    /// The beginning of the names of its flows: the label, of a file without `.bpf.c`.
+    /// Whether it is a shared object, which only the simulator loads.
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Source(path) if path.to_string_lossy().ends_with(OBJECT))
+    }
+
+    /// The beginning of the names of its flows: the label, of a file without `.bpf.c` or `.so`.
     pub fn stem(&self) -> Cow<'_, str> {
         match (self, self.label()) {
-            (Self::Source(_), Cow::Borrowed(label)) => Cow::Borrowed(label.strip_suffix(SOURCE).unwrap_or(label)),
-            (Self::Source(_), Cow::Owned(label)) => {
-                Cow::Owned(label.strip_suffix(SOURCE).map(str::to_owned).unwrap_or(label))
-            }
+            (Self::Source(_), Cow::Borrowed(label)) => Cow::Borrowed(without_end(label)),
+            (Self::Source(_), Cow::Owned(label)) => Cow::Owned(without_end(&label).to_owned()),
             (_, label) => label,
         }
     }
+}
+
+/// The name of a file without what says that it is one.
+fn without_end(label: &str) -> &str {
+    [SOURCE, OBJECT].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
 }
 
 /// The longest name that the kernel takes for a controller (`TCP_CA_NAME_MAX` without its final zero).
@@ -105,7 +116,7 @@ impl fmt::Display for ControllerRef {
 
 impl From<&str> for ControllerRef {
     fn from(text: &str) -> Self {
-        if text.ends_with(SOURCE) {
+        if text.ends_with(SOURCE) || text.ends_with(OBJECT) {
             return Self::Source(PathBuf::from(text));
         }
         if let Some((index, label)) = python(text) {
@@ -189,6 +200,9 @@ mod tests {
         let source = ControllerRef::from("/home/me/mine.bpf.c");
         assert_eq!(source.to_string(), "mine.bpf.c");
         assert_eq!(source.stem(), "mine");
+        let object = ControllerRef::from("target/release/libmine.so");
+        assert_eq!((object.is_object(), source.is_object()), (true, false));
+        assert_eq!((object.to_string(), object.stem().into_owned()), ("libmine.so".to_owned(), "libmine".to_owned()));
         assert_eq!(ControllerRef::from("python:0:Fixed").to_string(), "python:0:Fixed");
         assert_eq!(ControllerRef::from("bbr").stem(), "bbr");
     }

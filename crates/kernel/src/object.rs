@@ -23,6 +23,11 @@ const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"
 
 /// The object for `controller`: one of [`BUILT_IN`], or a source in C.
 pub(crate) fn find(controller: &ControllerRef) -> Result<Cow<'static, [u8]>, LoadError> {
+    if controller.is_object() {
+        return Err(LoadError::Refused(format!(
+            "`{controller}` is for the simulator: the kernel takes controllers in C"
+        )));
+    }
     if let ControllerRef::Source(path) = controller {
         return compile(path).map(Cow::Owned);
     }

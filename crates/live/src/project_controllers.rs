@@ -24,6 +24,9 @@ fn is_loaded(cc: &ControllerRef) -> bool {
 
 impl Algorithms for ProjectControllers {
     fn check(&self, cc: &ControllerRef, parameters: &Parameters) -> Result<(), String> {
+        if cc.is_object() {
+            return Err(format!("`{cc}` is for the simulator: the kernel takes controllers in C"));
+        }
         if is_loaded(cc) {
             return kernel::check().map_err(|error| error.to_string());
         }

@@ -24,10 +24,16 @@ const FAR: Time = Time::from_nanos(1_000_000_000_000_000_000);
 /// Callables without arguments that make the controllers.
 pub(crate) type Factories = Vec<Py<PyAny>>;
 
-/// Keeps the first exception of a run and stops it.
+/// Keeps the first exception of a run, or the sentence about a controller that failed, and stops it.
 pub(crate) struct Guard {
-    raised: Mutex<Option<PyErr>>,
+    raised: Mutex<Option<Raised>>,
     watch: Arc<Watch>,
+}
+
+/// What a controller did instead of deciding.
+pub(crate) enum Raised {
+    Exception(PyErr),
+    Panic(String),
 }
 
 impl Guard {
@@ -35,8 +41,14 @@ impl Guard {
         Self { raised: Mutex::new(None), watch }
     }
 
-    /// The exception that ended the run.
-    pub(crate) fn take(&self) -> Option<PyErr> {
+    /// Keeps the sentence about a controller in an object, and stops the run.
+    pub(crate) fn stop(&self, sentence: String) {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(Raised::Panic(sentence));
+        self.watch.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What ended the run.
+    pub(crate) fn take(&self) -> Option<Raised> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -48,7 +60,7 @@ impl Guard {
         match attach(python) {
             Some(Ok(value)) => return Some(value),
             Some(Err(error)) => {
-                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(Raised::Exception(error));
             }
             None => {}
         }

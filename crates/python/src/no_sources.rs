@@ -1,16 +1,20 @@
-//! Controllers in C where the simulator is built without them: refused by a sentence.
+//! Controllers in files where the simulator is built without them: refused by a sentence.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use control::{Controller, ControllerRef, Parameters};
 use scenario::{Error, Plan};
+
+/// Takes the sentence about a controller that failed during a run.
+pub(crate) type Report = Arc<dyn Fn(String) + Send + Sync>;
 
 /// None.
 pub(crate) struct Sources;
 
 impl Sources {
     /// There is none.
-    pub(crate) fn build(&self, _path: &Path, _parameters: &Parameters) -> Option<Box<dyn Controller>> {
+    pub(crate) fn build(&self, _: &Path, _: &Parameters, _: &Report) -> Option<Box<dyn Controller>> {
         None
     }
 }
@@ -20,7 +24,7 @@ impl Sources {
 pub(crate) struct Compiled {}
 
 impl Compiled {
-    /// Refuses a plan that has controllers in C.
+    /// Refuses a plan that has controllers in files.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
         match plan.flows.iter().find(|flow| matches!(flow.cc, ControllerRef::Source(_))) {
             None => Ok(Sources),
@@ -29,7 +33,7 @@ impl Compiled {
                 line: None,
                 key: "cc".to_owned(),
                 message: format!(
-                    "`{}` is in C, and this ackclock was built without such controllers (they need Linux)",
+                    "`{}` is a file, and this ackclock was built without such controllers (they need Linux)",
                     flow.cc
                 ),
             }),

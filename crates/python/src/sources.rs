@@ -1,4 +1,5 @@
-//! Controllers in C, for the simulator: compiled when the first run of a batch asks for them.
+//! Controllers in files, for the simulator: those in C are compiled, and objects are loaded, when the first run of a
+//! batch asks for them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,26 +7,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use control::{Controller, ControllerRef, Parameters};
 use scenario::{Error, Plan};
-use shim::Source;
+pub(crate) use shim::Report;
+use shim::{Plugin, Source};
 
-/// Controllers in C by their files.
-#[derive(Default)]
-pub(crate) struct Sources(BTreeMap<PathBuf, Arc<Source>>);
+/// A controller in a file.
+#[derive(Clone)]
+enum Code {
+    C(Arc<Source>),
+    Object(Arc<Plugin>),
+}
 
-impl Sources {
-    /// A controller for one flow, from the file at `path`.
-    pub(crate) fn build(&self, path: &Path, parameters: &Parameters) -> Option<Box<dyn Controller>> {
-        self.0.get(path)?.build(parameters).ok()
+impl Code {
+    fn open(cc: &ControllerRef, path: &Path) -> Result<Self, shim::Error> {
+        if cc.is_object() {
+            Plugin::open(path).map(|plugin| Self::Object(Arc::new(plugin)))
+        } else {
+            Source::open(path).map(|source| Self::C(Arc::new(source)))
+        }
+    }
+
+    fn build(&self, parameters: &Parameters, report: &Report) -> Result<Box<dyn Controller>, shim::Error> {
+        match self {
+            Self::C(source) => source.build(parameters),
+            Self::Object(plugin) => plugin.build(parameters, report.clone()),
+        }
     }
 }
 
-/// Those that a batch has compiled.
+/// Controllers by their files.
 #[derive(Default)]
-pub(crate) struct Compiled(Mutex<BTreeMap<PathBuf, Arc<Source>>>);
+pub(crate) struct Sources(BTreeMap<PathBuf, Code>);
+
+impl Sources {
+    /// A controller for one flow, from the file at `path`.
+    pub(crate) fn build(&self, path: &Path, given: &Parameters, report: &Report) -> Option<Box<dyn Controller>> {
+        self.0.get(path)?.build(given, report).ok()
+    }
+}
+
+/// Those that a batch has compiled or loaded.
+#[derive(Default)]
+pub(crate) struct Compiled(Mutex<BTreeMap<PathBuf, Code>>);
 
 impl Compiled {
-    /// The controllers of `plan` that are files in C. What keeps one of its flows from having its own is the answer
-    /// instead.
+    /// The controllers of `plan` that are files. What keeps one of its flows from having its own is the answer instead.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
         let mut sources = BTreeMap::new();
         for flow in &plan.flows {
@@ -35,9 +60,10 @@ impl Compiled {
                 Error { file, line: None, key: key.to_owned(), message: error.to_string() }
             };
             if !sources.contains_key(path) {
-                sources.insert(path.clone(), self.source(path).map_err(|error| refuse("cc", error))?);
+                sources.insert(path.clone(), self.code(&flow.cc, path).map_err(|error| refuse("cc", error))?);
             }
-            let built = sources[path].build(&flow.parameters);
+            let silent: Report = Arc::new(|_| {});
+            let built = sources[path].build(&flow.parameters, &silent);
             built.map_err(|error| match error {
                 shim::Error::Source(_) => refuse("cc", error),
                 shim::Error::Parameter(_) => refuse("parameters", error),
@@ -47,13 +73,13 @@ impl Compiled {
     }
 
     /// The controller in the file at `path`: for all runs of the batch the same.
-    fn source(&self, path: &Path) -> Result<Arc<Source>, shim::Error> {
+    fn code(&self, cc: &ControllerRef, path: &Path) -> Result<Code, shim::Error> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(path) {
-            Some(source) => Ok(source.clone()),
+            Some(code) => Ok(code.clone()),
             None => {
-                let source = Arc::new(Source::open(path)?);
-                Ok(known.entry(path.to_owned()).or_insert(source).clone())
+                let code = Code::open(cc, path)?;
+                Ok(known.entry(path.to_owned()).or_insert(code).clone())
             }
         }
     }

@@ -65,7 +65,7 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
     let at = SIGNALS.iter().position(|(one, _)| *one == signal).unwrap_or(0);
     let running = RUNNING.get();
     if !running.is_null() {
-        print(&[c"ackclock: a crash in the C code of `", name(running), c"`: ", SIGNALS[at].1, c"\n"]);
+        print(&[c"ackclock: a crash in the code of `", name(running), c"`: ", SIGNALS[at].1, c"\n"]);
     }
     // SAFETY: what was there before is put back, and handles the signal when the code runs on into it again.
     unsafe {
@@ -82,7 +82,7 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
 extern "C" fn exited() {
     let running = RUNNING.get();
     if !running.is_null() {
-        print(&[c"ackclock: the C code of `", name(running), c"` ended the program by exit\n"]);
+        print(&[c"ackclock: the code of `", name(running), c"` ended the program by exit\n"]);
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(STATUS) };
     }

@@ -12,6 +12,8 @@ mod connection;
 mod crash;
 mod error;
 mod library;
+mod object;
+mod plugin;
 mod tcp;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use control::{Controller, Parameters};
 
 pub use error::Error;
 use library::Library;
+pub use plugin::{Plugin, Report};
 
 /// A compiled controller.
 pub struct Source {

@@ -1,21 +1,17 @@
-//! A loaded object: its callbacks, parameters, and the memory of its connections. All of the crate's unsafe code is
-//! here.
+//! The loaded object of a file in C: its callbacks, parameters, and the memory of its connections.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::ptr::{NonNull, from_mut, from_ref, null_mut};
+use std::ffi::{CString, c_char, c_void};
+use std::ptr::{from_mut, from_ref, null_mut};
 use std::sync::Arc;
 
 use control::stacks::LINUX;
 use control::{Parameters, declared_name, registry};
-use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use units::{Random, Span};
 
 use crate::connection::{AckSample, Connection, ProbeValue, RateSample};
+use crate::object::{Object, named, text};
 use crate::{Error, crash};
 
 type Number = Option<unsafe extern "C" fn(*mut u64) -> u32>;
@@ -63,9 +59,8 @@ struct Module {
 
 /// One loaded copy of an object, with the parameters that it has for good.
 pub(crate) struct Library {
-    handle: NonNull<c_void>,
-    /// The file that it was loaded from: while it is open, no other has its path.
-    _file: File,
+    /// Last of all it is unloaded: connections hold the library, and names of probes were copied.
+    _object: Object,
     /// Its name in the message of a crash.
     name: CString,
     /// Into the object, which stays loaded as long as this.
@@ -84,32 +79,22 @@ impl Library {
     /// Loads a copy of `object`, made from the file `name`, and sets `given`.
     pub(crate) fn load(name: &str, object: &[u8], given: &Parameters) -> Result<Self, Error> {
         let refuse = |what: &str| Error::Source(format!("`{name}` {what}"));
-        let (handle, file) = open(name, object)?;
-        // SAFETY: the handle is valid; `c"ack_module"` ends with a zero.
-        let module = unsafe { libc::dlsym(handle.as_ptr(), c"ack_module".as_ptr()) }.cast::<Module>();
+        let object = Object::open(name, object)?;
         // SAFETY: what CONTROLLER defines under this name is a `struct ack_module`, constant and as long-lived as the
         // object.
-        let library = unsafe { module.as_ref() }.map(|module| {
-            let probes = text(unsafe { *module.probes }).map(names).unwrap_or_default();
-            let ops = unsafe { &*module.ops };
-            let state_words = unsafe { *module.state_size }.div_ceil(8) as usize;
-            (
-                Self {
-                    handle,
-                    _file: file,
-                    name: named(name),
-                    ops,
-                    state_words,
-                    probes: probes.into_iter().map(control::intern).collect(),
-                },
-                module,
-            )
-        });
-        let Some((library, module)) = library else {
-            // SAFETY: nothing of the object is in use.
-            unsafe { libc::dlclose(handle.as_ptr()) };
+        let Some(module) = object.symbol::<Module>(c"ack_module").map(|module| unsafe { module.as_ref() }) else {
             return Err(refuse("defines no controller: it needs CONTROLLER(\"ack_name\", ...) of ack.h"));
         };
+        // SAFETY: its pointers are to what the object has.
+        let (probes, ops, state_words) = unsafe {
+            (
+                text(*module.probes).map(names).unwrap_or_default(),
+                &*module.ops,
+                (*module.state_size).div_ceil(8) as usize,
+            )
+        };
+        let probes = probes.into_iter().map(control::intern).collect();
+        let library = Self { _object: object, name: named(name), ops, state_words, probes };
         if module.connection_size != size_of::<Connection>() as u64 {
             return Err(refuse("was compiled with another layout of `struct connection`"));
         }
@@ -138,44 +123,6 @@ impl Library {
     pub(crate) fn controls_all(&self) -> bool {
         self.ops.cong_control.is_some()
     }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: connections hold the library, so none is left; names of probes were copied.
-        unsafe { libc::dlclose(self.handle.as_ptr()) };
-    }
-}
-
-/// Loads a copy of its own, from memory: the loader takes a file or a path that it has loaded for the same object.
-fn open(name: &str, object: &[u8]) -> Result<(NonNull<c_void>, File), Error> {
-    let cannot = |why: String| Error::Source(format!("`{name}` cannot be loaded: {why}"));
-    let memory =
-        memfd_create(c"ackclock-controller", MemfdFlags::CLOEXEC).map_err(|error| cannot(error.to_string()))?;
-    let mut file = File::from(memory);
-    file.write_all(object).map_err(|error| cannot(error.to_string()))?;
-    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
-    // SAFETY: the path ends with a zero. The constructors of the object only register its parameters.
-    let load = || unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    let handle = crash::naming(&named(name), load);
-    let handle = NonNull::new(handle).ok_or_else(|| {
-        // SAFETY: called on the thread on which dlopen has just failed.
-        let message = text(unsafe { libc::dlerror() }).unwrap_or("the loader does not say why");
-        // Without the path.
-        cannot(message.split_once(": ").map_or(message, |(_, why)| why).to_owned())
-    })?;
-    Ok((handle, file))
-}
-
-/// A name as C has it.
-fn named(name: &str) -> CString {
-    CString::new(name.replace('\0', "")).unwrap_or_default()
-}
-
-/// The string at `at`, if there is one.
-fn text<'a>(at: *const c_char) -> Option<&'a str> {
-    // SAFETY: strings of the object and of the loader end with a zero and live longer than what is done with them.
-    (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_str().unwrap_or_default())
 }
 
 /// The names in a list with commas between.

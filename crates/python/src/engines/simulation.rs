@@ -14,12 +14,12 @@ use scenario::{Error, Plan};
 use sim::Simulator;
 
 use crate::attached::{begin_run, let_go};
-use crate::controller::{Factories, Guard, build};
+use crate::controller::{Factories, Guard, Raised, build};
 use crate::engines::{Opened, Options};
-use crate::failure::Failure;
+use crate::failure::{Failure, refusal};
 use crate::memory;
 use crate::plan::Planned;
-use crate::sources::Compiled;
+use crate::sources::{Compiled, Report};
 use crate::task::{EngineTask, Setup, Task};
 use crate::threads::PythonThreads;
 
@@ -27,7 +27,7 @@ use crate::threads::PythonThreads;
 struct CustomControllers {
     /// Those written in Python.
     factories: Factories,
-    /// Those in C.
+    /// Those in files.
     compiled: Compiled,
     threads: Arc<PythonThreads>,
 }
@@ -111,8 +111,10 @@ impl Setup for Simulation {
         begin_run(self.pcap.is_none());
         let guard = Arc::new(Guard::new(watch.clone()));
         let (custom, guarded) = (self.custom.clone(), guard.clone());
+        let reporting = guard.clone();
+        let report: Report = Arc::new(move |sentence| reporting.stop(sentence));
         let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
-            ControllerRef::Source(path) => sources.build(path, parameters),
+            ControllerRef::Source(path) => sources.build(path, parameters, &report),
             ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
             ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
         };
@@ -129,8 +131,10 @@ impl Setup for Simulation {
         if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
         }
-        if let Some(error) = guard.take() {
-            return Some(Failure::Raised(error));
+        match guard.take() {
+            Some(Raised::Exception(error)) => return Some(Failure::Raised(error)),
+            Some(Raised::Panic(sentence)) => return Some(Failure::Scenario(refusal(plan, sentence))),
+            None => {}
         }
         failure.map(|failure| Failure::of(failure, plan, self.pcap.as_deref()))
     }

@@ -1,0 +1,117 @@
+//! The table that an object shows under one name.
+
+use std::ffi::{CStr, c_void};
+use std::marker::PhantomData;
+use std::mem::size_of;
+
+use units::Random;
+
+use crate::instance;
+use crate::signals::{Ack, Context, Decisions, Event, SegmentReport, Wants};
+
+/// The version of the table and of all that its functions take. It counts up with every change.
+pub const VERSION: u32 = 1;
+
+/// The name of the table in an object.
+pub const SYMBOL: &CStr = c"ACKCLOCK_CONTROLLER";
+
+/// Text in UTF-8, as long as what it is about.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    at: *const u8,
+    length: usize,
+    owner: PhantomData<&'a str>,
+}
+
+impl<'a> Text<'a> {
+    /// The text of a string.
+    pub const fn new(text: &'a str) -> Self {
+        Self { at: text.as_ptr(), length: text.len(), owner: PhantomData }
+    }
+
+    /// The string.
+    pub fn get(self) -> &'a str {
+        // SAFETY: made from a string that is still there.
+        unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(self.at, self.length)) }
+    }
+}
+
+/// Takes a named internal of a controller.
+pub type Show = extern "C" fn(taker: *mut c_void, name: Text<'_>, value: f64);
+
+/// The answer of [`Table::make`].
+#[repr(C)]
+#[derive(Debug)]
+pub struct Made {
+    /// For the other functions. If the controller could not be made, it only has the message.
+    pub instance: *mut c_void,
+    /// There is a controller.
+    pub is_made: bool,
+    /// It failed by a panic, not by its parameters.
+    pub has_panicked: bool,
+    /// The wishes of the controller.
+    pub wants: Wants,
+    /// Its segments carry ECT(1).
+    pub ect1: bool,
+    /// Its first decisions.
+    pub decisions: Decisions,
+}
+
+/// A controller of an object.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Table {
+    /// [`VERSION`]: nothing below is read if it is another.
+    pub version: u32,
+    /// The sizes of what crosses, as a check that the version was counted up.
+    pub layout: u32,
+    /// Gives the memory of a certain random stream: [`Context::random`] points to one of the simulator's.
+    pub stream: extern "C" fn(&mut [u64; 2]),
+    /// The name of the controller.
+    pub name: Text<'static>,
+    /// Makes it with parameters, an object in JSON.
+    pub make: extern "C" fn(parameters: Text<'_>, made: &mut Made),
+    /// Handles an event: false if that failed.
+    pub event: unsafe extern "C" fn(*mut c_void, &mut Context, &Event<'_>, &mut Decisions) -> bool,
+    /// Calls [`keep`](control::Controller::keep): false if that failed.
+    pub keep: unsafe extern "C" fn(*mut c_void, window: f64, &mut Decisions) -> bool,
+    /// Shows its internals to `taker`: false if that failed.
+    pub probe: unsafe extern "C" fn(*mut c_void, taker: *mut c_void, show: Show) -> bool,
+    /// Why the last call failed.
+    pub message: unsafe extern "C" fn(*const c_void) -> Text<'static>,
+    /// Ends it.
+    pub end: unsafe extern "C" fn(*mut c_void),
+}
+
+/// The memory of a random stream, which both sides must have alike.
+pub extern "C" fn stream(memory: &mut [u64; 2]) {
+    const { assert!(size_of::<Random>() == size_of::<[u64; 2]>()) };
+    // SAFETY: of the same size, and words may have any value.
+    *memory = unsafe { std::mem::transmute::<Random, [u64; 2]>(Random::stream(1, "plugin", 0)) };
+}
+
+// SAFETY: constants.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// The sizes of what crosses.
+    pub const LAYOUT: u32 = (size_of::<Ack>() + size_of::<SegmentReport>() * 3 + size_of::<Context>() * 5) as u32
+        + (size_of::<Event<'_>>() * 7 + size_of::<Decisions>() * 11 + size_of::<Made>() * 13) as u32;
+
+    /// The controller `name`, made by `make`.
+    pub const fn new(name: &'static str, make: extern "C" fn(Text<'_>, &mut Made)) -> Self {
+        Self {
+            version: VERSION,
+            layout: Self::LAYOUT,
+            stream,
+            name: Text::new(name),
+            make,
+            event: instance::event,
+            keep: instance::keep,
+            probe: instance::probe,
+            message: instance::message,
+            end: instance::end,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Controllers in Rust from shared objects: the side that loads them. The table that an object shows is in `plugin`.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_void};
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::plugin::{Context, Decisions, Event, Made, Mirror, SYMBOL, Table, Text, VERSION, Wants};
+use control::{Controller, Parameters, Probe};
+use units::{Ecn, Rate, Span, Time};
+
+use crate::object::{Object, named};
+use crate::{Error, crash};
+
+/// Takes the sentence about a controller that failed during a run.
+pub type Report = Arc<dyn Fn(String) + Send + Sync>;
+
+/// A loaded object with a controller in Rust.
+#[derive(Debug)]
+pub struct Plugin {
+    /// Its name in errors.
+    name: String,
+    /// Its name in the message of a crash.
+    crash_name: CString,
+    table: &'static Table,
+    /// Never unloaded: threads that were in it may have destructors of it to run.
+    _object: ManuallyDrop<Object>,
+}
+
+impl Plugin {
+    /// Loads the object at `path`. Its code runs from here on.
+    ///
+    /// # Errors
+    /// One sentence: the file cannot be read or loaded, has no controller, or one for another version of the table.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let refuse = |what: String| Err(Error::Source(format!("`{name}` {what}")));
+        let bytes = std::fs::read(path).map_err(|error| Error::Source(format!("`{name}` cannot be read: {error}")))?;
+        let object = Object::open(&name, &bytes)?;
+        let Some(table) = object.symbol::<Table>(SYMBOL) else {
+            return refuse("has no controller: it needs `plugin::export!(ENTRY);`".to_owned());
+        };
+        // SAFETY: every version begins with these two numbers, and only one that is ours is read further.
+        let [version, layout] = unsafe { table.cast::<[u32; 2]>().read() };
+        if version != VERSION || layout != Table::LAYOUT {
+            let theirs = if version == VERSION { "another layout".to_owned() } else { format!("version {version}") };
+            return refuse(format!(
+                "was built for {theirs} of the interface of controllers, this ackclock has version {VERSION}: build it \
+                 again with the crate `ackclock-plugin` of this ackclock"
+            ));
+        }
+        // SAFETY: a table of this version, constant and as long-lived as the object, which stays.
+        let table: &'static Table = unsafe { table.as_ref() };
+        let (mut theirs, mut ours) = ([0; 2], [0; 2]);
+        (table.stream)(&mut theirs);
+        ::plugin::stream(&mut ours);
+        if theirs != ours {
+            return refuse("draws random numbers in another way than this ackclock: build it again".to_owned());
+        }
+        Ok(Self { crash_name: named(&name), name: name.clone(), table, _object: ManuallyDrop::new(object) })
+    }
+
+    /// A controller for one flow, with `parameters`. `report` takes the sentence if it panics during the run; from then
+    /// on it decides nothing.
+    ///
+    /// # Errors
+    /// One sentence: a parameter that the controller does not have or that is out of range, or a panic.
+    pub fn build(self: &Arc<Self>, parameters: &Parameters, report: Report) -> Result<Box<dyn Controller>, Error> {
+        let json = serde_json::to_string(parameters).unwrap_or_default();
+        let mut made = Made {
+            instance: std::ptr::null_mut(),
+            is_made: false,
+            has_panicked: false,
+            wants: Wants::of(&control::Wants::default()),
+            ect1: false,
+            decisions: Decisions::NONE,
+        };
+        crash::naming(&self.crash_name, || (self.table.make)(Text::new(&json), &mut made));
+        let plugged = Plugged {
+            plugin: self.clone(),
+            instance: made.instance,
+            wants: made.wants.get(),
+            codepoint: if made.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
+            decisions: made.decisions,
+            report: Some(report),
+        };
+        if made.is_made {
+            return Ok(Box::new(plugged));
+        }
+        let message = plugged.message();
+        Err(if made.has_panicked {
+            Error::Source(format!("`{}` panicked while it was made: {message}", self.name))
+        } else {
+            let own = format!("`{}`", self.table.name.get());
+            Error::Parameter(message.replacen(&own, &format!("`{}`", self.name), 1))
+        })
+    }
+}
+
+/// A controller of an object.
+struct Plugged {
+    plugin: Arc<Plugin>,
+    instance: *mut c_void,
+    wants: control::Wants,
+    codepoint: Ecn,
+    decisions: Decisions,
+    /// Taken when it has failed.
+    report: Option<Report>,
+}
+
+// SAFETY: it is a controller, which is `Send`, and has one owner.
+unsafe impl Send for Plugged {}
+
+impl Plugged {
+    /// Why the last call failed.
+    fn message(&self) -> String {
+        // SAFETY: an instance of the table.
+        unsafe { (self.plugin.table.message)(self.instance) }.get().to_owned()
+    }
+
+    fn event(&mut self, cx: &mut control::Context<'_>, event: &Event<'_>) {
+        let Some(report) = &self.report else { return };
+        let (plugin, mut context) = (&self.plugin, Context::new(cx));
+        // SAFETY: an instance of the table, and what is borrowed stays for the call.
+        let call = || unsafe { (plugin.table.event)(self.instance, &mut context, event, &mut self.decisions) };
+        if !crash::naming(&plugin.crash_name, call) {
+            report(format!("`{}` panicked in {}: {}", plugin.name, event.name(), self.message()));
+            self.report = None;
+        }
+    }
+}
+
+impl Drop for Plugged {
+    fn drop(&mut self) {
+        // SAFETY: an instance of the table, of which this is the only owner.
+        crash::naming(&self.plugin.crash_name, || unsafe { (self.plugin.table.end)(self.instance) });
+    }
+}
+
+/// Shows a value to the probe behind `taker`.
+extern "C" fn show(taker: *mut c_void, name: Text<'_>, value: f64) {
+    // SAFETY: `probe` below passes it, and waits for the call.
+    let out = unsafe { &mut *taker.cast::<&mut dyn Probe>() };
+    out.value(control::intern(name.get()), value);
+}
+
+impl Controller for Plugged {
+    fn wants(&self) -> control::Wants {
+        self.wants
+    }
+
+    fn on_start(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, &Event::Start);
+    }
+
+    fn on_handshake(&mut self, cx: &mut control::Context<'_>, rtt: Span) {
+        self.event(cx, &Event::Handshake(Mirror::of(&rtt)));
+    }
+
+    fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
+        self.event(cx, &Event::Ack(&Mirror::of(ack)));
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
+        self.event(cx, &Event::DuplicateAck(&Mirror::of(ack)));
+    }
+
+    fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+        self.event(cx, &Event::Loss(&Mirror::of(loss)));
+    }
+
+    fn on_ecn(&mut self, cx: &mut control::Context<'_>, marks: &control::Marks) {
+        self.event(cx, &Event::Ecn(&Mirror::of(marks)));
+    }
+
+    fn keep(&mut self, window: f64) -> bool {
+        let Some(report) = &self.report else { return false };
+        let report = report.clone();
+        let (plugin, decisions, instance) = (&self.plugin, &mut self.decisions, self.instance);
+        // SAFETY: an instance of the table.
+        let call = || unsafe { (plugin.table.keep)(instance, window, decisions) };
+        if !crash::naming(&plugin.crash_name, call) {
+            report(format!("`{}` panicked in keep: {}", plugin.name, self.message()));
+            self.report = None;
+        }
+        self.decisions.keeps
+    }
+
+    fn on_recovered(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, &Event::Recovered);
+    }
+
+    fn on_timeout(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
+        self.event(cx, &Event::Timeout(&Mirror::of(loss)));
+    }
+
+    fn on_spurious(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, &Event::Spurious);
+    }
+
+    fn on_idle_restart(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, &Event::IdleRestart);
+    }
+
+    fn on_sent(&mut self, cx: &mut control::Context<'_>, sent: &control::Transmission) {
+        self.event(cx, &Event::Sent(&Mirror::of(sent)));
+    }
+
+    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, idle: Span) {
+        self.event(cx, &Event::TransmitStart(Mirror::of(&idle)));
+    }
+
+    fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
+        self.event(cx, &Event::SegmentDelivered(&Mirror::of(segment)));
+    }
+
+    fn on_segment_lost(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
+        self.event(cx, &Event::SegmentLost(&Mirror::of(segment)));
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.decisions.timeout.get()
+    }
+
+    fn on_timer(&mut self, cx: &mut control::Context<'_>) {
+        self.event(cx, &Event::Timer);
+    }
+
+    fn send_quantum(&self) -> u32 {
+        self.decisions.quantum
+    }
+
+    fn ecn_codepoint(&self) -> Ecn {
+        self.codepoint
+    }
+
+    fn window(&self) -> f64 {
+        self.decisions.window
+    }
+
+    fn slow_start_threshold(&self) -> f64 {
+        self.decisions.threshold
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.decisions.pacing.get()
+    }
+
+    fn probe(&self, out: &mut dyn Probe) {
+        if self.report.is_none() {
+            return;
+        }
+        let mut out = out;
+        let taker = std::ptr::from_mut(&mut out).cast();
+        // SAFETY: an instance of the table; the taker stays for the call. A panic is found at the next event.
+        crash::naming(&self.plugin.crash_name, || unsafe { (self.plugin.table.probe)(self.instance, taker, show) });
+    }
+}
