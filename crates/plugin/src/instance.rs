@@ -5,7 +5,6 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use control::{Controller, Entry, Parameters, Probe};
-use units::Ecn;
 
 use crate::signals::{Context, Decisions, Event, Mirror, Wants};
 use crate::table::{Made, Show, Text};
@@ -41,7 +40,7 @@ pub fn make(entry: &Entry, parameters: Text<'_>, made: &mut Made) {
     let build = || {
         let given: Parameters = serde_json::from_str(parameters.get()).map_err(|error| error.to_string())?;
         let controller = entry.build(&given).map_err(|error| error.to_string())?;
-        let wants = (Wants::of(&controller.wants()), controller.ecn_codepoint() == Ecn::Ect1);
+        let wants = Wants::of(&controller.wants());
         Ok((Decisions::of(controller.as_ref()), wants, controller))
     };
     let built: Result<_, String> = catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|panic| {
@@ -50,7 +49,7 @@ pub fn make(entry: &Entry, parameters: Text<'_>, made: &mut Made) {
     });
     let instance = match built {
         Ok((decisions, wants, controller)) => {
-            (made.decisions, (made.wants, made.ect1), made.is_made) = (decisions, wants, true);
+            (made.decisions, made.wants, made.is_made) = (decisions, wants, true);
             Instance { controller: Some(controller), message: String::new() }
         }
         Err(message) => Instance { controller: None, message },

@@ -259,6 +259,7 @@ mirrors! {
         needs_marks: bool,
         governs_recovery: bool,
         exact_rtt: bool,
+        l4s: bool,
     }
 }
 

@@ -52,8 +52,6 @@ pub struct Made {
     pub has_panicked: bool,
     /// The wishes of the controller.
     pub wants: Wants,
-    /// Its segments carry ECT(1).
-    pub ect1: bool,
     /// Its first decisions.
     pub decisions: Decisions,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::plugin::{Context, Decisions, Event, Made, Mirror, SYMBOL, Table, Text, VERSION, Wants};
 use control::{Controller, Parameters, Probe};
-use units::{Ecn, Rate, Span, Time};
+use units::{Rate, Span, Time};
 
 use crate::object::{Object, named};
 use crate::{Error, crash};
@@ -73,7 +73,6 @@ impl Plugin {
             is_made: false,
             has_panicked: false,
             wants: Wants::of(&control::Wants::default()),
-            ect1: false,
             decisions: Decisions::NONE,
         };
         crash::naming(&self.crash_name, || (self.table.make)(Text::new(&json), &mut made));
@@ -81,7 +80,6 @@ impl Plugin {
             plugin: self.clone(),
             instance: made.instance,
             wants: made.wants.get(),
-            codepoint: if made.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
             decisions: made.decisions,
             report: Some(report),
         };
@@ -103,7 +101,6 @@ struct Plugged {
     plugin: Arc<Plugin>,
     instance: *mut c_void,
     wants: control::Wants,
-    codepoint: Ecn,
     decisions: Decisions,
     /// Taken when it has failed.
     report: Option<Report>,
@@ -229,10 +226,6 @@ impl Controller for Plugged {
 
     fn send_quantum(&self) -> u32 {
         self.decisions.quantum
-    }
-
-    fn ecn_codepoint(&self) -> Ecn {
-        self.codepoint
     }
 
     fn window(&self) -> f64 {
