@@ -204,4 +204,21 @@ mod tests {
         assert_eq!((row.airtime_s, row.airtime_share), (0.5, 0.25));
         assert_eq!((row.link, row.name.as_str(), row.wlan.as_str()), (2, "phone", "home"));
     }
+
+    #[test]
+    fn every_counter_is_that_of_the_interval() {
+        let of = |n: u32| StationCounters {
+            attempts: (10 * n).into(),
+            retries: (9 * n).into(),
+            collisions: (8 * n).into(),
+            errors: (7 * n).into(),
+            sent_frames: (6 * n).into(),
+            acknowledged_frames: (5 * n).into(),
+            dropped_frames: (4 * n).into(),
+            airtime: Span::from_millis((3 * n).into()),
+            rates: (2 * n).into(),
+        };
+        // Five less two.
+        assert_eq!(format!("{:?}", of(5).since(&of(2))), format!("{:?}", of(3)));
+    }
 }

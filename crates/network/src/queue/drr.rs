@@ -214,11 +214,13 @@ mod tests {
 
     #[test]
     fn rounds_that_send_nothing_are_granted_at_once() {
-        // Turns of 1 byte: 0 sends at its turn of that number, 1 a turn later. Turns of 7: both at turn 42,857,143,
-        // which leaves 0 a single byte.
-        let packets = [(0, 300_000_000), (1, 300_000_001), (0, 5)];
-        assert_eq!(sizes(filled(Limit::Infinite, 1, &packets)), [300_000_000, 300_000_001, 5]);
-        assert_eq!(sizes(filled(Limit::Infinite, 7, &packets)), [300_000_000, 300_000_001, 5]);
+        // Turns of 1 byte: 0 sends at its turn of that number, 1 a turn later. Turns of 7: both at turn 42,857,142,858,
+        // which leaves 0 six bytes.
+        let packets = [(0, 300_000_000_000), (1, 300_000_000_001), (0, 7)];
+        for quantum in [1, 7] {
+            let sent = sizes(filled(Limit::Infinite, quantum, &packets));
+            assert_eq!(sent, [300_000_000_000, 300_000_000_001, 7], "{quantum}");
+        }
     }
 
     /// As the paper has it, turn by turn.

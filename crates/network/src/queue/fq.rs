@@ -281,4 +281,18 @@ mod tests {
         assert_eq!(served[..4], [(1, 1000), (2, 1000), (3, 1000), (1, 1000)]);
         assert_eq!(served.len(), 16);
     }
+
+    #[test]
+    fn a_conversation_whose_last_packet_is_withdrawn_is_active_for_what_is_left() {
+        let active = |start| {
+            let mut order = BitByBit { round: 500, ..BitByBit::new(&Service::Fixed(Rate::from_mbit(8))) };
+            order.arrive(3, Bytes::new(100));
+            assert_eq!(order.active.len(), 1);
+            order.withdraw(3, start);
+            (order.active.first(), order.finish[3])
+        };
+        // Its first bit was due at 700, after the round number; at 500 and before nothing is left.
+        assert_eq!(active(700), (Some((700, 3)), 700));
+        assert_eq!((active(500), active(400)), ((None, 500), (None, 400)));
+    }
 }

@@ -250,4 +250,11 @@ mod tests {
             assert_eq!((turns.is_listed(0), turns.is_listed(1)), (true, !forgets));
         }
     }
+
+    #[test]
+    fn the_hash_is_the_finalizer_of_split_mix() {
+        // The first numbers that SplitMix64 draws with the seed 1234567, as its authors' program prints them.
+        let drawn = [1, 2, 3].map(|n: u64| mix(1_234_567_u64.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))));
+        assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
 }

@@ -361,4 +361,10 @@ mod tests {
         assert_eq!(Endpoint::sender(255).address, [10, 0, 1, 0]);
         assert_eq!(Endpoint::receiver(65_535).address, [10, 129, 0, 0]);
     }
+
+    #[test]
+    fn the_beginning_of_a_packet_is_written_as_it_is_and_says_what_follows() {
+        let beginning = Beginning { bytes: &[0x45, 1, 2], rest: 700 };
+        assert_eq!((bytes(&beginning), beginning.payload()), (vec![0x45, 1, 2], 700));
+    }
 }

@@ -193,3 +193,18 @@ fn recoveries_without_a_duplicate_narrow_the_window_of_rack() {
     flight.on_recovered();
     assert_eq!(window(&flight), Span::from_millis(10));
 }
+
+#[test]
+fn an_ack_is_described_with_the_clocks_of_the_stack() {
+    for timestamps in [true, false] {
+        let mut stack = Stack { timestamps, ..linux() };
+        stack.clock.timestamp_tick = Span::from_millis(10);
+        let flight = ten(&stack);
+        let received = Acknowledgement { echo: at(5), one_way_delay: Span::from_millis(7), ..ack(0) };
+        let described = flight.describe(&received, &AckSummary::default(), Repair::new().stage(), &stack);
+        assert_eq!(described.timestamp_tick, Span::from_millis(10));
+        assert_eq!(described.timestamp_echo, if timestamps { at(5) } else { Time::NEVER });
+        assert_eq!((described.one_way_delay, described.in_flight), (Some(Span::from_millis(7)), 10));
+        assert_eq!((described.acknowledged_to, described.sent_to), (0, 10));
+    }
+}
