@@ -272,6 +272,13 @@ mod tests {
     }
 
     #[test]
+    fn the_time_to_complete_is_in_seconds() {
+        let completion = Some(Span::from_millis(2500));
+        let row = FlowMeter::new().finish(ms(5000), FlowDescription { completion, ..described(ms(0), ms(3000)) });
+        assert_eq!(row.completion_s, 2.5);
+    }
+
+    #[test]
     fn every_counter_counts_from_the_base() {
         let counters = |more: u64| FlowCounters {
             delivered_bytes: 1 + more,

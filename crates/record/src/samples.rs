@@ -299,4 +299,22 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn counts_cover_whole_steps_from_the_lowest_bucket_to_the_highest() {
+        for wide in [false, true] {
+            let mut counted = Counted::default();
+            if wide {
+                counted.counts = Counts::Wide(Vec::new());
+            }
+            let covered = |counted: &Counted| (counted.first, counted.counts.len());
+            let step_of = |value| bucket(value) / STEP * STEP;
+            counted.count(5000);
+            assert_eq!(covered(&counted), (step_of(5000), STEP));
+            counted.count(1_000_000);
+            assert_eq!(covered(&counted), (step_of(5000), step_of(1_000_000) + STEP - step_of(5000)));
+            counted.count(1);
+            assert_eq!(covered(&counted), (step_of(1), step_of(1_000_000) + STEP - step_of(1)));
+        }
+    }
 }

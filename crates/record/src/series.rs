@@ -305,4 +305,18 @@ mod tests {
         assert_eq!(probes.names(), ["alpha", "beta", "queue"]);
         assert_eq!(probes.code, [0, 1, 0, 1, 2, 0]);
     }
+
+    #[test]
+    fn events_sort_by_time_across_the_pieces_in_which_they_are_held() {
+        // Pieces of 1024 rows are each in order, but the last two begin before the first two end.
+        let mut events = Series::<Events>::default();
+        for flow in 0..4096u32 {
+            let nanos = if flow < 2048 { 2_000_000_000 } else { 1_000_000_000 };
+            events.record(Time::from_nanos(nanos), EventKind::Drop, flow, None, None, None);
+        }
+        events.sort_by_time();
+        let events = events.into_columns();
+        assert!(events.time_s.is_sorted());
+        assert_eq!((events.flow[0], events.flow[2047], events.flow[2048]), (2048, 4095, 0));
+    }
 }

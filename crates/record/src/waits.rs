@@ -180,4 +180,19 @@ mod tests {
         let median = waits.quantile_over_time(0.5).unwrap_or(f64::NAN);
         assert!((999_424.0..=1_001_472.0).contains(&median), "{median}");
     }
+
+    #[test]
+    fn packets_and_time_without_a_wait_count_as_zeros() {
+        let mut waits = Waits::new();
+        waits.record(0, 30, 1);
+        waits.record(0, 10, 2);
+        waits.record(100, 40, 1);
+        // 4000 over 80 ns, and 100 over four packets.
+        assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(50.0), Some(25.0)));
+        assert_eq!((waits.quantile_over_time(0.5), waits.quantile_of_packets(0.75)), (Some(0.0), Some(0.0)));
+        // In service for 40 ns without a wait, then nothing for 80; then one that waited 100 for 40 ns.
+        waits.record_service(0, 40, 80);
+        waits.record_service(100, 40, 0);
+        assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(8000.0 / 240.0), Some(200.0 / 6.0)));
+    }
 }
