@@ -367,4 +367,19 @@ mod tests {
         let beginning = Beginning { bytes: &[0x45, 1, 2], rest: 700 };
         assert_eq!((bytes(&beginning), beginning.payload()), (vec![0x45, 1, 2], 700));
     }
+
+    #[test]
+    fn a_checksum_of_zero_is_written_as_it_is_by_tcp_and_as_all_ones_by_udp() {
+        // The checksum above is 0xc406: with as much more in the sequence number the sum is 0xffff.
+        assert_eq!(bytes(&TcpHeader { sequence: 1 + 0xc406, ..segment() })[36..38], [0, 0]);
+        let (source, destination) = (Endpoint::sender(0), Endpoint::receiver(0));
+        let checksum = |payload| {
+            let written = bytes(&UdpHeader { source, destination, ecn: Ecn::NotCapable, payload });
+            u16::from_be_bytes([written[26], written[27]])
+        };
+        // The length counts twice: the sums of these payloads go through all values.
+        let checksums: Vec<u16> = (0..=65_507).map(checksum).collect();
+        assert!(checksums.contains(&0xffff) && !checksums.contains(&0));
+        assert_eq!(checksums.iter().collect::<std::collections::BTreeSet<_>>().len(), 65_508);
+    }
 }
