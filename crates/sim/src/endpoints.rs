@@ -11,13 +11,14 @@ use units::Time;
 use crate::agents::Agents;
 use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
-use crate::flow::Flow;
+use crate::flow::{ReceiverHalf, SenderHalf};
 use crate::packet::{Acks, Body, Packet};
 use crate::recorder::Recorder;
 
 /// The flows of a run with all that belongs to them, in one place: links report by one reference.
 pub(crate) struct Endpoints<'a, A> {
-    pub(crate) flows: Vec<CacheAligned<Flow>>,
+    pub(crate) senders: Vec<CacheAligned<SenderHalf>>,
+    pub(crate) receivers: Vec<CacheAligned<ReceiverHalf>>,
     pub(crate) acks: Acks,
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
@@ -53,9 +54,7 @@ impl<A: Agents> Tap<Packet> for Endpoints<'_, A> {
             Body::Data(data) => {
                 // One that left before the measured interval is not among those sent in it.
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
-                if let Some(meter) = self.recorder.flows.get_mut(self.flows[packet.flow as usize].meter as usize) {
-                    meter.counters.dropped_packets += u64::from(counts);
-                }
+                self.recorder.dropped[packet.flow as usize] += u64::from(counts);
             }
             Body::Ack(slot) => {
                 self.acks.take(slot);

@@ -2,21 +2,19 @@
 
 use control::Probe;
 use engine::{AckRows, Lifetime, flow_row};
-use record::{EventKind, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
+use record::{EventKind, FlowCounters, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
 
 use crate::cache_aligned::CacheAligned;
-use crate::flow::Flow;
+use crate::flow::{ReceiverHalf, SenderHalf};
 
 /// Everything a run records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
-    /// Meters of the flows that have a connection: [`Flow::meter`] is an index into it.
-    pub(crate) flows: Vec<CacheAligned<FlowMeter>>,
-    /// Those that no flow has any more.
-    free: Vec<u32>,
+    /// Data packets of each flow that were dropped or lost, of those sent in the measured interval.
+    pub(crate) dropped: Vec<u64>,
     /// The rows of flows that gave up their ends, and the data packets that these sent.
     left: Vec<FlowRow>,
     left_sent: u64,
@@ -28,17 +26,13 @@ pub(crate) struct Recorder {
     counts: bool,
 }
 
-/// The meter of a flow without ends.
-pub(crate) const NO_METER: u32 = u32::MAX;
-
 impl Recorder {
     pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let rows = |sampling| AckRows::new(sampling, drawn.len());
         let (series, probes) = (rows(plan.record.flow_series), rows(plan.record.probes));
         Self {
             tables: Tables::default(),
-            flows: Vec::with_capacity(plan.flows.len()),
-            free: Vec::new(),
+            dropped: vec![0; drawn.len()],
             left: Vec::new(),
             left_sent: 0,
             events: plan.record.events,
@@ -47,14 +41,6 @@ impl Recorder {
             series,
             probes,
         }
-    }
-
-    /// A meter for a flow that gets its ends.
-    pub(crate) fn meter(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.flows.push(CacheAligned::new(FlowMeter::new()));
-            self.flows.len() as u32 - 1
-        })
     }
 
     /// An event at an endpoint or a link.
@@ -77,113 +63,142 @@ impl Recorder {
         FlowJournal { recorder: self, at, flow }
     }
 
-    /// An ACK brought an RTT sample.
+    /// An ACK of a flow brought an RTT sample.
     #[inline]
-    pub(crate) fn rtt(&mut self, now: Time, index: u32, flow: &Flow, sample: Span) {
-        self.flows[flow.meter as usize].rtt(sample);
+    pub(crate) fn on_sample(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
         if self.counts {
-            self.count_ack(now, index, flow);
+            self.count_ack(now, index, sender, receiver);
         }
     }
 
     /// Takes the rows that are due at this ACK.
     #[inline(never)]
-    fn count_ack(&mut self, now: Time, index: u32, flow: &Flow) {
+    fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
         let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(index as usize));
         if due(&mut self.series) {
-            self.sample_flow(now, index, flow);
+            self.sample_flow(now, index, sender, receiver);
         }
         if due(&mut self.probes) {
-            self.sample_probes(now, index, flow);
+            self.sample_probes(now, index, sender);
         }
     }
 
-    pub(crate) fn sample_flow(&mut self, now: Time, index: u32, flow: &Flow) {
-        let Some(connection) = &flow.connection else { return };
-        let (window, threshold) = connection.window();
-        let times = connection.round_trip_times();
+    pub(crate) fn sample_flow(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
+        let (Some(sending), Some(receiving)) = (&sender.end, &receiver.end) else { return };
+        let (window, threshold) = sending.window();
+        let times = sending.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
-        let counters = connection.counters();
+        let counters = sending.counters();
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
             window_segments: window,
             threshold_segments: threshold,
-            in_flight_segments: connection.in_flight(),
+            in_flight_segments: sending.in_flight(),
             latest_rtt_ms: rtt(0),
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
-            delivered_bytes: connection.delivered_bytes(),
-            arrived_packets: self.flows[flow.meter as usize].counters.arrived_packets,
+            delivered_bytes: receiving.delivered_bytes(),
+            arrived_packets: receiver.arrived_packets,
             sent_packets: counters.sent,
             retransmitted_packets: counters.retransmitted,
-            pacing_rate_bps: connection.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
-            state: connection.state(),
+            pacing_rate_bps: sending.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
+            state: sending.state(),
         });
     }
 
-    pub(crate) fn sample_probes(&mut self, now: Time, index: u32, flow: &Flow) {
-        if let Some(connection) = &flow.connection {
-            connection.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
+    pub(crate) fn sample_probes(&mut self, now: Time, index: u32, sender: &SenderHalf) {
+        if let Some(sending) = &sender.end {
+            sending.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
         }
     }
 
-    /// Brings the counters of `flow` up to date.
-    fn count(&mut self, flow: &Flow) {
-        let Some(connection) = &flow.connection else { return };
-        let sent = connection.counters();
-        let counters = &mut self.flows[flow.meter as usize].counters;
-        counters.delivered_bytes = connection.delivered_bytes();
-        counters.data_packets = sent.sent;
-        counters.retransmitted_packets = sent.retransmitted;
-        counters.lost_packets = sent.lost;
-        counters.timeouts = sent.timeouts;
-        counters.recoveries = sent.recoveries;
-        counters.spurious = sent.spurious;
-    }
-
     /// The measured interval starts here.
-    pub(crate) fn restart(&mut self, now: Time, plan: &Plan, drawn: &[DrawnFlow], flows: &[CacheAligned<Flow>]) {
-        for flow in flows.iter().filter(|flow| flow.connection.is_some()) {
-            self.count(flow);
-            self.flows[flow.meter as usize].restart(now);
+    pub(crate) fn restart(
+        &mut self,
+        now: Time,
+        plan: &Plan,
+        drawn: &[DrawnFlow],
+        senders: &mut [CacheAligned<SenderHalf>],
+        receivers: &[CacheAligned<ReceiverHalf>],
+    ) {
+        for (index, (sender, receiver)) in senders.iter_mut().zip(receivers).enumerate() {
+            if let Some(meter) = self.metered(index, sender, receiver) {
+                meter.restart(now);
+            }
         }
         let mut nothing = FlowMeter::new();
         nothing.restart(now);
         for row in &mut self.left {
             let index = row.flow as usize;
-            *row = flow_row(&nothing, plan, row.flow, &drawn[index], lifetime(&flows[index]));
+            let lifetime = lifetime(&senders[index], &receivers[index]);
+            *row = flow_row(&nothing, plan, row.flow, &drawn[index], lifetime);
         }
     }
 
-    /// `flow` gives up its ends: what it did is known, and its meter is free for another.
-    pub(crate) fn retire(&mut self, plan: &Plan, index: u32, drawn: &DrawnFlow, flow: &mut Flow) {
-        self.count(flow);
-        let meter = std::mem::replace(&mut flow.meter, NO_METER);
-        let own = std::mem::take(&mut *self.flows[meter as usize]);
-        self.left.push(flow_row(&own, plan, index, drawn, lifetime(flow)));
-        self.left_sent += own.counters.data_packets;
-        self.free.push(meter);
+    /// The meter of flow `index`, its counters up to date; `None` if it has no ends.
+    fn metered<'a>(
+        &self,
+        index: usize,
+        sender: &'a mut SenderHalf,
+        receiver: &ReceiverHalf,
+    ) -> Option<&'a mut FlowMeter> {
+        let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
+        let sent = sending.counters();
+        let meter = sending.meter();
+        meter.counters = FlowCounters {
+            delivered_bytes: receiving.delivered_bytes(),
+            arrived_packets: receiver.arrived_packets,
+            arrived_bytes: receiver.arrived_bytes,
+            marked_packets: u64::from(receiver.marked_packets),
+            data_packets: sent.sent,
+            retransmitted_packets: sent.retransmitted,
+            lost_packets: sent.lost,
+            dropped_packets: self.dropped[index],
+            timeouts: sent.timeouts,
+            recoveries: sent.recoveries,
+            spurious: sent.spurious,
+        };
+        Some(meter)
+    }
+
+    /// Flow `index` is about to give up its ends: what it did is known.
+    pub(crate) fn retire(
+        &mut self,
+        plan: &Plan,
+        index: u32,
+        drawn: &DrawnFlow,
+        sender: &mut SenderHalf,
+        receiver: &ReceiverHalf,
+    ) {
+        let lifetime = lifetime(sender, receiver);
+        let Some(meter) = self.metered(index as usize, sender, receiver) else { return };
+        let sent = meter.counters.data_packets;
+        let row = flow_row(meter, plan, index, drawn, lifetime);
+        self.left.push(row);
+        self.left_sent += sent;
     }
 
     /// Data packets that the flows sent in the whole run.
-    pub(crate) fn data_packets(&self, flows: &[CacheAligned<Flow>]) -> u64 {
-        flows
-            .iter()
-            .filter_map(|flow| flow.connection.as_ref())
-            .map(|connection| connection.counters().sent)
-            .sum::<u64>()
-            + self.left_sent
+    pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf>]) -> u64 {
+        let ends = senders.iter().filter_map(|sender| sender.end.as_ref());
+        ends.map(|end| end.counters().sent).sum::<u64>() + self.left_sent
     }
 
     /// The tables, when the run ends.
-    pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow], flows: &[CacheAligned<Flow>]) -> Tables {
+    pub(crate) fn finish(
+        mut self,
+        plan: &Plan,
+        drawn: &[DrawnFlow],
+        senders: &mut [CacheAligned<SenderHalf>],
+        receivers: &[CacheAligned<ReceiverHalf>],
+    ) -> Tables {
         self.tables.flows = std::mem::take(&mut self.left);
-        for (index, (flow, drawn)) in flows.iter().zip(drawn).enumerate() {
-            if flow.connection.is_some() {
-                self.count(flow);
-                let meter = &self.flows[flow.meter as usize];
-                self.tables.flows.push(flow_row(meter, plan, index as u32, drawn, lifetime(flow)));
+        for (index, ((sender, receiver), drawn)) in senders.iter_mut().zip(receivers).zip(drawn).enumerate() {
+            let lifetime = lifetime(sender, receiver);
+            if let Some(meter) = self.metered(index, sender, receiver) {
+                let row = flow_row(meter, plan, index as u32, drawn, lifetime);
+                self.tables.flows.push(row);
             }
         }
         self.tables.flows.sort_unstable_by_key(|row| row.flow);
@@ -193,9 +208,10 @@ impl Recorder {
     }
 }
 
-/// When `flow` was there.
-fn lifetime(flow: &Flow) -> Lifetime {
-    Lifetime { start: flow.start, stop: flow.stop, completed: flow.completed }
+/// When a flow was there.
+fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf) -> Lifetime {
+    let completed = receiver.is_complete().then_some(receiver.completed);
+    Lifetime { start: sender.start, stop: sender.stop, completed }
 }
 
 struct ProbeRows<'a> {

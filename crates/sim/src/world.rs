@@ -17,9 +17,9 @@ use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::endpoints::Endpoints;
-use crate::flow::{Connection, Flow};
+use crate::flow::{ReceiverHalf, ReceivingEnd, SenderHalf, SendingEnd};
 use crate::packet::{AckSlot, Acks, Body, Packet};
-use crate::recorder::{NO_METER, Recorder};
+use crate::recorder::Recorder;
 
 mod expect;
 mod planned;
@@ -79,7 +79,8 @@ impl<'a, A: Agents> World<'a, A> {
             delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
             schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
             endpoints: Endpoints {
-                flows: Vec::with_capacity(drawn.len()),
+                senders: Vec::with_capacity(drawn.len()),
+                receivers: Vec::with_capacity(drawn.len()),
                 acks: Acks::default(),
                 recorder: Recorder::new(plan, drawn),
                 capture,
@@ -101,8 +102,9 @@ impl<'a, A: Agents> World<'a, A> {
         let mut planned = vec![(world.schedule.warmup(), Planned::WarmUpEnds)];
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
-            let flow = world.flow(flow)?;
-            world.endpoints.flows.push(CacheAligned::new(flow));
+            let (sender, receiver) = world.halves(flow)?;
+            world.endpoints.senders.push(CacheAligned::new(sender));
+            world.endpoints.receivers.push(CacheAligned::new(receiver));
         }
         A::begin(&mut world);
         world.agenda = Agenda::new(planned);
@@ -110,37 +112,47 @@ impl<'a, A: Agents> World<'a, A> {
     }
 
     /// `flow` before its start.
-    fn flow(&mut self, flow: &DrawnFlow) -> Result<Flow, Failure> {
+    fn halves(&self, flow: &DrawnFlow) -> Result<(SenderHalf, ReceiverHalf), Failure> {
         let segment = self.plan.flows[flow.of].options.segment_size.get();
         let (forward, reverse) = self.fabric.first_steps(flow.of);
         let transient = flow.number.is_some();
-        Ok(Flow {
-            connection: if transient { None } else { Some(self.connection(flow)?) },
+        let (sending, receiving) =
+            if transient { (None, None) } else { self.ends(flow).map(|(a, b)| (Some(a), Some(b)))? };
+        let sender = SenderHalf {
+            end: sending,
             forward,
-            reverse,
-            look_at: Time::NEVER,
-            meter: if transient { NO_METER } else { self.endpoints.recorder.meter() },
-            start: flow.start,
-            stop: flow.stop,
             running: false,
             transient,
-            total: flow.bytes.map(|b| b.get().div_ceil(segment)),
-            completed: None,
-        })
+            look_at: Time::NEVER,
+            start: flow.start,
+            stop: flow.stop,
+        };
+        let receiver = ReceiverHalf {
+            end: receiving,
+            reverse,
+            marked_packets: 0,
+            stop: flow.stop,
+            total: flow.bytes.map_or(u64::MAX, |b| b.get().div_ceil(segment)),
+            completed: Time::NEVER,
+            arrived_packets: 0,
+            arrived_bytes: 0,
+        };
+        Ok((sender, receiver))
     }
 
     /// The ends of `flow`.
-    fn connection(&self, flow: &DrawnFlow) -> Result<Connection, Failure> {
+    fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
         let planned = &self.plan.flows[flow.of];
+        let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
+        let receiving = ReceivingEnd::new(planned, self.seed).map_err(failure)?;
         if let Kind::Tfrc { .. } = planned.kind {
-            let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
-            return Connection::tfrc(planned, flow, self.seed).map_err(failure);
+            return Ok((SendingEnd::tfrc(planned, flow, self.seed).map_err(failure)?, receiving));
         }
         let mut controller = (self.make)(planned)?;
         if let Some(subflow) = planned.subflow {
             controller.join(&self.subflows[subflow.flow], subflow.index);
         }
-        Ok(Connection::new(planned, flow, controller, self.seed))
+        Ok((SendingEnd::new(planned, flow, controller, self.seed), receiving))
     }
 
     /// Does what happens next, if that is before `end`, and says when it was.
@@ -224,46 +236,45 @@ impl<'a, A: Agents> World<'a, A> {
         }
         match body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
-            Body::Ack(slot) => {
-                let flow: &mut Flow = &mut self.endpoints.flows[packet.flow as usize];
-                let ack = self.endpoints.acks.take(slot);
-                if !flow.running {
-                    return;
-                }
-                let Some(connection) = &mut flow.connection else { return };
-                let sample = connection.on_ack(now, ack, &mut self.endpoints.recorder.journal(now, packet.flow));
-                if let Some(sample) = sample {
-                    self.endpoints.recorder.rtt(now, packet.flow, flow, sample);
-                }
-                self.send(now, packet.flow);
-                A::on_ack(self, now, packet.flow);
-                let flow = &self.endpoints.flows[packet.flow as usize];
-                if flow.transient && flow.completed.is_some() {
-                    self.retire(packet.flow);
-                }
-            }
+            Body::Ack(slot) => self.ack_arrives(now, packet.flow, slot),
+        }
+    }
+
+    #[inline(always)]
+    fn ack_arrives(&mut self, now: Time, index: u32, slot: AckSlot) {
+        let i = index as usize;
+        let Endpoints { senders, receivers, acks, recorder, .. } = &mut self.endpoints;
+        let ack = acks.take(slot);
+        let sender: &mut SenderHalf = &mut senders[i];
+        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
+        let report = || receivers[i].end.as_mut()?.take_report(ack.cumulative);
+        if end.on_ack(now, ack, report, &mut recorder.journal(now, index)) {
+            recorder.on_sample(now, index, sender, &receivers[i]);
+        }
+        self.send(now, index);
+        A::on_ack(self, now, index);
+        if self.endpoints.senders[i].transient && self.endpoints.receivers[i].is_complete() {
+            self.retire(index);
         }
     }
 
     #[inline]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn() == Ecn::Congestion;
-        let flow: &mut Flow = &mut self.endpoints.flows[packet.flow as usize];
-        if now > flow.stop {
+        let i = packet.flow as usize;
+        let Endpoints { senders, receivers, acks, .. } = &mut self.endpoints;
+        let receiver: &mut ReceiverHalf = &mut receivers[i];
+        if now > receiver.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
-        let Some(connection) = &mut flow.connection else { return };
-        let counters = &mut self.endpoints.recorder.flows[flow.meter as usize].counters;
-        counters.arrived_packets += 1;
-        counters.marked_packets += u64::from(congestion);
-        if flow.total.is_none() || flow.completed.is_none() {
-            counters.arrived_bytes += u64::from(packet.size());
-        }
-        let ack = connection.on_data(now, data, congestion, &mut self.endpoints.acks);
-        let deadline = or_never(connection.receiver_deadline());
+        let Some(end) = &mut receiver.end else { return };
+        let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
+        let ack = end.on_data(now, data, congestion, rtt, acks);
+        let deadline = or_never(end.deadline());
+        receiver.count(packet.size(), congestion);
         self.delayed_ack_timers.set(packet.flow, deadline);
         self.quiet_until = self.quiet_until.min(deadline);
-        if flow.total.is_some() {
+        if receiver.total != u64::MAX {
             self.note_completion(now, packet.flow);
         }
         if self.endpoints.recorder.datagrams {
@@ -278,10 +289,7 @@ impl<'a, A: Agents> World<'a, A> {
     /// Notes the arrival of `data`, if it is a datagram.
     #[inline(never)]
     fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
-        if matches!(
-            self.endpoints.flows[flow as usize].connection,
-            Some(Connection::Datagram { .. } | Connection::Tfrc { .. })
-        ) {
+        if self.endpoints.receivers[flow as usize].end.as_ref().is_some_and(ReceivingEnd::takes_datagrams) {
             let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
             self.endpoints.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
         }
@@ -290,10 +298,10 @@ impl<'a, A: Agents> World<'a, A> {
     /// Notes it if the last segment of `index` has arrived.
     #[inline(never)]
     fn note_completion(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-        let delivered = flow.connection.as_ref().map(Connection::delivered_segments);
-        if flow.completed.is_none() && delivered >= flow.total {
-            flow.completed = Some(now);
+        let receiver: &mut ReceiverHalf = &mut self.endpoints.receivers[index as usize];
+        let delivered = receiver.end.as_ref().map_or(0, ReceivingEnd::delivered_segments);
+        if !receiver.is_complete() && delivered >= receiver.total {
+            receiver.completed = now;
             self.endpoints.recorder.event(now, EventKind::Complete, index, None, None, None);
             A::on_completion(self, now, index);
         }
@@ -301,7 +309,7 @@ impl<'a, A: Agents> World<'a, A> {
 
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
-        let step = self.endpoints.flows[flow as usize].reverse;
+        let step = self.endpoints.receivers[flow as usize].reverse;
         let packet = Packet::of_ack(flow, step, size, slot);
         if let Some((capture, acks)) = self.endpoints.captured() {
             capture.at_receiver(now, &packet, acks);
@@ -313,18 +321,18 @@ impl<'a, A: Agents> World<'a, A> {
     #[inline]
     pub(crate) fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
-            let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-            let Some(connection) = &mut flow.connection else { return };
+            let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+            let Some(end) = &mut sender.end else { return };
             let packet =
-                connection.poll_transmit(now, index, flow.forward, &mut self.endpoints.recorder.journal(now, index));
-            let Some(packet) = packet else { break connection.sender_deadline() };
+                end.poll_transmit(now, index, sender.forward, &mut self.endpoints.recorder.journal(now, index));
+            let Some(packet) = packet else { break end.deadline() };
             if let Some((capture, acks)) = self.endpoints.captured() {
                 capture.at_sender(now, &packet, acks);
             }
             self.forward(now, packet);
         };
         let deadline = or_never(deadline);
-        if self.endpoints.flows[index as usize].look_at > deadline {
+        if self.endpoints.senders[index as usize].look_at > deadline {
             self.look_at(index, deadline);
         }
     }
@@ -332,7 +340,7 @@ impl<'a, A: Agents> World<'a, A> {
     /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
     #[inline]
     fn look_at(&mut self, index: u32, at: Time) {
-        self.endpoints.flows[index as usize].look_at = at;
+        self.endpoints.senders[index as usize].look_at = at;
         self.timers.set(index, at);
         self.quiet_until = self.quiet_until.min(at);
     }
@@ -340,22 +348,19 @@ impl<'a, A: Agents> World<'a, A> {
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     fn expire_sender(&mut self, now: Time, index: u32) {
-        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-        let Some(connection) = flow.connection.as_mut().filter(|_| flow.running) else {
+        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else {
             return self.look_at(index, Time::NEVER);
         };
-        if connection.sender_deadline().is_some_and(|at| at <= now) {
-            connection.on_sender_timeout(now, &mut self.endpoints.recorder.journal(now, index));
+        if end.deadline().is_some_and(|at| at <= now) {
+            end.on_timeout(now, &mut self.endpoints.recorder.journal(now, index));
             self.send(now, index);
         }
-        let deadline = self.endpoints.flows[index as usize].connection.as_ref().and_then(Connection::sender_deadline);
+        let deadline = self.endpoints.senders[index as usize].end.as_ref().and_then(SendingEnd::deadline);
         self.look_at(index, or_never(deadline));
         if self.many && self.timers.next() != Time::NEVER {
             // Packets move meanwhile.
-            self.endpoints.flows[self.timers.first_slot() as usize]
-                .connection
-                .iter()
-                .for_each(Connection::prefetch_sender);
+            self.endpoints.senders[self.timers.first_slot() as usize].end.iter().for_each(SendingEnd::prefetch);
         }
     }
 
@@ -363,9 +368,9 @@ impl<'a, A: Agents> World<'a, A> {
     #[inline(never)]
     fn expire_receiver(&mut self, now: Time) {
         let Some(index) = self.delayed_ack_timers.due(now) else { return };
-        let Some(connection) = &mut self.endpoints.flows[index as usize].connection else { return };
-        let ack = connection.on_receiver_timeout(now, &mut self.endpoints.acks);
-        self.delayed_ack_timers.set(index, or_never(connection.receiver_deadline()));
+        let Some(end) = &mut self.endpoints.receivers[index as usize].end else { return };
+        let ack = end.on_timeout(now, &mut self.endpoints.acks);
+        self.delayed_ack_timers.set(index, or_never(end.deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
         }
@@ -373,7 +378,7 @@ impl<'a, A: Agents> World<'a, A> {
 
     /// Data packets that the flows have sent.
     pub(crate) fn data_packets(&self) -> u64 {
-        self.endpoints.recorder.data_packets(&self.endpoints.flows)
+        self.endpoints.recorder.data_packets(&self.endpoints.senders)
     }
 
     /// The capture, if there is one.
@@ -395,7 +400,8 @@ impl<'a, A: Agents> World<'a, A> {
         self.fabric.advance(end, &mut self.endpoints);
         self.endpoints.recorder.tables.links = self.fabric.rows(end, self.plan);
         self.endpoints.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
-        self.endpoints.recorder.finish(self.plan, self.drawn, &self.endpoints.flows)
+        let Endpoints { mut senders, receivers, recorder, .. } = self.endpoints;
+        recorder.finish(self.plan, self.drawn, &mut senders, &receivers)
     }
 }
 

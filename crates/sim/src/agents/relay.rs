@@ -10,7 +10,7 @@ use units::{Span, Time};
 
 use super::AllAgents;
 use crate::agenda::{Due, Planned};
-use crate::flow::Connection;
+use crate::flow::{ReceivingEnd, SendingEnd};
 use crate::world::World;
 
 /// The shortest time after which an ACK that opens the window is repeated.
@@ -79,9 +79,10 @@ impl World<'_, AllAgents> {
     /// The proxies hold nothing yet.
     pub(super) fn open_proxies(&mut self) {
         for proxy in &self.agents.proxies.all {
-            if let Some(Connection::Tcp { sender, receiver }) =
-                &mut self.endpoints.flows[proxy.taken as usize].connection
-            {
+            let taken = proxy.taken as usize;
+            let sender = self.endpoints.senders[taken].end.as_mut().and_then(SendingEnd::tcp);
+            let receiver = self.endpoints.receivers[taken].end.as_mut().and_then(ReceivingEnd::tcp);
+            if let (Some(sender), Some(receiver)) = (sender, receiver) {
                 receiver.open_to(proxy.segments);
                 // As its handshake says.
                 sender.note_receive_window(receiver.window());
@@ -93,10 +94,10 @@ impl World<'_, AllAgents> {
     pub(super) fn send_on(&mut self, now: Time, taken: u32) {
         let Some(index) = self.agents.proxies.after(taken) else { return };
         let sent = self.agents.proxies.all[index].sent;
-        let Some(connection) = &self.endpoints.flows[taken as usize].connection else { return };
-        let delivered = connection.delivered_segments();
-        let onward = &mut self.endpoints.flows[sent as usize];
-        if let Some(Connection::Tcp { sender, .. }) = &mut onward.connection {
+        let Some(end) = &self.endpoints.receivers[taken as usize].end else { return };
+        let delivered = end.delivered_segments();
+        let onward = &mut self.endpoints.senders[sent as usize];
+        if let Some(sender) = onward.end.as_mut().and_then(SendingEnd::tcp) {
             sender.note_written(delivered);
         }
         if onward.running {
@@ -108,11 +109,10 @@ impl World<'_, AllAgents> {
     pub(super) fn make_room(&mut self, now: Time, sent: u32) {
         let Some(index) = self.agents.proxies.before(sent) else { return };
         let proxy = &mut self.agents.proxies.all[index];
-        let Some(Connection::Tcp { sender, .. }) = &self.endpoints.flows[sent as usize].connection else { return };
+        let Some(sender) = self.endpoints.senders[sent as usize].end.as_mut().and_then(SendingEnd::tcp) else { return };
         let edge = sender.acknowledged() + proxy.segments;
-        let Some(Connection::Tcp { receiver, .. }) = &mut self.endpoints.flows[proxy.taken as usize].connection else {
-            return;
-        };
+        let taken = &mut self.endpoints.receivers[proxy.taken as usize];
+        let Some(receiver) = taken.end.as_mut().and_then(ReceivingEnd::tcp) else { return };
         let was_closed = receiver.is_closed();
         receiver.open_to(edge);
         if !was_closed || receiver.is_closed() {
@@ -136,9 +136,10 @@ impl World<'_, AllAgents> {
             return self.plan_reminder(index as usize, at);
         }
         proxy.remind_at = Time::NEVER;
-        let taken = &mut self.endpoints.flows[proxy.taken as usize];
-        let waits = taken.sends() && proxy.reminders > 0;
-        let Some(Connection::Tcp { receiver, .. }) = taken.connection.as_mut().filter(|_| waits) else { return };
+        let taken = &mut self.endpoints.receivers[proxy.taken as usize];
+        let sends = self.endpoints.senders[proxy.taken as usize].running && !taken.is_complete();
+        let receiver = taken.end.as_mut().and_then(ReceivingEnd::tcp);
+        let Some(receiver) = receiver.filter(|_| sends && proxy.reminders > 0) else { return };
         if receiver.delivered_segments() > proxy.arrived || receiver.is_closed() {
             return;
         }
@@ -157,8 +158,8 @@ impl World<'_, AllAgents> {
 
     /// The ACK of `taken` that is due leaves the proxy.
     fn tell_window(&mut self, now: Time, taken: u32) {
-        let Some(connection) = &mut self.endpoints.flows[taken as usize].connection else { return };
-        if let Some(ack) = connection.on_receiver_timeout(now, &mut self.endpoints.acks) {
+        let Some(end) = &mut self.endpoints.receivers[taken as usize].end else { return };
+        if let Some(ack) = end.on_timeout(now, &mut self.endpoints.acks) {
             self.acknowledge(now, taken, ack);
         }
     }

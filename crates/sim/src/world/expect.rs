@@ -1,9 +1,9 @@
 //! Memory that is asked for before packets come to it.
 
 use crate::agents::Agents;
-use crate::cache_aligned::CacheAligned;
-use crate::flow::{Connection, Flow};
-use crate::packet::{Body, Packet};
+use crate::endpoints::Endpoints;
+use crate::flow::{ReceivingEnd, SendingEnd};
+use crate::packet::Body;
 use crate::world::World;
 
 /// How many packets before its arrival a packet is fetched, then its flow, then its end, then what that refers to, then
@@ -23,39 +23,30 @@ impl<A: Agents> World<'_, A> {
     pub(super) fn expect(&self, wire: u32) {
         self.fabric.prefetch(wire, PACKET_AHEAD);
         self.fabric.prefetch_passage(wire, PASSAGE_AHEAD);
-        if let Some(packet) = self.fabric.ahead(wire, FLOW_AHEAD) {
-            self.endpoints.flows[packet.flow as usize].prefetch_lines(0..1);
-            match packet.body() {
-                Body::Ack(slot) => self.endpoints.acks.prefetch(slot),
-                Body::Data(_) => self.delayed_ack_timers.prefetch(packet.flow),
+        let ahead = |others| self.fabric.ahead(wire, others).map(|packet| (packet.flow as usize, packet.body()));
+        let Endpoints { senders, receivers, acks, .. } = &self.endpoints;
+        match ahead(FLOW_AHEAD) {
+            Some((flow, Body::Ack(slot))) => {
+                senders[flow].prefetch_lines(0..1);
+                acks.prefetch(slot);
+            }
+            Some((flow, Body::Data(_))) => {
+                receivers[flow].prefetch_lines(0..1);
+                self.delayed_ack_timers.prefetch(flow as u32);
+            }
+            None => {}
+        }
+        let levels: [(usize, fn(&SendingEnd), fn(&ReceivingEnd)); 3] = [
+            (END_AHEAD, SendingEnd::prefetch, ReceivingEnd::prefetch),
+            (RING_AHEAD, SendingEnd::prefetch_more, ReceivingEnd::prefetch_more),
+            (HOLES_AHEAD, SendingEnd::prefetch_holes, ReceivingEnd::prefetch_holes),
+        ];
+        for (others, of_sender, of_receiver) in levels {
+            match ahead(others) {
+                Some((flow, Body::Ack(_))) => senders[flow].end.iter().for_each(of_sender),
+                Some((flow, Body::Data(_))) => receivers[flow].end.iter().for_each(of_receiver),
+                None => {}
             }
         }
-        if let Some((packet, flow, connection)) = self.end_ahead(wire, END_AHEAD) {
-            connection.prefetch(&packet.body());
-            self.endpoints.recorder.flows[flow.meter as usize].prefetch_lines(match packet.body() {
-                Body::Ack(_) => 0..1,
-                Body::Data(_) => 1..2,
-            });
-        }
-        if let Some((packet, flow, connection)) = self.end_ahead(wire, RING_AHEAD) {
-            connection.prefetch_more(&packet.body());
-            if let Body::Ack(_) = packet.body() {
-                self.endpoints.recorder.flows[flow.meter as usize].prefetch_counted();
-            }
-        }
-        if let Some((packet, flow, connection)) = self.end_ahead(wire, HOLES_AHEAD) {
-            connection.prefetch_holes(&packet.body());
-            if let Body::Ack(_) = packet.body() {
-                self.endpoints.recorder.flows[flow.meter as usize].prefetch_counts();
-            }
-        }
-    }
-
-    /// The packet that arrives on `wire` after `others` more, its flow, and the ends of that, if it has any.
-    #[inline(always)]
-    fn end_ahead(&self, wire: u32, others: usize) -> Option<(&Packet, &CacheAligned<Flow>, &Connection)> {
-        let packet = self.fabric.ahead(wire, others)?;
-        let flow = &self.endpoints.flows[packet.flow as usize];
-        Some((packet, flow, flow.connection.as_ref()?))
     }
 }

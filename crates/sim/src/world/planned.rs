@@ -7,7 +7,8 @@ use units::Time;
 use super::World;
 use crate::agenda::Planned;
 use crate::agents::Agents;
-use crate::flow::Flow;
+use crate::endpoints::Endpoints;
+use crate::flow::{ReceiverHalf, SenderHalf};
 
 impl<A: Agents> World<'_, A> {
     /// The next planned thing happens.
@@ -16,10 +17,11 @@ impl<A: Agents> World<'_, A> {
         match self.agenda.pop() {
             Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Agent(due)) => A::on_due(self, now, due),
-            Some(Planned::Start(index)) if now < self.endpoints.flows[index as usize].stop => self.start(now, index),
+            Some(Planned::Start(index)) if now < self.endpoints.senders[index as usize].stop => self.start(now, index),
             Some(Planned::Stop(index)) => {
-                let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-                if std::mem::take(&mut flow.running) && flow.completed.is_none() {
+                let Endpoints { senders, receivers, .. } = &mut self.endpoints;
+                let stops = std::mem::take(&mut senders[index as usize].running);
+                if stops && !receivers[index as usize].is_complete() {
                     self.endpoints.recorder.event(now, EventKind::Stop, index, None, None, None);
                 }
             }
@@ -31,9 +33,9 @@ impl<A: Agents> World<'_, A> {
     /// Parameters of the controller of flow `index` change.
     fn change(&mut self, now: Time, index: u32, number: u32) {
         let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
-        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-        let Some(connection) = flow.connection.as_mut().filter(|_| flow.running) else { return };
-        match connection.set_parameters(now, &change.parameters) {
+        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
+        match end.set_parameters(now, &change.parameters) {
             Ok(()) => self.send(now, index),
             Err(error) => self.failure = Some(Failure::Controller(error.to_string())),
         }
@@ -42,22 +44,23 @@ impl<A: Agents> World<'_, A> {
     /// Flow `index` starts.
     fn start(&mut self, now: Time, index: u32) {
         let i = index as usize;
-        if self.endpoints.flows[i].connection.is_none() {
-            match self.connection(&self.drawn[i]) {
-                Ok(connection) => self.endpoints.flows[i].connection = Some(connection),
+        if self.endpoints.senders[i].end.is_none() {
+            let (sending, receiving) = match self.ends(&self.drawn[i]) {
+                Ok(ends) => ends,
                 Err(failure) => return self.failure = Some(failure),
-            }
-            self.endpoints.flows[i].meter = self.endpoints.recorder.meter();
+            };
+            self.endpoints.senders[i].end = Some(sending);
+            self.endpoints.receivers[i].end = Some(receiving);
         }
         let granted = A::on_start(self, now, index);
         if let Some((capture, _)) = self.endpoints.captured() {
             capture.starts(now, index);
         }
-        let flow: &mut Flow = &mut self.endpoints.flows[i];
-        flow.running = true;
-        flow.start = now;
-        if let Some(connection) = &mut flow.connection {
-            connection.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
+        let sender: &mut SenderHalf = &mut self.endpoints.senders[i];
+        sender.running = true;
+        sender.start = now;
+        if let Some(end) = &mut sender.end {
+            end.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }
         self.active.push(index);
         self.endpoints.recorder.event(now, EventKind::Start, index, None, None, None);
@@ -68,15 +71,13 @@ impl<A: Agents> World<'_, A> {
     /// copy of a segment, are dropped.
     #[inline(never)]
     pub(super) fn retire(&mut self, index: u32) {
-        let flow: &mut Flow = &mut self.endpoints.flows[index as usize];
-        if flow
-            .connection
-            .as_ref()
-            .is_some_and(|connection| connection.in_flight() == 0 && connection.sender_deadline().is_none())
-        {
-            flow.running = false;
-            self.endpoints.recorder.retire(self.plan, index, &self.drawn[index as usize], flow);
-            flow.connection = None;
+        let i = index as usize;
+        let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
+        let (sender, receiver): (&mut SenderHalf, &mut ReceiverHalf) = (&mut senders[i], &mut receivers[i]);
+        if sender.end.as_ref().is_some_and(|end| end.in_flight() == 0 && end.deadline().is_none()) {
+            sender.running = false;
+            recorder.retire(self.plan, index, &self.drawn[i], sender, receiver);
+            (sender.end, receiver.end) = (None, None);
             self.look_at(index, Time::NEVER);
             self.delayed_ack_timers.clear(index);
         }
@@ -85,7 +86,8 @@ impl<A: Agents> World<'_, A> {
     #[inline(never)]
     fn begin_measuring(&mut self, now: Time) {
         self.fabric.begin_measuring(now, &mut self.endpoints);
-        self.endpoints.recorder.restart(now, self.plan, self.drawn, &self.endpoints.flows);
+        let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
+        recorder.restart(now, self.plan, self.drawn, senders, receivers);
     }
 
     #[inline(never)]
@@ -99,15 +101,16 @@ impl<A: Agents> World<'_, A> {
             return;
         }
         // Put in order here: a million flows that start in any order would move each other a million times.
-        self.active.retain(|&index| self.endpoints.flows[index as usize].sends());
+        let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
+        self.active.retain(|&index| senders[index as usize].running && !receivers[index as usize].is_complete());
         self.active.sort_unstable();
         for &index in &self.active {
-            let flow = &self.endpoints.flows[index as usize];
+            let sender = &senders[index as usize];
             if series {
-                self.endpoints.recorder.sample_flow(now, index, flow);
+                recorder.sample_flow(now, index, sender, &receivers[index as usize]);
             }
             if probes {
-                self.endpoints.recorder.sample_probes(now, index, flow);
+                recorder.sample_probes(now, index, sender);
             }
         }
     }

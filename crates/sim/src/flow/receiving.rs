@@ -1,0 +1,172 @@
+//! The receiving end of a flow: a TCP receiver, or a sink of datagrams.
+
+use control::{ParameterError, tfrc};
+use scenario::{Kind, PlannedFlow};
+use transport::{Data, DatagramSink, Feedback, Receiver, TfrcSink};
+use units::packet::{IP_HEADER, UDP_HEADER};
+use units::{Span, Time};
+
+use super::uptime;
+use crate::cache_aligned::CacheAligned;
+use crate::packet::{AckSlot, Acks};
+
+/// The receiving end of a flow. Boxed, as the sending one.
+pub(crate) enum ReceivingEnd {
+    Tcp(Box<CacheAligned<Receiver>>),
+    Datagram(Box<DatagramSink>),
+    /// Every datagram is echoed.
+    Echo(Box<DatagramSink>),
+    Tfrc(Box<TfrcSink>),
+}
+
+/// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
+#[inline(always)]
+fn poll_ack(receiver: &mut Receiver, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+    let ack = receiver.poll_transmit(now)?;
+    let size = receiver.wire_size(&ack).get() as u32;
+    Some((acks.insert(ack), size))
+}
+
+/// The report that leaves `sink` now, if one does, likewise. It has the size of an echo: 16 bytes in UDP.
+fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+    let report = sink.poll_transmit(now)?;
+    Some((acks.insert(report), DatagramSink::ECHO_SIZE.get() as u32))
+}
+
+impl ReceivingEnd {
+    /// That of a flow of `plan`.
+    pub(crate) fn new(plan: &PlannedFlow, seed: u64) -> Result<Self, ParameterError> {
+        Ok(match plan.kind {
+            Kind::Tcp => {
+                let mut receiver = Receiver::new(&plan.options, plan.base_rtt);
+                if !plan.options.timers.tick.is_zero() {
+                    receiver.up_for(uptime(seed));
+                }
+                Self::Tcp(Box::new(CacheAligned::new(receiver)))
+            }
+            Kind::Datagram { echo: false, .. } => Self::Datagram(Box::default()),
+            Kind::Datagram { echo: true, .. } => Self::Echo(Box::default()),
+            Kind::Tfrc { .. } => {
+                let settings = tfrc::Settings::of(&plan.parameters)?;
+                let size = plan.packet_size().saturating_sub(IP_HEADER + UDP_HEADER);
+                Self::Tfrc(Box::new(TfrcSink::new(settings, size)))
+            }
+        })
+    }
+
+    /// The TCP receiver, if it is one.
+    pub(crate) fn tcp(&mut self) -> Option<&mut Receiver> {
+        match self {
+            Self::Tcp(receiver) => Some(receiver),
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) => None,
+        }
+    }
+
+    /// Lets the processor fetch it.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Self::Tcp(receiver) = self {
+            CacheAligned::prefetch(receiver);
+        }
+    }
+
+    /// Lets the processor fetch what it refers to. It should be there already itself.
+    #[inline]
+    pub(crate) fn prefetch_more(&self) {
+        if let Self::Tcp(receiver) = self {
+            Receiver::prefetch(receiver);
+        }
+    }
+
+    /// Lets the processor fetch what that refers to in turn.
+    #[inline]
+    pub(crate) fn prefetch_holes(&self) {
+        if let Self::Tcp(receiver) = self {
+            receiver.prefetch_holes();
+        }
+    }
+
+    /// `data` arrive; a TFRC receiver asks for the `rtt` that they were sent with. Answers the ACK that leaves at
+    /// once, put among `acks`, with its size.
+    #[inline(always)]
+    pub(crate) fn on_data(
+        &mut self,
+        now: Time,
+        data: &Data,
+        congestion: bool,
+        rtt: impl FnOnce() -> Span,
+        acks: &mut Acks,
+    ) -> Option<(AckSlot, u32)> {
+        match self {
+            Self::Tcp(receiver) => {
+                receiver.on_data(now, data, congestion);
+                poll_ack(receiver, now, acks)
+            }
+            Self::Datagram(sink) => {
+                sink.on_data(now, data, congestion);
+                None
+            }
+            Self::Echo(sink) => {
+                let answer = sink.on_data(now, data, congestion);
+                Some((acks.insert(answer), DatagramSink::ECHO_SIZE.get() as u32))
+            }
+            Self::Tfrc(sink) => {
+                sink.on_data(now, data, congestion, rtt());
+                poll_report(sink, now, acks)
+            }
+        }
+    }
+
+    /// The report of a TFRC receiver that ACK `number` stands for.
+    pub(crate) fn take_report(&mut self, number: u64) -> Option<Feedback> {
+        match self {
+            Self::Tfrc(sink) => sink.take(number),
+            Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn on_timeout(&mut self, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+        match self {
+            Self::Tcp(receiver) => {
+                receiver.on_timeout(now);
+                poll_ack(receiver, now, acks)
+            }
+            Self::Datagram(_) | Self::Echo(_) => None,
+            Self::Tfrc(sink) => {
+                sink.on_timeout(now);
+                poll_report(sink, now, acks)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match self {
+            Self::Tcp(receiver) => receiver.poll_timeout(),
+            Self::Datagram(_) | Self::Echo(_) => None,
+            Self::Tfrc(sink) => sink.poll_timeout(),
+        }
+    }
+
+    /// Tells if datagrams arrive here.
+    pub(crate) fn takes_datagrams(&self) -> bool {
+        !matches!(self, Self::Tcp(_))
+    }
+
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp(receiver) => receiver.delivered().get(),
+            Self::Datagram(sink) | Self::Echo(sink) => sink.delivered().get(),
+            Self::Tfrc(sink) => sink.delivered().get(),
+        }
+    }
+
+    /// Segments delivered in order; datagrams are never complete.
+    pub(crate) fn delivered_segments(&self) -> u64 {
+        match self {
+            Self::Tcp(receiver) => receiver.delivered_segments(),
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The sending end of a flow: a TCP sender, or a source of datagrams.
+
+use std::sync::Arc;
+
+use control::{Controller, ParameterError, Parameters, Probe, tfrc};
+use record::{FlowMeter, FlowState};
+use scenario::{DrawnFlow, Kind, PlannedFlow};
+use transport::{
+    Acknowledgement, Application, DatagramSource, Feedback, Journal, Marks, Pace, Phase, Sender, SenderCounters,
+    TfrcSource,
+};
+use units::{Ecn, Random, Rate, Span, Time};
+
+use super::uptime;
+use crate::cache_aligned::CacheAligned;
+use crate::packet::Packet;
+
+/// A sending end with the meter of its flow behind it, whose first cache line every ACK touches.
+#[repr(C)]
+pub(crate) struct Metered<T> {
+    end: T,
+    meter: FlowMeter,
+}
+
+impl<T> Metered<T> {
+    /// Cache lines that an ACK may touch: the end, and the RTT samples.
+    const LINES: usize = size_of::<T>().div_ceil(64) + 1;
+
+    fn new(end: T) -> Self {
+        Self { end, meter: FlowMeter::new() }
+    }
+}
+
+/// The sending end of a flow. Boxed: flows lie apart in memory, and a table of them stays small.
+pub(crate) enum SendingEnd {
+    Tcp(Box<CacheAligned<Metered<Sender>>>),
+    Datagram(Box<Metered<DatagramSource>>),
+    Tfrc(Box<Metered<(TfrcSource, Ecn)>>),
+}
+
+impl SendingEnd {
+    /// That of `drawn`, a flow of `plan` of kind `tfrc`.
+    pub(crate) fn tfrc(plan: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Result<Self, ParameterError> {
+        let size = plan.packet_size();
+        let settings = tfrc::Settings::of(&plan.parameters)?;
+        let source = TfrcSource::new(settings, size, engine::pace(plan, drawn, size, seed));
+        let codepoint = if plan.options.marks == Marks::Off { Ecn::NotCapable } else { Ecn::Ect0 };
+        Ok(Self::Tfrc(Box::new(Metered::new((source, codepoint)))))
+    }
+
+    /// That of `drawn`, a flow of `plan` with a controller.
+    pub(crate) fn new(plan: &PlannedFlow, drawn: &DrawnFlow, controller: Box<dyn Controller>, seed: u64) -> Self {
+        let random = Random::stream(seed, "flow", drawn.stream());
+        if let Kind::Tcp = plan.kind {
+            let options = Arc::clone(&plan.options);
+            let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
+                _ if plan.relays.is_some() => Application::Relayed(drawn.bytes),
+                (Some(pace), _) => Application::Paced(pace),
+                (None, Some(bytes)) => Application::Finite(bytes),
+                (None, None) => Application::Greedy,
+            };
+            let ticks = !options.timers.tick.is_zero();
+            let mut sender = Sender::new(options, controller, application, random);
+            if ticks {
+                sender.up_for(uptime(seed));
+            }
+            return Self::Tcp(Box::new(CacheAligned::new(Metered::new(sender))));
+        }
+        let packet_size = plan.packet_size();
+        let source = match (&plan.media, engine::pace(plan, drawn, packet_size, seed)) {
+            (Some(media), _) => DatagramSource::recorded(packet_size, Arc::clone(media), controller, random),
+            (None, pace) => {
+                let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
+                DatagramSource::new(packet_size, pace, controller, random)
+            }
+        };
+        Self::Datagram(Box::new(Metered::new(source)))
+    }
+
+    /// The TCP sender, if it is one.
+    pub(crate) fn tcp(&mut self) -> Option<&mut Sender> {
+        match self {
+            Self::Tcp(tcp) => Some(&mut tcp.end),
+            Self::Datagram(_) | Self::Tfrc(_) => None,
+        }
+    }
+
+    /// The meter of the flow.
+    #[inline]
+    pub(crate) fn meter(&mut self) -> &mut FlowMeter {
+        match self {
+            Self::Tcp(tcp) => &mut tcp.meter,
+            Self::Datagram(source) => &mut source.meter,
+            Self::Tfrc(source) => &mut source.meter,
+        }
+    }
+
+    /// The flow starts, with the rate that routers `granted`, if it asked for one.
+    pub(crate) fn start(&mut self, now: Time, base_rtt: Span, granted: Option<Rate>) {
+        match self {
+            Self::Tcp(tcp) => match granted {
+                None => tcp.end.start(now, base_rtt),
+                Some(rate) => tcp.end.start_at_rate(now, base_rtt, rate),
+            },
+            Self::Datagram(source) => source.end.start(now),
+            Self::Tfrc(source) => source.end.0.start(now),
+        }
+    }
+
+    /// Lets the processor fetch it.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Self::Tcp(tcp) = self {
+            tcp.prefetch_lines(0..Metered::<Sender>::LINES);
+        }
+    }
+
+    /// Lets the processor fetch what it refers to. It should be there already itself.
+    #[inline]
+    pub(crate) fn prefetch_more(&self) {
+        if let Self::Tcp(tcp) = self {
+            tcp.end.prefetch();
+            tcp.meter.prefetch_counted();
+        }
+    }
+
+    /// Lets the processor fetch what that refers to in turn.
+    #[inline]
+    pub(crate) fn prefetch_holes(&self) {
+        if let Self::Tcp(tcp) = self {
+            tcp.end.prefetch_holes();
+            tcp.meter.prefetch_counts();
+        }
+    }
+
+    /// The next data packet that leaves now.
+    #[inline(always)]
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Time,
+        flow: u32,
+        step: u32,
+        journal: &mut dyn Journal,
+    ) -> Option<Packet> {
+        let (data, size, ecn) = match self {
+            Self::Tcp(tcp) => {
+                let data = tcp.end.poll_transmit(now, journal)?;
+                (data, tcp.end.wire_size(data.payload), tcp.end.codepoint(&data))
+            }
+            Self::Datagram(source) => {
+                let data = source.end.poll_transmit(now)?;
+                (data, DatagramSource::wire_size(data.payload), Ecn::NotCapable)
+            }
+            Self::Tfrc(source) => {
+                let (source, codepoint) = &mut source.end;
+                (source.poll_transmit(now)?, source.wire_size(), *codepoint)
+            }
+        };
+        Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))
+    }
+
+    /// Parameters of the controller change.
+    pub(crate) fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
+        match self {
+            Self::Tcp(tcp) => tcp.end.set_parameters(now, given),
+            Self::Datagram(source) => source.end.set_parameters(given),
+            Self::Tfrc(_) => Ok(()),
+        }
+    }
+
+    /// An ACK or echo arrives, or an announcement of the `report` that a TFRC receiver has made. Notes the RTT sample
+    /// that it gives, and says whether it gave one.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        report: impl FnOnce() -> Option<Feedback>,
+        journal: &mut dyn Journal,
+    ) -> bool {
+        let (sample, meter) = match self {
+            Self::Tcp(tcp) => {
+                let tcp: &mut Metered<Sender> = tcp;
+                (tcp.end.on_acknowledgement(now, ack, journal), &mut tcp.meter)
+            }
+            Self::Datagram(source) => (source.end.on_echo(now, ack, journal), &mut source.meter),
+            Self::Tfrc(source) => {
+                let Some(report) = report() else { return false };
+                (source.end.0.on_report(now, &report, journal), &mut source.meter)
+            }
+        };
+        sample.inspect(|&sample| meter.rtt(sample)).is_some()
+    }
+
+    /// The RTT that the data of `sequence` was sent with, as a TFRC receiver reads it.
+    pub(crate) fn rtt_in(&mut self, sequence: u64) -> Span {
+        match self {
+            Self::Tfrc(source) => source.end.0.rtt_in(sequence),
+            Self::Tcp(_) | Self::Datagram(_) => Span::ZERO,
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        match self {
+            Self::Tcp(tcp) => tcp.end.on_timeout(now, journal),
+            Self::Datagram(_) => {}
+            Self::Tfrc(source) => source.end.0.on_timeout(now, journal),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match self {
+            Self::Tcp(tcp) => tcp.end.poll_timeout(),
+            Self::Datagram(source) => source.end.poll_timeout(),
+            Self::Tfrc(source) => source.end.0.poll_timeout(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> SenderCounters {
+        match self {
+            Self::Tcp(tcp) => tcp.end.counters(),
+            Self::Datagram(source) => source.end.counters(),
+            Self::Tfrc(source) => source.end.0.counters(),
+        }
+    }
+
+    /// The controller; TFRC is none.
+    fn controller(&self) -> Option<&dyn Controller> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp.end.controller()),
+            Self::Datagram(source) => Some(source.end.controller()),
+            Self::Tfrc(_) => None,
+        }
+    }
+
+    /// The window in segments, and its slow-start threshold. TFRC has the segments in flight at the allowed rate,
+    /// and no threshold.
+    pub(crate) fn window(&self) -> (f64, f64) {
+        match (self, self.controller()) {
+            (_, Some(controller)) => (controller.window(), controller.slow_start_threshold()),
+            (Self::Tfrc(source), _) => (source.end.0.window(), f64::INFINITY),
+            (_, None) => (f64::NAN, f64::NAN),
+        }
+    }
+
+    /// The rate of departures, where one is set.
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        match self {
+            Self::Tfrc(source) => Some(source.end.0.rate()),
+            _ => self.controller()?.pacing_rate(),
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        match self {
+            Self::Tcp(tcp) => tcp.end.in_flight(),
+            Self::Datagram(source) => source.end.in_flight(),
+            Self::Tfrc(source) => source.end.0.in_flight(),
+        }
+    }
+
+    pub(crate) fn round_trip_times(&self) -> Option<[Span; 3]> {
+        match self {
+            Self::Tcp(tcp) => tcp.end.round_trip_times(),
+            Self::Datagram(source) => source.end.round_trip_times(),
+            Self::Tfrc(source) => source.end.0.round_trip_times(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> FlowState {
+        match self {
+            Self::Tcp(tcp) => match tcp.end.phase() {
+                Phase::Open => FlowState::Open,
+                Phase::Disorder => FlowState::Disorder,
+                Phase::Reduced => FlowState::Reduced,
+                Phase::Recovery => FlowState::Recovery,
+                Phase::Loss => FlowState::Loss,
+            },
+            Self::Datagram(_) | Self::Tfrc(_) => FlowState::Open,
+        }
+    }
+
+    pub(crate) fn probe(&self, out: &mut dyn Probe) {
+        match (self, self.controller()) {
+            (_, Some(controller)) => controller.probe(out),
+            (Self::Tfrc(source), _) => source.end.0.probe(out),
+            (_, None) => {}
+        }
+    }
+}
