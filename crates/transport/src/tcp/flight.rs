@@ -90,7 +90,7 @@ impl Flight {
 
     /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
     /// from a segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_samples(
         &mut self,
         now: Time,
@@ -328,6 +328,15 @@ impl Flight {
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.board.in_flight()
+    }
+
+    /// True if nothing outstanding is SACKed, deemed lost or sent again, the controller has heard of every loss, and an
+    /// ACK that counts `marked` segments as marked counts none that is new.
+    #[inline(always)]
+    pub(super) fn is_plain(&self, marked: u32) -> bool {
+        let (board, marks) = (&self.board, self.marked as u32);
+        let amiss = board.sacked_count() | board.lost_count() | board.retransmitted_count();
+        amiss | self.unreported | self.duplicates == 0 && marked == marks
     }
 
     #[inline]

@@ -215,31 +215,15 @@ impl Repair {
         self.recovery.answers_timeout(first)
     }
 
-    /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
-    #[inline]
-    pub(super) fn is_spurious(
-        &mut self,
-        ack: &Acknowledgement,
-        summary: &AckSummary,
-        flight: &Flight,
-        stack: &Stack,
-    ) -> bool {
-        let Some(undo) = self.recovery.undo() else { return false };
-        let timestamps = stack.timestamps && summary.acknowledged > 0;
-        let echoes_original = timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick);
-        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original, flight)
-    }
-
-    #[inline(never)]
-    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight) -> bool {
-        let stage = self.stage();
-        let partial = stage.phase() == Phase::Recovery && !stage.is_complete(flight.first());
-        let Some(undo) = self.recovery.undo_mut() else { return false };
-        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
-            return true;
-        }
-        // A late segment beside lost ones: what was sent again for those may still prove necessary.
-        echoes_original && !(partial && flight.retransmitted_count() > 0)
+    /// True if nothing is being repaired or reduced, and `ack`, which is no duplicate SACK, shows no reduction before
+    /// it to be spurious.
+    #[inline(always)]
+    pub(super) fn is_plain(&self, ack: &Acknowledgement, stack: &Stack) -> bool {
+        let echoes_original = || {
+            let undo = self.recovery.undo();
+            undo.is_some_and(|undo| stack.timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick))
+        };
+        self.recovery.is_plain() && !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
     }
 
     /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious;

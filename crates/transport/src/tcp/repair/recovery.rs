@@ -148,6 +148,12 @@ impl Recovery {
         first > self.point
     }
 
+    /// True if nothing unusual goes on, and the window alone limits the flight.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.phase == Phase::Open && self.prr.is_none()
+    }
+
     /// Segments that may be in flight now, with a window of `window`.
     pub(super) fn limit(&self, window: u32) -> u32 {
         match (&self.prr, self.ramp) {

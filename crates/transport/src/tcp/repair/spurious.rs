@@ -3,6 +3,11 @@
 
 use units::{Span, Time};
 
+use super::{Phase, Repair};
+use crate::Stack;
+use crate::segment::Acknowledgement;
+use crate::tcp::flight::{AckSummary, Flight};
+
 /// Retransmissions since a loss was detected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retransmissions {
@@ -50,6 +55,35 @@ impl Retransmissions {
     pub(super) fn left_after(&self, echo: Time, tick: Span) -> bool {
         // Asked of every ACK: the first question mostly answers it without a division.
         echo < self.first_at && self.first_at != Time::NEVER && echo.floor_to(tick) < self.first_at.floor_to(tick)
+    }
+}
+
+impl Repair {
+    /// Eifel detection by timestamps (RFC 3522) and detection by duplicate SACKs (RFC 3708).
+    #[inline]
+    pub(in crate::tcp) fn is_spurious(
+        &mut self,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        flight: &Flight,
+        stack: &Stack,
+    ) -> bool {
+        let Some(undo) = self.recovery.undo() else { return false };
+        let timestamps = stack.timestamps && summary.acknowledged > 0;
+        let echoes_original = timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick);
+        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original, flight)
+    }
+
+    #[inline(never)]
+    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight) -> bool {
+        let stage = self.stage();
+        let partial = stage.phase() == Phase::Recovery && !stage.is_complete(flight.first());
+        let Some(undo) = self.recovery.undo_mut() else { return false };
+        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
+            return true;
+        }
+        // A late segment beside lost ones: what was sent again for those may still prove necessary.
+        echoes_original && !(partial && flight.retransmitted_count() > 0)
     }
 }
 

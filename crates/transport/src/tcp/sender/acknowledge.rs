@@ -13,6 +13,51 @@ impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
     #[inline(never)]
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
+        if self.is_plain(ack) {
+            self.on_plain_acknowledgement(now, ack)
+        } else {
+            self.on_any_acknowledgement(now, ack, journal)
+        }
+    }
+
+    /// True if `ack` covers more segments in order and says nothing else, while nothing is amiss.
+    #[inline(always)]
+    fn is_plain(&self, ack: &Acknowledgement) -> bool {
+        let advances = self.flight.first() < ack.cumulative && ack.cumulative <= self.flight.next();
+        advances
+            && ack.sack.is_empty()
+            && ack.duplicate.is_none()
+            && !ack.congestion_echo
+            && self.flight.is_plain(ack.marked)
+            && self.repair.is_plain(ack, &self.stack)
+            && !self.driver.wants().segments.any()
+    }
+
+    /// As [`on_any_acknowledgement`](Self::on_any_acknowledgement), without the steps that have nothing to do.
+    #[inline(always)]
+    fn on_plain_acknowledgement(&mut self, now: Time, ack: &Acknowledgement) -> Option<Span> {
+        self.gate.look_again();
+        let in_flight_before = self.flight.in_flight();
+        let summary = self.flight.apply(now, ack);
+        self.gate.set_peer_window(ack.window);
+        let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
+        let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
+        let signal = Ack {
+            rtt: sample,
+            in_flight_before,
+            rate,
+            round_start: self.flight.round_ends(),
+            window_limited: self.is_window_limited(),
+            ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
+        };
+        self.signal(now, true, &signal);
+        self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
+        self.repair.on_ack(true);
+        sample.map(|sample| sample.value)
+    }
+
+    #[inline(never)]
+    fn on_any_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
         if ack.cumulative > self.flight.next() {
             return None; // never sent (RFC 9293, section 3.10.7.4)
         }
