@@ -72,8 +72,8 @@ def simulate(
     ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace those of the scenario. With
     ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, and the runs are
     returned in the order of their seeds. ``progress`` is called with the fraction done, several times a
-    second. ``engine`` is ``"sim"``, which runs on ``threads`` threads (by default one a core), or ``"live"``,
-    this machine's own TCP: see :func:`ackclock.live`.
+    second. ``engine`` is ``"sim"``, which runs on ``threads`` threads (by default one a core), each run on
+    ``cores`` cores (by default one), or ``"live"``, this machine's own TCP: see :func:`ackclock.live`.
 
     Raises ScenarioError for a scenario that the engine cannot run, and whatever a controller written in
     Python raises.

@@ -129,6 +129,16 @@ def test_a_batch_gives_every_run_the_tables_of_its_seed() -> None:
     assert engine["events"] > engine["data_packets"]
 
 
+def test_a_run_gives_the_same_tables_on_any_number_of_cores() -> None:
+    # Turns of 50 ms at this rate are worth another core.
+    text = resolved(("path.rate", "1gbit"), ("path.rtt", "100ms"), ("duration", "2s"))
+    runs = [delivered(_engine.Batch([(text, 1)], cores=cores))[0] for cores in (1, 2, 3)]
+    for name in ("flows", "links", "flow_series", "link_series", "probes", "events"):
+        tables = [pa.table(run.table(name)) for run in runs]
+        assert tables[0].equals(tables[1]), name
+        assert tables[0].equals(tables[2]), name
+
+
 def test_a_cancelled_batch_ends_soon_and_keeps_what_was_done() -> None:
     short = resolved(("duration", "1s"))
     long = resolved(*ENDLESS)

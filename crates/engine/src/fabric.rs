@@ -6,15 +6,18 @@
 //! wants to know more than the rows hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs
 //! no indirect call.
 
+use std::sync::Arc;
+
 use network::{Jitter, Link, Offered, Service, Wire};
 use record::{LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, StationRow, seconds};
 use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
 
 use crate::EventQueue;
+use crate::cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
-use crate::state::{LinkState, NetworkState, Observer, Routed, Tap, or_never};
+use crate::state::{LinkState, NetworkState, Routed, Tap, Ways, or_never};
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
@@ -30,7 +33,26 @@ impl<P: Routed> Fabric<P> {
     /// may drop a packet when its turn comes are looked at for every service; otherwise such a drop may be reported
     /// later than it happens.
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
-        let routes = Routes::new(plan);
+        Self::of(plan, seed, in_time, Arc::new(Routes::new(plan)))
+    }
+
+    /// The same network in three places, if it can be cut. What one place sends to another stays with it until it is
+    /// [handed over](Fabric::hand_over).
+    pub fn cut(plan: &Plan, seed: u64) -> Option<([Self; 3], Cut)> {
+        let routes = Arc::new(Routes::new(plan));
+        let cut = Cut::new(plan, &routes)?;
+        let places = [SENDERS, RECEIVERS, NETWORK].map(|place| {
+            let mut fabric = match place {
+                NETWORK => Self::of(plan, seed, false, Arc::clone(&routes)),
+                _ => Self::without_links(Arc::clone(&routes)),
+            };
+            fabric.state.ways.elsewhere = cut.end.iter().map(|&end| end != place).collect();
+            fabric
+        });
+        Some((places, cut))
+    }
+
+    fn of(plan: &Plan, seed: u64, in_time: bool, routes: Arc<Routes>) -> Self {
         let (mut links, mut states): (Vec<Link<P>>, Vec<LinkState>) = (Vec::new(), Vec::new());
         let wired = plan.wired_links();
         for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
@@ -52,37 +74,83 @@ impl<P: Routed> Fabric<P> {
         }
         // The queues of stations have only their states here.
         links.truncate(wired);
-        let media: Vec<_> =
-            (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed)).collect();
+        let media = (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed)).collect();
+        let mut new = Self { links, media, ..Self::without_links(routes) };
+        new.state.links = states;
+        new.state.ways.pending = EventQueue::new(new.state.ways.wires.len() + new.links.len() + new.media.len());
+        new
+    }
+
+    fn without_links(routes: Arc<Routes>) -> Self {
         let wires = routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect();
-        let pending = EventQueue::new(routes.delays.len() + links.len() + media.len());
-        Self { links, media, state: NetworkState { links: states, wires, routes, pending } }
+        let pending = EventQueue::new(routes.delays.len());
+        let (links, elsewhere, filled) = (Vec::new(), Vec::new(), Vec::new());
+        let state = NetworkState { links, ways: Ways { wires, routes, pending, elsewhere, filled } };
+        Self { links: Vec::new(), media: Vec::new(), state }
+    }
+
+    /// Hands over to `other`, the same network in another place, what is on wires that end there.
+    pub fn hand_over(&mut self, other: &mut Self) {
+        let Ways { wires, filled, .. } = &mut self.state.ways;
+        filled.retain(|&wire| {
+            let there = !other.state.ways.elsewhere[wire as usize];
+            if there {
+                wires[wire as usize].hand_over(&mut other.state.ways.wires[wire as usize]);
+                other.state.ways.look_at(wire);
+            }
+            !there
+        });
+    }
+
+    /// The wire or link that is looked at next. Nothing may be pending only where [`next`](Self::next) said so.
+    #[inline]
+    pub fn next_slot(&self) -> u32 {
+        self.state.ways.pending.first_slot()
+    }
+
+    /// When something happens next where nothing is offered: something is due, or a service starts.
+    pub fn next_change(&self) -> Time {
+        self.links.iter().filter_map(Link::poll_timeout).fold(self.next(), Time::min)
+    }
+
+    /// Takes `wire` off those that are looked at, until [`Fabric::end`] puts it back. Says when another is looked at
+    /// next, and which.
+    #[inline]
+    pub fn lift(&mut self, wire: u32) -> (Time, u32) {
+        self.state.ways.pending.set(wire, Time::NEVER);
+        (self.next(), self.next_slot())
+    }
+
+    /// True if the step that `packet` is on passes a link.
+    #[inline]
+    pub fn passes_link(&self, packet: &P) -> bool {
+        self.state.ways.routes.steps[packet.step() as usize].link != NO_LINK
     }
 
     /// The first step of data and of ACKs of the plan's flow `flow`.
     pub fn first_steps(&self, flow: usize) -> (u32, u32) {
-        self.state.routes.starts[flow]
+        self.state.ways.routes.starts[flow]
     }
 
     /// When something has to be looked at; [`Time::NEVER`] if nothing is under way.
     #[inline]
     pub fn next(&self) -> Time {
-        self.state.pending.next()
+        self.state.ways.pending.next()
     }
 
     /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then
     /// call [`Fabric::end`].
     #[inline]
     pub fn begin(&mut self, now: Time, tap: &mut impl Tap<P>) -> Option<u32> {
-        let slot = self.state.pending.first_slot();
-        let wires = self.state.wires.len() as u32;
+        let slot = self.state.ways.pending.first_slot();
+        let wires = self.state.ways.wires.len() as u32;
         if slot >= wires {
             self.advance_link(now, slot - wires, tap);
             return None;
         }
         // Packets at the link can wait for the next look at it, unless one of them may arrive next.
-        if !self.state.wires[slot as usize].is_followed(now) {
-            let link = self.state.routes.wire_link[slot as usize];
+        if !self.state.ways.wires[slot as usize].is_followed(now) {
+            let link = self.state.ways.routes.wire_link[slot as usize];
             if (link as usize) < self.links.len() {
                 self.advance_link(now, link, tap);
             }
@@ -92,13 +160,13 @@ impl<P: Routed> Fabric<P> {
 
     /// When the next packet arrives on `wire`. `None`: none will.
     pub fn next_arrival(&self, wire: u32) -> Option<Time> {
-        self.state.wires[wire as usize].next_arrival()
+        self.state.ways.wires[wire as usize].next_arrival()
     }
 
     /// When something arrives after `instant`, at the earliest: for an engine that has set its clock to `instant`
     /// already.
     pub fn timeout_after(&self, instant: Time) -> Time {
-        let arrivals = self.state.wires.iter().filter_map(|wire| wire.arrival_after(instant));
+        let arrivals = self.state.ways.wires.iter().filter_map(|wire| wire.arrival_after(instant));
         let links = self.links.iter().zip(&self.state.links);
         let services = links.filter_map(|(link, link_state)| Some(link.poll_timeout()? + link_state.shortest));
         or_never(arrivals.chain(services.filter(|&at| at > instant)).min())
@@ -107,27 +175,27 @@ impl<P: Routed> Fabric<P> {
     /// The next packet that has arrived on `wire` by `now`.
     #[inline]
     pub fn pop_due(&mut self, wire: u32, now: Time) -> Option<P> {
-        self.state.wires[wire as usize].pop_due(now)
+        self.state.ways.wires[wire as usize].pop_due(now)
     }
 
     /// The packet that arrives on `wire` after `others` more, as far as that is known.
     #[inline]
     pub fn ahead(&self, wire: u32, others: usize) -> Option<&P> {
-        self.state.wires[wire as usize].ahead(others)
+        self.state.ways.wires[wire as usize].ahead(others)
     }
 
     /// Lets the processor fetch the packet that arrives on `wire` after `others` more.
     #[inline]
     pub fn prefetch(&self, wire: u32, others: usize) {
-        self.state.wires[wire as usize].prefetch(others);
+        self.state.ways.wires[wire as usize].prefetch(others);
     }
 
     /// Lets the processor fetch where the packets come from and go to that pass the link before `wire` after `others`
     /// more.
     #[inline]
     pub fn prefetch_passage(&self, wire: u32, others: usize) {
-        self.state.wires[wire as usize].prefetch_place(others);
-        if let Some(link) = self.links.get(self.state.routes.wire_link[wire as usize] as usize) {
+        self.state.ways.wires[wire as usize].prefetch_place(others);
+        if let Some(link) = self.links.get(self.state.ways.routes.wire_link[wire as usize] as usize) {
             link.prefetch(others);
         }
     }
@@ -135,25 +203,25 @@ impl<P: Routed> Fabric<P> {
     /// All that arrived on `wire` was taken.
     #[inline]
     pub fn end(&mut self, wire: u32) {
-        let next = self.state.wires[wire as usize].next_arrival();
-        self.state.pending.set(wire, or_never(next));
+        let next = self.state.ways.wires[wire as usize].next_arrival();
+        self.state.ways.pending.set(wire, or_never(next));
     }
 
     /// Tells if `packet` is on the last step of its route.
     #[inline]
     pub fn is_last(&self, packet: &P) -> bool {
-        self.state.routes.steps[packet.step() as usize].last
+        self.state.ways.routes.steps[packet.step() as usize].last
     }
 
     /// `packet` begins the step it is on. Inlined, so that a packet that was made just now goes from registers to its
     /// place: read back from memory in wider pieces than it was written in, it would stall the processor.
     #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
-        let step = self.state.routes.steps[packet.step() as usize];
+        let step = self.state.ways.routes.steps[packet.step() as usize];
         if step.link == NO_LINK {
-            let wire = &mut self.state.wires[step.wire as usize];
+            let wire = &mut self.state.ways.wires[step.wire as usize];
             if wire.push(now, Span::ZERO, packet) {
-                self.state.pending.set(step.wire, or_never(wire.next_arrival()));
+                self.state.ways.look_at(step.wire);
             }
             return;
         }
@@ -161,8 +229,7 @@ impl<P: Routed> Fabric<P> {
             return self.send_by_air(now, packet, tap);
         };
         self.state.links[step.link as usize].meter.counters.arrived_packets += 1;
-        let mut out = Observer { link: step.link, state: &mut self.state, tap };
-        link.offer(now, packet, &mut out);
+        link.offer(now, packet, &mut self.state.observe(step.link, tap));
         self.wake_link(step.link);
     }
 
@@ -170,7 +237,7 @@ impl<P: Routed> Fabric<P> {
     #[cold]
     #[inline(never)]
     fn send_by_air(&mut self, now: Time, packet: P, tap: &mut impl Tap<P>) {
-        let step = self.state.routes.steps[packet.step() as usize];
+        let step = self.state.ways.routes.steps[packet.step() as usize];
         let index = self.media.partition_point(|air| air.first_link <= step.link) - 1;
         self.media[index].offer(now, (step.link, step.station), packet, &mut self.state, tap);
         self.wake_medium(index);
@@ -184,8 +251,8 @@ impl<P: Routed> Fabric<P> {
     }
 
     fn wake_medium(&mut self, index: usize) {
-        let slot = self.state.wires.len() + self.links.len() + index;
-        self.state.pending.set(slot as u32, self.media[index].medium.next());
+        let slot = self.state.ways.wires.len() + self.links.len() + index;
+        self.state.ways.pending.set(slot as u32, self.media[index].medium.next());
     }
 
     /// Brings all links up to `now`.
@@ -265,8 +332,7 @@ impl<P: Routed> Fabric<P> {
         let Some(served) = self.links.get_mut(link as usize) else {
             return self.advance_medium(now, link as usize - wired, tap);
         };
-        let mut out = Observer { link, state: &mut self.state, tap };
-        served.advance(now, &mut out);
+        served.advance(now, &mut self.state.observe(link, tap));
         self.wake_link(link);
     }
 
@@ -283,7 +349,7 @@ impl<P: Routed> Fabric<P> {
     #[inline(never)]
     fn wake_link_after(&mut self, link: u32, after: Span) {
         let at = or_never(self.links[link as usize].poll_timeout()) + after;
-        self.state.pending.set(self.state.wires.len() as u32 + link, at);
+        self.state.ways.pending.set(self.state.ways.wires.len() as u32 + link, at);
     }
 }
 

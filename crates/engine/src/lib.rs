@@ -5,6 +5,7 @@
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
 mod capture;
+mod cut;
 mod event_queue;
 mod fabric;
 mod medium;
@@ -16,6 +17,7 @@ mod source;
 mod state;
 
 pub use capture::{CaptureTo, Interfaces, comment};
+pub use cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 pub use event_queue::EventQueue;
 pub use fabric::Fabric;
 pub use row::{Lifetime, flow_row};

@@ -8,7 +8,7 @@ use record::{
 use scenario::{Plan, PlannedMedium};
 use units::{Random, Span, Time};
 
-use crate::state::{NetworkState, Routed, Tap, or_never};
+use crate::state::{NetworkState, Routed, Tap};
 
 /// One medium at work.
 #[derive(Debug)]
@@ -116,11 +116,11 @@ impl<P: Routed, T: Tap<P>> Listener<P> for Watcher<'_, P, T> {
 
     fn deliver(&mut self, access: u32, packet: P, waited: Span, at: Time) {
         self.meter(access).departs(at, waited, packet.size());
-        let step = self.state.routes.steps[packet.step() as usize];
+        let step = self.state.ways.routes.steps[packet.step() as usize];
         let jitter = self.state.links[step.link as usize].jitter.draw();
-        let wire = &mut self.state.wires[step.wire as usize];
+        let wire = &mut self.state.ways.wires[step.wire as usize];
         if wire.push(at, jitter, packet) {
-            self.state.pending.set(step.wire, or_never(wire.next_arrival()));
+            self.state.ways.look_at(step.wire);
         }
     }
 

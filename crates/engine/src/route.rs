@@ -7,6 +7,8 @@ use network::Propagation;
 use scenario::{Hop, Plan};
 use units::Span;
 
+use crate::cut::{NETWORK, RECEIVERS, SENDERS};
+
 /// One step of a route: an optional link, then a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
@@ -32,8 +34,19 @@ pub(crate) struct Routes {
     pub(crate) wire_link: Vec<u32>,
     /// The delay of each wire, and whether packets may overtake each other on it.
     pub(crate) delays: Vec<(Propagation, bool)>,
+    /// Between which places each wire leads.
+    pub(crate) between: Vec<Between>,
+    /// The places at which routes begin with a link.
+    pub(crate) offers: [bool; 3],
     /// One for each link.
     pub(crate) behind: Vec<Behind>,
+}
+
+/// The places from which a wire takes packets, and those to which it brings them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Between {
+    pub(crate) from: [bool; 3],
+    pub(crate) to: [bool; 3],
 }
 
 /// The wires behind a link.
@@ -60,6 +73,8 @@ impl Routes {
             starts: Vec::new(),
             wire_link: Vec::new(),
             delays: Vec::new(),
+            between: Vec::new(),
+            offers: [false; 3],
             behind: vec![Behind { shortest: Span::MAX, overtaking: false }; plan.links.len()],
         };
         for (i, flow) in plan.flows.iter().enumerate() {
@@ -94,9 +109,18 @@ impl Routes {
             if wire == next {
                 self.wire_link.push(link);
                 self.delays.push((hop.delay.clone(), overtaking));
+                self.between.push(Between::default());
+            }
+            let last = i + 1 == hops.len();
+            let [here, there] = if reverse { [RECEIVERS, SENDERS] } else { [SENDERS, RECEIVERS] };
+            let between = &mut self.between[wire as usize];
+            between.from[if i == 0 && link == NO_LINK { here } else { NETWORK }] = true;
+            between.to[if last { there } else { NETWORK }] = true;
+            if i == 0 && link != NO_LINK {
+                self.offers[here] = true;
             }
             let station = hop.station.unwrap_or_default();
-            self.steps.push(Step { link, wire, station, last: i + 1 == hops.len() });
+            self.steps.push(Step { link, wire, station, last });
         }
         first
     }

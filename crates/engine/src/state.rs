@@ -1,5 +1,7 @@
 //! State of a network beside its links: meters, wires, routes; and the reports of links to an engine.
 
+use std::sync::Arc;
+
 use network::{Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
 use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
 use units::{Span, Time};
@@ -50,10 +52,39 @@ pub trait Tap<P> {
 pub(crate) struct NetworkState<P> {
     /// One for each link.
     pub(crate) links: Vec<LinkState>,
+    pub(crate) ways: Ways<P>,
+}
+
+impl<P> NetworkState<P> {
+    /// The observer of `link`, which reports to `tap`.
+    #[inline(always)]
+    pub(crate) fn observe<'a, T>(&'a mut self, link: u32, tap: &'a mut T) -> Observer<'a, P, T> {
+        Observer { link, own: &mut self.links[link as usize], ways: &mut self.ways, tap }
+    }
+}
+
+/// The ways of packets behind links, and when which wire or link is looked at.
+#[derive(Debug)]
+pub(crate) struct Ways<P> {
     pub(crate) wires: Vec<Wire<P>>,
-    pub(crate) routes: Routes,
+    pub(crate) routes: Arc<Routes>,
     /// Wires first, then links, then media.
     pub(crate) pending: EventQueue,
+    /// In one place of several: those wires that end in another are only filled here.
+    pub(crate) elsewhere: Vec<bool>,
+    /// Those of them on which something has been put.
+    pub(crate) filled: Vec<u32>,
+}
+
+impl<P> Ways<P> {
+    /// Another packet is the next to arrive on `wire`.
+    #[inline]
+    pub(crate) fn look_at(&mut self, wire: u32) {
+        if self.elsewhere.get(wire as usize).is_some_and(|elsewhere| *elsewhere) {
+            return self.filled.push(wire);
+        }
+        self.pending.set(wire, or_never(self.wires[wire as usize].next_arrival()));
+    }
 }
 
 /// Meters of a link, and when it is looked at.
@@ -72,23 +103,24 @@ pub(crate) struct LinkState {
 
 /// The observer of one link: meters, rows, wires.
 pub(crate) struct Observer<'a, P, T> {
-    pub(crate) link: u32,
-    pub(crate) state: &'a mut NetworkState<P>,
-    pub(crate) tap: &'a mut T,
+    link: u32,
+    own: &'a mut LinkState,
+    ways: &'a mut Ways<P>,
+    tap: &'a mut T,
 }
 
 impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
     #[inline(always)]
     fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
         if queued > 0 {
-            self.state.links[self.link as usize].meter.queue(at, queued);
+            self.own.meter.queue(at, queued);
         }
         self.tap.taken(self.link, packet, at, marked);
     }
 
     #[inline(never)]
     fn mark(&mut self, packet: &P, at: Time, queued: u32) {
-        self.state.links[self.link as usize].meter.counters.marked_packets += 1;
+        self.own.meter.counters.marked_packets += 1;
         self.note(at, EventKind::Mark, packet, f64::from(queued));
     }
 
@@ -96,20 +128,18 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
     #[inline]
     fn depart(&mut self, packet: P, departure: Departure) {
         let Departure { arrived, start, finish, queued_packets, .. } = departure;
-        let link_state = &mut self.state.links[self.link as usize];
-        link_state.meter.queue(start, queued_packets);
-        link_state.meter.service(start, finish, start.since(arrived), packet.size());
+        self.own.meter.queue(start, queued_packets);
+        self.own.meter.service(start, finish, start.since(arrived), packet.size());
         self.tap.departed(self.link, &packet, &departure);
-        let step = self.state.routes.steps[packet.step() as usize];
-        let wire = &mut self.state.wires[step.wire as usize];
-        if wire.push(finish, link_state.jitter.draw(), packet) {
-            self.state.pending.set(step.wire, or_never(wire.next_arrival()));
+        let wire = self.ways.routes.steps[packet.step() as usize].wire;
+        if self.ways.wires[wire as usize].push(finish, self.own.jitter.draw(), packet) {
+            self.ways.look_at(wire);
         }
     }
 
     #[inline(never)]
     fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
-        let meter = &mut self.state.links[self.link as usize].meter;
+        let meter = &mut self.own.meter;
         if matches!(why, Discard::Evicted | Discard::Head) {
             meter.queue(at, queued);
         }

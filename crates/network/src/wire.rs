@@ -145,6 +145,25 @@ impl<P> Wire<P> {
         if self.next <= now && self.next != Time::NEVER { self.pop() } else { None }
     }
 
+    /// Hands what is under way over to `other`, the same wire in another place, behind all that is there.
+    pub fn hand_over(&mut self, other: &mut Self) {
+        if other.overtaking.is_none() {
+            // Mostly few are there.
+            while let Some(first) = other.under_way.pop_back() {
+                self.under_way.push_front(first);
+            }
+            std::mem::swap(&mut self.under_way, &mut other.under_way);
+        }
+        while let Some(overtaking) = &mut other.overtaking
+            && let Some(arrival) = self.next_arrival()
+            && let Some(packet) = self.pop()
+        {
+            overtaking.push(&mut other.under_way, arrival, packet);
+        }
+        self.look();
+        other.look();
+    }
+
     /// The packet that arrives after `others` more; `None` where nobody knows.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&P> {

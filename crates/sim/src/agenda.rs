@@ -34,13 +34,16 @@ pub(crate) struct Agenda {
     planned: Vec<(Time, Planned)>,
     /// When the next one is due.
     pub(crate) next: Time,
+    /// When those are due that concern both ends of a flow, the next one last; they are known beforehand.
+    shared: Vec<Time>,
 }
 
 impl Agenda {
-    /// The agenda of `planned`, in any order.
-    pub(crate) fn new(mut planned: Vec<(Time, Planned)>) -> Self {
+    /// The agenda of `planned`, in any order. Events that concern both ends of a flow are `shared`.
+    pub(crate) fn new(mut planned: Vec<(Time, Planned)>, shared: impl Fn(Planned) -> bool) -> Self {
         planned.sort_by_key(|&item| Reverse(item));
-        let mut new = Self { planned, next: Time::NEVER };
+        let shared = planned.iter().filter(|(_, what)| shared(*what)).map(|&(at, _)| at).collect();
+        let mut new = Self { planned, next: Time::NEVER, shared };
         new.look();
         new
     }
@@ -50,6 +53,22 @@ impl Agenda {
         let (_, what) = self.planned.pop()?;
         self.look();
         Some(what)
+    }
+
+    /// When the next event is due that concerns both ends of a flow; [`Time::NEVER`] if none is.
+    pub(crate) fn next_shared(&self) -> Time {
+        self.shared.last().copied().unwrap_or(Time::NEVER)
+    }
+
+    /// The event that is due next.
+    pub(crate) fn peek(&self) -> Option<Planned> {
+        self.planned.last().map(|&(_, what)| what)
+    }
+
+    /// The event that is due next, which concerns both ends of a flow.
+    pub(crate) fn pop_shared(&mut self) -> Option<Planned> {
+        self.shared.pop();
+        self.pop()
     }
 
     /// `what` is to happen at `at`.
@@ -71,7 +90,7 @@ mod tests {
     #[test]
     fn what_is_added_later_takes_its_place() {
         let at = Time::from_nanos;
-        let mut agenda = Agenda::new(vec![(at(5), Planned::Start(0)), (at(1), Planned::Start(1))]);
+        let mut agenda = Agenda::new(vec![(at(5), Planned::Start(0)), (at(1), Planned::Start(1))], |_| false);
         agenda.add(at(3), Planned::Start(2));
         agenda.add(at(1), Planned::Stop(3));
         let order: Vec<(Time, Option<Planned>)> = (0..5).map(|_| (agenda.next, agenda.pop())).collect();

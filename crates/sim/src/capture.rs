@@ -13,7 +13,8 @@ use transport::{Acknowledgement, Data, EcnMode};
 use units::{Bytes, Span, Time};
 
 use self::opening::Openings;
-use crate::packet::{Acks, Body, Packet};
+use crate::acks::Acks;
+use crate::packet::{Body, Packet};
 
 /// The run begins a day into 1970 on the clock of its captures: connections that are open then were opened before.
 const BEGIN: Span = Span::from_secs(86_400);

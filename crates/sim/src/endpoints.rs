@@ -8,11 +8,12 @@ use record::{EventRow, FrameRow};
 use scenario::Plan;
 use units::Time;
 
+use crate::acks::{AckSlot, Acks};
 use crate::agents::Agents;
 use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
 use crate::flow::{ReceiverHalf, SenderHalf};
-use crate::packet::{Acks, Body, Packet};
+use crate::packet::{Body, Packet};
 use crate::recorder::Recorder;
 
 /// The flows of a run with all that belongs to them, in one place: links report by one reference.
@@ -20,6 +21,8 @@ pub(crate) struct Endpoints<'a, A> {
     pub(crate) senders: Vec<CacheAligned<SenderHalf>>,
     pub(crate) receivers: Vec<CacheAligned<ReceiverHalf>>,
     pub(crate) acks: Acks,
+    /// Those that links lost, where this place does not have them itself.
+    pub(crate) lost_acks: Option<Vec<AckSlot>>,
     pub(crate) recorder: Recorder,
     pub(crate) capture: Option<Capture>,
     pub(crate) plan: &'a Plan,
@@ -56,16 +59,17 @@ impl<A: Agents> Tap<Packet> for Endpoints<'_, A> {
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
                 self.recorder.dropped[packet.flow as usize] += u64::from(counts);
             }
-            Body::Ack(slot) => {
-                self.acks.take(slot);
-            }
+            Body::Ack(slot) => match &mut self.lost_acks {
+                Some(lost) => lost.push(slot),
+                None => {
+                    self.acks.take(slot);
+                }
+            },
         }
     }
 
     fn event(&mut self, row: EventRow) {
-        if self.recorder.events {
-            self.recorder.tables.events.push(row);
-        }
+        self.recorder.note(row);
     }
 
     fn frame(&mut self, row: FrameRow) {

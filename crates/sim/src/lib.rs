@@ -3,6 +3,7 @@
 //! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The
 //! number of pending events is proportional to links, delays and flows, never to packets.
 
+mod acks;
 mod agenda;
 mod agents;
 mod cache_aligned;
@@ -11,6 +12,7 @@ mod delayed_ack_timers;
 mod endpoints;
 mod flow;
 mod packet;
+mod partition;
 mod recorder;
 mod run;
 mod world;

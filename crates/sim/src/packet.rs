@@ -1,67 +1,15 @@
 //! Packets of a simulated network.
 
-use transport::{Acknowledgement, Data, SackBlocks};
+use transport::Data;
 use units::{Bytes, Ecn, Time};
 
-use crate::cache_aligned::CacheAligned;
+use crate::acks::AckSlot;
 
 /// The two kinds of segment. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Data(Data),
     Ack(AckSlot),
-}
-
-/// The place of an acknowledgement that is under way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckSlot(u32);
-
-/// The acknowledgements under way.
-#[derive(Debug, Default)]
-pub(crate) struct Acks {
-    slots: Vec<CacheAligned<Acknowledgement>>,
-    free: Vec<u32>,
-}
-
-impl Acks {
-    #[inline]
-    pub(crate) fn insert(&mut self, ack: Acknowledgement) -> AckSlot {
-        // Written in one place only, it is built there and not moved.
-        let slot = self.free.pop().unwrap_or_else(|| self.add());
-        *self.slots[slot as usize] = ack;
-        AckSlot(slot)
-    }
-
-    /// A place more.
-    #[cold]
-    #[inline(never)]
-    fn add(&mut self) -> u32 {
-        self.slots.push(CacheAligned::new(Acknowledgement::default()));
-        self.slots.len() as u32 - 1
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, slot: AckSlot) -> &Acknowledgement {
-        &self.slots[slot.0 as usize]
-    }
-
-    /// Takes the SACK blocks out of an acknowledgement.
-    pub(crate) fn clear_sack(&mut self, AckSlot(slot): AckSlot) {
-        self.slots[slot as usize].sack = SackBlocks::default();
-    }
-
-    /// Lets the processor fetch an acknowledgement.
-    #[inline]
-    pub(crate) fn prefetch(&self, AckSlot(slot): AckSlot) {
-        CacheAligned::prefetch(&self.slots[slot as usize]);
-    }
-
-    /// The acknowledgement arrived or was lost: its place is free for the next one.
-    #[inline]
-    pub(crate) fn take(&mut self, slot: AckSlot) -> &Acknowledgement {
-        self.free.push(slot.0);
-        &self.slots[slot.0 as usize]
-    }
 }
 
 /// A packet on its way: 32 bytes without a hole or an invalid value, so that they are moved whole. A compiler
@@ -104,8 +52,8 @@ impl Packet {
 
     /// The acknowledgement in `slot`, in a packet of `size` IP bytes.
     #[inline]
-    pub(crate) fn of_ack(flow: u32, step: u32, size: u32, AckSlot(slot): AckSlot) -> Self {
-        let number = u64::from(slot);
+    pub(crate) fn of_ack(flow: u32, step: u32, size: u32, slot: AckSlot) -> Self {
+        let number = u64::from(slot.0);
         Self { flow, step, number, timestamp: Time::ZERO, size: size as u16, payload: 0, flags: ACK }
     }
 

@@ -2,7 +2,9 @@
 
 use control::Probe;
 use engine::{AckRows, Lifetime, flow_row};
-use record::{EventKind, FlowCounters, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds};
+use record::{
+    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds,
+};
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
@@ -10,7 +12,16 @@ use units::{Span, Time};
 use crate::cache_aligned::CacheAligned;
 use crate::flow::{ReceiverHalf, SenderHalf};
 
-/// Everything a run records.
+/// Where a row belongs among those of all partitions: by what happened at which time, and after how many packets of
+/// the same end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    pub(crate) at: Time,
+    pub(crate) rank: u32,
+    pub(crate) number: u64,
+}
+
+/// Everything that a partition records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Data packets of each flow that were dropped or lost, of those sent in the measured interval.
@@ -20,6 +31,10 @@ pub(crate) struct Recorder {
     left_sent: u64,
     pub(crate) events: bool,
     pub(crate) datagrams: bool,
+    /// What happens now.
+    pub(crate) stamp: Stamp,
+    /// In one partition of several, the rows of events that have yet to be put in order with those of others.
+    pub(crate) stamped: Option<Vec<(Stamp, EventRow)>>,
     /// Rows at every n-th ACK that brings an RTT sample.
     series: Option<AckRows>,
     probes: Option<AckRows>,
@@ -37,6 +52,8 @@ impl Recorder {
             left_sent: 0,
             events: plan.record.events,
             datagrams: plan.record.datagrams,
+            stamp: Stamp::default(),
+            stamped: None,
             counts: series.is_some() || probes.is_some(),
             series,
             probes,
@@ -54,7 +71,23 @@ impl Recorder {
         value: Option<f64>,
     ) {
         if self.events {
-            self.tables.events.record(at, kind, flow, link, sequence, value);
+            self.note(EventRow {
+                time_s: seconds(at),
+                kind,
+                flow,
+                link: link.unwrap_or(u32::MAX),
+                sequence: sequence.unwrap_or(u64::MAX),
+                value: value.unwrap_or(f64::NAN),
+            });
+        }
+    }
+
+    /// A row for the table of events.
+    pub(crate) fn note(&mut self, row: EventRow) {
+        match &mut self.stamped {
+            _ if !self.events => {}
+            Some(stamped) => stamped.push((self.stamp, row)),
+            None => self.tables.events.push(row),
         }
     }
 
@@ -65,18 +98,24 @@ impl Recorder {
 
     /// An ACK of a flow brought an RTT sample.
     #[inline]
-    pub(crate) fn on_sample(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
+    pub(crate) fn on_sample(
+        &mut self,
+        now: Time,
+        index: u32,
+        sender: &SenderHalf,
+        receivers: &[CacheAligned<ReceiverHalf>],
+    ) {
         if self.counts {
-            self.count_ack(now, index, sender, receiver);
+            self.count_ack(now, index, sender, receivers);
         }
     }
 
     /// Takes the rows that are due at this ACK.
     #[inline(never)]
-    fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
+    fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf, receivers: &[CacheAligned<ReceiverHalf>]) {
         let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(index as usize));
         if due(&mut self.series) {
-            self.sample_flow(now, index, sender, receiver);
+            self.sample_flow(now, index, sender, &receivers[index as usize]);
         }
         if due(&mut self.probes) {
             self.sample_probes(now, index, sender);
@@ -119,11 +158,10 @@ impl Recorder {
         now: Time,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        senders: &mut [CacheAligned<SenderHalf>],
-        receivers: &[CacheAligned<ReceiverHalf>],
+        Halves { senders, receivers, dropped }: Halves<'_>,
     ) {
-        for (index, (sender, receiver)) in senders.iter_mut().zip(receivers).enumerate() {
-            if let Some(meter) = self.metered(index, sender, receiver) {
+        for ((sender, receiver), &dropped) in senders.iter_mut().zip(receivers).zip(dropped) {
+            if let Some(meter) = metered(sender, receiver, dropped) {
                 meter.restart(now);
             }
         }
@@ -136,32 +174,6 @@ impl Recorder {
         }
     }
 
-    /// The meter of flow `index`, its counters up to date; `None` if it has no ends.
-    fn metered<'a>(
-        &self,
-        index: usize,
-        sender: &'a mut SenderHalf,
-        receiver: &ReceiverHalf,
-    ) -> Option<&'a mut FlowMeter> {
-        let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
-        let sent = sending.counters();
-        let meter = sending.meter();
-        meter.counters = FlowCounters {
-            delivered_bytes: receiving.delivered_bytes(),
-            arrived_packets: receiver.arrived_packets,
-            arrived_bytes: receiver.arrived_bytes,
-            marked_packets: u64::from(receiver.marked_packets),
-            data_packets: sent.sent,
-            retransmitted_packets: sent.retransmitted,
-            lost_packets: sent.lost,
-            dropped_packets: self.dropped[index],
-            timeouts: sent.timeouts,
-            recoveries: sent.recoveries,
-            spurious: sent.spurious,
-        };
-        Some(meter)
-    }
-
     /// Flow `index` is about to give up its ends: what it did is known.
     pub(crate) fn retire(
         &mut self,
@@ -172,7 +184,7 @@ impl Recorder {
         receiver: &ReceiverHalf,
     ) {
         let lifetime = lifetime(sender, receiver);
-        let Some(meter) = self.metered(index as usize, sender, receiver) else { return };
+        let Some(meter) = metered(sender, receiver, self.dropped[index as usize]) else { return };
         let sent = meter.counters.data_packets;
         let row = flow_row(meter, plan, index, drawn, lifetime);
         self.left.push(row);
@@ -187,25 +199,53 @@ impl Recorder {
 
     /// The tables, when the run ends.
     pub(crate) fn finish(
-        mut self,
+        &mut self,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        senders: &mut [CacheAligned<SenderHalf>],
-        receivers: &[CacheAligned<ReceiverHalf>],
+        Halves { senders, receivers, dropped }: Halves<'_>,
     ) -> Tables {
         self.tables.flows = std::mem::take(&mut self.left);
-        for (index, ((sender, receiver), drawn)) in senders.iter_mut().zip(receivers).zip(drawn).enumerate() {
+        let halves = senders.iter_mut().zip(receivers).zip(dropped);
+        for ((index, drawn), ((sender, receiver), &dropped)) in (0..).zip(drawn).zip(halves) {
             let lifetime = lifetime(sender, receiver);
-            if let Some(meter) = self.metered(index, sender, receiver) {
-                let row = flow_row(meter, plan, index as u32, drawn, lifetime);
+            if let Some(meter) = metered(sender, receiver, dropped) {
+                let row = flow_row(meter, plan, index, drawn, lifetime);
                 self.tables.flows.push(row);
             }
         }
         self.tables.flows.sort_unstable_by_key(|row| row.flow);
         // A link that is looked at late reports what it dropped at the head of its queue late.
         self.tables.events.sort_by_time();
-        self.tables
+        std::mem::take(&mut self.tables)
     }
+}
+
+/// The halves of all flows, and how many of their data packets were dropped or lost.
+pub(crate) struct Halves<'a> {
+    pub(crate) senders: &'a mut [CacheAligned<SenderHalf>],
+    pub(crate) receivers: &'a [CacheAligned<ReceiverHalf>],
+    pub(crate) dropped: &'a [u64],
+}
+
+/// The meter of a flow, its counters up to date; `None` if it has no ends.
+fn metered<'a>(sender: &'a mut SenderHalf, receiver: &ReceiverHalf, dropped: u64) -> Option<&'a mut FlowMeter> {
+    let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
+    let sent = sending.counters();
+    let meter = sending.meter();
+    meter.counters = FlowCounters {
+        delivered_bytes: receiving.delivered_bytes(),
+        arrived_packets: receiver.arrived_packets,
+        arrived_bytes: receiver.arrived_bytes,
+        marked_packets: u64::from(receiver.marked_packets),
+        data_packets: sent.sent,
+        retransmitted_packets: sent.retransmitted,
+        lost_packets: sent.lost,
+        dropped_packets: dropped,
+        timeouts: sent.timeouts,
+        recoveries: sent.recoveries,
+        spurious: sent.spurious,
+    };
+    Some(meter)
 }
 
 /// When a flow was there.

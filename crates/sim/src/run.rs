@@ -1,9 +1,8 @@
 //! One run from plan to tables.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use control::{Controller, ControllerRef, Parameters};
+use control::{Controller, ControllerRef, Parameters, Subflows};
 use engine::{CaptureTo, Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 use record::Tables;
 use scenario::{Plan, PlannedFlow};
@@ -11,6 +10,7 @@ use units::Time;
 
 use crate::agents::{Agents, AllAgents, NoAgents};
 use crate::capture::Capture;
+use crate::partition::Of;
 use crate::world::World;
 
 /// Makes the controllers that the registry does not know: asked for each flow, with its parameters.
@@ -23,12 +23,11 @@ pub struct Simulator {
     pub controllers: Option<Factory>,
     /// A packet capture (pcapng) to write.
     pub capture: Option<CaptureTo>,
+    /// Cores that the run may use; none counts as one. The tables are the same for every number.
+    pub cores: usize,
     /// By which CPU and wall-clock time of the run are read; without it they are 0.
     pub stopwatch: Option<Stopwatch>,
 }
-
-/// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
-const EVENTS_BETWEEN_LOOKS: u64 = 8192;
 
 impl Engine for Simulator {
     const KIND: &'static str = "sim";
@@ -40,55 +39,50 @@ impl Engine for Simulator {
         let plan = job.plan.as_ref();
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
+        let subflows = subflows(plan);
+        let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows };
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
-        let (tables, [events, data_packets]) = if capture.is_some() || AllAgents::are_in(plan) {
-            complete(World::<AllAgents>::new(plan, job.seed, &drawn, &make, capture)?, plan, watch)?
+        let end = Time::ZERO + plan.duration;
+        let clocks = self.stopwatch.unwrap_or(Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 });
+        let (tables, [events, data_packets], others_s) = if capture.is_some() || AllAgents::are_in(plan) {
+            let mut world = World::<AllAgents>::new(of, capture, false)?;
+            let interrupted = world.run(end, watch);
+            complete(world, interrupted, end, watch).map(|(tables, counts)| (tables, counts, 0.0))?
         } else {
-            complete(World::<NoAgents>::new(plan, job.seed, &drawn, &make, None)?, plan, watch)?
+            let mut world = World::<NoAgents>::new(of, None, true)?;
+            let (interrupted, others_s) = world.run_on(self.cores, end, watch, clocks);
+            complete(world, interrupted, end, watch).map(|(tables, counts)| (tables, counts, others_s))?
         };
         let [cpu_s, wall_s] = read(&self.stopwatch);
-        let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
+        let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0] + others_s, wall_s: wall_s - begin[1] };
         Ok(Outcome { tables, cost, notes: () })
     }
 }
 
-/// Runs `world` to the end of `plan`: its tables, and how many events and data packets it had.
-fn complete<A: Agents>(mut world: World<'_, A>, plan: &Plan, watch: &Watch) -> Result<(Tables, [u64; 2]), Failure> {
-    let end = Time::ZERO + plan.duration;
-    let interrupted = run_to(end, &mut world, watch);
-    if !interrupted {
-        world.sample_at(end);
-    }
+/// Ends a run to `end`, which was `interrupted` or not: its tables, and how many events and data packets it had.
+fn complete<A: Agents>(
+    mut world: World<'_, A>,
+    interrupted: bool,
+    end: Time,
+    watch: &Watch,
+) -> Result<(Tables, [u64; 2]), Failure> {
     if let Some(capture) = world.take_capture() {
         capture.finish(end).map_err(Failure::Capture)?;
     }
-    if let Some(failure) = world.failure.take() {
+    if let Some(failure) = world.take_failure() {
         return Err(failure);
     }
     if interrupted {
         return Err(Failure::Interrupted);
     }
-    watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
-    let counts = [world.events, world.data_packets()];
-    Ok((world.finish(end), counts))
+    let counts = world.counts();
+    Ok((world.finish(end, watch), counts))
 }
 
-/// Runs `world` to `end`, or until it is stopped or fails: whether that happened.
-///
-/// Never inlined: addressed from the stack pointer and by reference in turn, the world would make the processor guess
-/// wrong which store a load depends on.
-#[inline(never)]
-fn run_to<A: Agents>(end: Time, world: &mut World<'_, A>, watch: &Watch) -> bool {
-    while let Some(now) = world.step(end) {
-        if world.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
-            watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
-            watch.looking.inspect(|looking| looking());
-            if world.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
-                return true;
-            }
-        }
-    }
-    false
+/// Shared state of the subflows of each multipath flow of `plan`.
+fn subflows(plan: &Plan) -> Vec<Subflows> {
+    let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
+    firsts.map(|subflow| Subflows::new(subflow.count)).collect()
 }
 
 /// The controller of `flow`.

@@ -1,408 +1,339 @@
-//! The world: links, wires and flows, and what happens in it at each instant.
+//! The world: its partitions take turns, and what concerns all of them happens in between.
 //!
-//! A data packet enters at [`World::send`], passes links and wires step by step ([`World::forward`],
-//! [`World::arrive`]), reaches the receiver, and comes back as an ACK over the reverse steps.
+//! A plan that can be cut has three partitions: the senders of all flows, their receivers, and the links between them.
+//! What happens in one reaches another only over a wire, so each may run ahead of the others by the delay of the wires
+//! that lead to it, and handles what has arrived meanwhile in one go. A plan that cannot be cut has one partition, with
+//! everything.
+//!
+//! Turns on several cores are the same, but that the partitions of a turn run at once: see [`workers`].
 
-use std::marker::PhantomData;
+mod turns;
+mod workers;
 
-use control::{Controller, Subflows};
-use engine::{EventQueue, Fabric, Failure, Routed as _, Schedule, Series};
-use record::{DatagramRow, EventKind, seconds};
-use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use units::{Ecn, Span, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use engine::{Cut, Fabric, Failure, NETWORK, RECEIVERS, SENDERS, Schedule, Series, Stopwatch, Watch};
+use scenario::{DrawnFlow, Kind, Plan, PlannedFlow, Sampling};
+use units::{Span, Time};
+
+use self::workers::Workers;
 use crate::agenda::{Agenda, Due, Planned};
-use crate::agents::Agents;
+use crate::agents::{Agents, NoAgents};
 use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
-use crate::delayed_ack_timers::DelayedAckTimers;
-use crate::endpoints::Endpoints;
-use crate::flow::{ReceiverHalf, ReceivingEnd, SenderHalf, SendingEnd};
-use crate::packet::{AckSlot, Acks, Body, Packet};
-use crate::recorder::Recorder;
+use crate::partition::{AGENDA, EVENTS_BETWEEN_LOOKS, Inbox, Of, Partition, is_shared, look};
+use crate::recorder::{Halves, Recorder, Stamp};
 
-mod expect;
-mod planned;
+#[cfg(test)]
+mod tests;
 
-/// So many flows fit into a cache, where nothing is gained by fetching them early.
-const FEW: usize = 512;
-
-/// Builds the controller of a flow.
-pub(crate) type BuildController<'a> = &'a dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure>;
+/// The shortest span.
+const TICK: Span = Span::from_nanos(1);
+/// A turn on several cores carries so much at least.
+const BYTES_OF_A_TURN: u64 = 150_000;
+/// So many rows of events wait at most to be put in order.
+const ROWS: usize = 1 << 14;
 
 pub(crate) struct World<'a, A> {
-    pub(crate) plan: &'a Plan,
-    seed: u64,
-    pub(crate) drawn: &'a [DrawnFlow],
-    make: BuildController<'a>,
-    pub(crate) endpoints: Endpoints<'a, A>,
-    /// More flows than a cache holds.
-    many: bool,
-    /// Only packets move before this time (a lower bound).
-    pub(crate) quiet_until: Time,
-    /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
-    active: Vec<u32>,
-    pub(crate) fabric: Fabric<Packet>,
-    /// Senders: looked at no later than needed, often for nothing.
-    timers: EventQueue,
-    /// Receivers.
-    delayed_ack_timers: DelayedAckTimers,
-    pub(crate) agenda: Agenda,
+    of: Of<'a>,
+    /// All of them in the order of their turns, or the one with everything.
+    partitions: Vec<Box<Partition<'a, A>>>,
+    /// Which of them has the senders, the receivers, and the links.
+    places: [usize; 3],
+    cut: Option<Arc<Cut>>,
+    /// Those that run partitions on other cores.
+    workers: Option<Workers<'a, A>>,
+    /// Each partition is past all that happens before this.
+    clocks: [Time; 3],
     /// When the next rows are due.
     schedule: Schedule,
-    /// Shared state of the subflows of each multipath flow.
-    subflows: Vec<Subflows>,
-    pub(crate) agents: A,
-    pub(crate) events: u64,
-    /// A controller could not be made.
-    pub(crate) failure: Option<Failure>,
+    /// After so many events of parts the run looks up.
+    look_at: u64,
 }
 
 impl<'a, A: Agents> World<'a, A> {
-    /// The world of `plan` under `seed`, in which its flows are as `drawn`.
-    ///
-    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
-    /// makes many connections, each has them from its start to its completion.
-    #[inline(never)]
-    pub(crate) fn new(
-        plan: &'a Plan,
-        seed: u64,
-        drawn: &'a [DrawnFlow],
-        make: BuildController<'a>,
-        capture: Option<Capture>,
-    ) -> Result<Self, Failure> {
-        let fabric = Fabric::new(plan, seed, capture.is_some());
-        let mut world = Self {
-            agents: A::new(plan, drawn, |flow| fabric.first_steps(flow)),
-            fabric,
-            timers: EventQueue::new(drawn.len()),
-            delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
-            schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
-            endpoints: Endpoints {
-                senders: Vec::with_capacity(drawn.len()),
-                receivers: Vec::with_capacity(drawn.len()),
-                acks: Acks::default(),
-                recorder: Recorder::new(plan, drawn),
-                capture,
-                plan,
-                agents: PhantomData,
-            },
-            subflows: subflows(plan),
-            many: drawn.len() > FEW,
-            quiet_until: Time::ZERO,
-            active: Vec::new(),
-            agenda: Agenda::new(Vec::new()),
-            events: 0,
-            failure: None,
-            plan,
-            seed,
-            drawn,
-            make,
+    /// The world of a run, whose flows have not started yet. It is cut if that is `allowed` and possible.
+    pub(crate) fn new(of: Of<'a>, capture: Option<Capture>, allowed: bool) -> Result<Self, Failure> {
+        let Of { plan, seed, drawn, .. } = of;
+        let may_cut = allowed && !A::PRESENT && can_be_cut(plan, drawn);
+        let (partitions, cut) = match may_cut.then(|| Fabric::cut(plan, seed)).flatten() {
+            Some((fabrics, cut)) => {
+                let [senders, receivers, network] = fabrics.map(|fabric| Box::new(Partition::new(of, fabric, None)));
+                // What the receivers answer, the senders hear of in the same turn, and the links of both.
+                (vec![receivers, senders, network], Some(Arc::new(cut)))
+            }
+            None => {
+                let fabric = Fabric::new(plan, seed, capture.is_some());
+                (vec![Box::new(Partition::new(of, fabric, capture))], None)
+            }
         };
+        let places = if cut.is_some() { [1, 0, 2] } else { [0; 3] };
+        let schedule = Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]);
+        let mut world =
+            Self { of, partitions, places, cut, workers: None, clocks: [Time::ZERO; 3], schedule, look_at: 0 };
+        if world.cut.is_some() {
+            world.part();
+        }
         let mut planned = vec![(world.schedule.warmup(), Planned::WarmUpEnds)];
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
-            let (sender, receiver) = world.halves(flow)?;
-            world.endpoints.senders.push(CacheAligned::new(sender));
-            world.endpoints.receivers.push(CacheAligned::new(receiver));
+            let (sender, receiver) = world.at(SENDERS).halves(flow)?;
+            world.at(SENDERS).endpoints.senders.push(CacheAligned::new(sender));
+            world.at(RECEIVERS).endpoints.receivers.push(CacheAligned::new(receiver));
         }
-        A::begin(&mut world);
-        world.agenda = Agenda::new(planned);
+        A::begin(world.at(SENDERS));
+        world.at(SENDERS).agenda = Agenda::new(planned, |what| is_shared(what, drawn));
         Ok(world)
     }
 
-    /// `flow` before its start.
-    fn halves(&self, flow: &DrawnFlow) -> Result<(SenderHalf, ReceiverHalf), Failure> {
-        let segment = self.plan.flows[flow.of].options.segment_size.get();
-        let (forward, reverse) = self.fabric.first_steps(flow.of);
-        let transient = flow.number.is_some();
-        let (sending, receiving) =
-            if transient { (None, None) } else { self.ends(flow).map(|(a, b)| (Some(a), Some(b)))? };
-        let sender = SenderHalf {
-            end: sending,
-            forward,
-            running: false,
-            transient,
-            look_at: Time::NEVER,
-            start: flow.start,
-            stop: flow.stop,
-        };
-        let receiver = ReceiverHalf {
-            end: receiving,
-            reverse,
-            marked_packets: 0,
-            stop: flow.stop,
-            total: flow.bytes.map_or(u64::MAX, |b| b.get().div_ceil(segment)),
-            completed: Time::NEVER,
-            arrived_packets: 0,
-            arrived_bytes: 0,
-        };
-        Ok((sender, receiver))
-    }
-
-    /// The ends of `flow`.
-    fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
-        let planned = &self.plan.flows[flow.of];
-        let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
-        let receiving = ReceivingEnd::new(planned, self.seed).map_err(failure)?;
-        if let Kind::Tfrc { .. } = planned.kind {
-            return Ok((SendingEnd::tfrc(planned, flow, self.seed).map_err(failure)?, receiving));
-        }
-        let mut controller = (self.make)(planned)?;
-        if let Some(subflow) = planned.subflow {
-            controller.join(&self.subflows[subflow.flow], subflow.index);
-        }
-        Ok((SendingEnd::new(planned, flow, controller, self.seed), receiving))
-    }
-
-    /// Does what happens next, if that is before `end`, and says when it was.
-    ///
-    /// At one instant packets move first, then timers expire, then flows start or stop, and samples are taken last:
-    /// what is recorded at t includes all that happened at t.
-    #[inline]
-    pub(crate) fn step(&mut self, end: Time) -> Option<Time> {
-        let now = self.fabric.next();
-        if (now > self.quiet_until || now >= end) && !self.is_quiet(end) {
-            return self.do_otherwise(end);
-        }
-        self.events += 1;
-        self.move_traffic(now);
-        Some(now)
-    }
-
-    /// Tells if a packet moves next, before `end`.
-    #[inline(never)]
-    fn is_quiet(&mut self, end: Time) -> bool {
-        let timers = self.timers.next().min(self.delayed_ack_timers.next());
-        self.quiet_until = timers.min(self.agenda.next).min(self.schedule.next());
-        let now = self.fabric.next();
-        now <= self.quiet_until && now < end
-    }
-
-    /// Does what happens next, which is not that a packet moves, if it is before `end`, and says when it was.
-    #[inline(never)]
-    fn do_otherwise(&mut self, end: Time) -> Option<Time> {
-        let now = self.fabric.next().min(self.quiet_until);
-        if now >= end {
-            return None;
-        }
-        self.events += 1;
-        if now == self.timers.next() {
-            self.expire_sender(now, self.timers.first_slot());
-        } else if now == self.delayed_ack_timers.next() {
-            self.expire_receiver(now);
-        } else if now == self.agenda.next {
-            self.run_planned(now);
-        } else {
-            self.sample(now);
-        }
-        Some(now)
-    }
-
-    #[inline]
-    fn move_traffic(&mut self, now: Time) {
-        let Some(wire) = self.fabric.begin(now, &mut self.endpoints) else { return };
-        while let Some(packet) = self.fabric.pop_due(wire, now) {
-            if self.many {
-                self.expect(wire);
+    /// Tells the partitions that they are parts.
+    fn part(&mut self) {
+        for place in [SENDERS, RECEIVERS, NETWORK] {
+            let part = self.at(place);
+            part.place = place;
+            part.endpoints.recorder.stamped = Some(Vec::new());
+            if place == NETWORK {
+                part.inboxes = Some([Inbox::default(), Inbox::default()]);
+                part.endpoints.lost_acks = Some(Vec::new());
+            } else {
+                part.offers = Some(Vec::new());
+                part.endpoints.recorder.stamp.number = 1;
             }
-            self.arrive(now, packet);
-        }
-        self.fabric.end(wire);
-    }
-
-    /// `packet` begins the step it is on.
-    #[inline]
-    pub(crate) fn forward(&mut self, now: Time, packet: Packet) {
-        self.fabric.forward(now, packet, &mut self.endpoints);
-    }
-
-    /// `packet`, which has crossed a wire, begins its next step.
-    #[inline(never)]
-    fn pass_on(&mut self, now: Time, packet: Packet) {
-        A::on_step(self, now, packet);
-    }
-
-    /// `packet` has crossed the wire of its step.
-    #[inline]
-    fn arrive(&mut self, now: Time, mut packet: Packet) {
-        if !self.fabric.is_last(&packet) {
-            packet.next_step();
-            return self.pass_on(now, packet);
-        }
-        let body = packet.body();
-        if let Some((capture, acks)) = self.endpoints.captured() {
-            capture.at_end(now, &packet, &body, acks);
-        }
-        match body {
-            Body::Data(data) => self.data_arrives(now, &packet, &data),
-            Body::Ack(slot) => self.ack_arrives(now, packet.flow, slot),
         }
     }
 
-    #[inline(always)]
-    fn ack_arrives(&mut self, now: Time, index: u32, slot: AckSlot) {
-        let i = index as usize;
-        let Endpoints { senders, receivers, acks, recorder, .. } = &mut self.endpoints;
-        let ack = acks.take(slot);
-        let sender: &mut SenderHalf = &mut senders[i];
-        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
-        let report = || receivers[i].end.as_mut()?.take_report(ack.cumulative);
-        if end.on_ack(now, ack, report, &mut recorder.journal(now, index)) {
-            recorder.on_sample(now, index, sender, &receivers[i]);
-        }
-        self.send(now, index);
-        A::on_ack(self, now, index);
-        if self.endpoints.senders[i].transient && self.endpoints.receivers[i].is_complete() {
-            self.retire(index);
-        }
+    /// The partition with the senders, the receivers or the links.
+    fn at(&mut self, place: usize) -> &mut Partition<'a, A> {
+        &mut self.partitions[self.places[place]]
     }
 
-    #[inline]
-    fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
-        let congestion = packet.ecn() == Ecn::Congestion;
-        let i = packet.flow as usize;
-        let Endpoints { senders, receivers, acks, .. } = &mut self.endpoints;
-        let receiver: &mut ReceiverHalf = &mut receivers[i];
-        if now > receiver.stop {
-            return; // what was on the way when the flow stopped counts for nothing
-        }
-        let Some(end) = &mut receiver.end else { return };
-        let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
-        let ack = end.on_data(now, data, congestion, rtt, acks);
-        let deadline = or_never(end.deadline());
-        receiver.count(packet.size(), congestion);
-        self.delayed_ack_timers.set(packet.flow, deadline);
-        self.quiet_until = self.quiet_until.min(deadline);
-        if receiver.total != u64::MAX {
-            self.note_completion(now, packet.flow);
-        }
-        if self.endpoints.recorder.datagrams {
-            self.note_datagram(now, packet.flow, data);
-        }
-        if let Some(ack) = ack {
-            self.acknowledge(now, packet.flow, ack);
-        }
-        A::on_data(self, now, packet.flow);
-    }
-
-    /// Notes the arrival of `data`, if it is a datagram.
-    #[inline(never)]
-    fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
-        if self.endpoints.receivers[flow as usize].end.as_ref().is_some_and(ReceivingEnd::takes_datagrams) {
-            let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
-            self.endpoints.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
-        }
-    }
-
-    /// Notes it if the last segment of `index` has arrived.
-    #[inline(never)]
-    fn note_completion(&mut self, now: Time, index: u32) {
-        let receiver: &mut ReceiverHalf = &mut self.endpoints.receivers[index as usize];
-        let delivered = receiver.end.as_ref().map_or(0, ReceivingEnd::delivered_segments);
-        if !receiver.is_complete() && delivered >= receiver.total {
-            receiver.completed = now;
-            self.endpoints.recorder.event(now, EventKind::Complete, index, None, None, None);
-            A::on_completion(self, now, index);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
-        let step = self.endpoints.receivers[flow as usize].reverse;
-        let packet = Packet::of_ack(flow, step, size, slot);
-        if let Some((capture, acks)) = self.endpoints.captured() {
-            capture.at_receiver(now, &packet, acks);
-        }
-        self.forward(now, packet);
-    }
-
-    /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
-    #[inline]
-    pub(crate) fn send(&mut self, now: Time, index: u32) {
-        let deadline = loop {
-            let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
-            let Some(end) = &mut sender.end else { return };
-            let packet =
-                end.poll_transmit(now, index, sender.forward, &mut self.endpoints.recorder.journal(now, index));
-            let Some(packet) = packet else { break end.deadline() };
-            if let Some((capture, acks)) = self.endpoints.captured() {
-                capture.at_sender(now, &packet, acks);
+    /// Runs to `end`, or until it is stopped or fails: whether that happened. Takes the rows that are due at the very
+    /// end; whatever else happens at that instant is outside the run.
+    pub(crate) fn run(&mut self, end: Time, watch: &Watch) -> bool {
+        loop {
+            let sample = self.schedule.next();
+            if self.advance(end.min(sample + TICK), watch) {
+                return true;
             }
-            self.forward(now, packet);
-        };
-        let deadline = or_never(deadline);
-        if self.endpoints.senders[index as usize].look_at > deadline {
-            self.look_at(index, deadline);
+            if sample > end {
+                return false;
+            }
+            self.at(SENDERS).events += 1;
+            self.sample(sample);
         }
     }
 
-    /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
-    #[inline]
-    fn look_at(&mut self, index: u32, at: Time) {
-        self.endpoints.senders[index as usize].look_at = at;
-        self.timers.set(index, at);
-        self.quiet_until = self.quiet_until.min(at);
+    /// Lets everything happen that happens before `end`. Says whether it was stopped or failed.
+    fn advance(&mut self, end: Time, watch: &Watch) -> bool {
+        loop {
+            let shared = self.at(SENDERS).agenda.next_shared();
+            if self.take_turns(end.min(shared + TICK), watch) {
+                return true;
+            }
+            if shared >= end {
+                return false;
+            }
+            self.run_shared(shared);
+            self.clocks = [shared; 3];
+        }
     }
 
-    /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
+    /// Lets the partitions run until all are past what happens before `end`.
+    fn take_turns(&mut self, end: Time, watch: &Watch) -> bool {
+        let Some(cut) = self.cut.clone() else { return self.partitions[0].run(end, watch) };
+        let mut stopped = false;
+        while !stopped && self.clocks.iter().any(|&clock| clock < end) {
+            let events: u64 = self.partitions.iter().map(|partition| partition.events).sum();
+            let workers = self.workers.as_mut().and_then(|workers| workers.pay(events).then_some(workers));
+            stopped = match workers {
+                Some(workers) => workers.take_turn(&cut, &mut self.partitions, &mut self.clocks, end, watch),
+                None => turns::take_turn(&cut, &mut self.partitions, &mut self.clocks, end, watch),
+            };
+            if self.partitions.iter().map(|partition| partition.events).sum::<u64>() == events {
+                self.skip(end);
+            }
+            if events >= self.look_at {
+                self.look_at = events + EVENTS_BETWEEN_LOOKS;
+                look(watch, self.clocks.into_iter().min().unwrap_or_default());
+            }
+            stopped |= watch.stop.load(Ordering::Relaxed);
+        }
+        self.order_events(ROWS);
+        stopped
+    }
+
+    /// Nothing happened in a turn: the clocks go on to what happens next, at most to `end`.
+    fn skip(&mut self, end: Time) {
+        let next = self.partitions.iter().map(|partition| partition.next()).min().unwrap_or(end);
+        self.clocks = self.clocks.map(|clock| clock.max(next.min(end)));
+    }
+
+    /// Puts the rows of events in order that no other can come before, if there are more than `most`.
+    fn order_events(&mut self, most: usize) {
+        let recorders = self.partitions.iter_mut().map(|partition| &mut partition.endpoints.recorder);
+        let mut stamped: Vec<_> = recorders.filter_map(|recorder| recorder.stamped.as_mut()).collect();
+        if stamped.iter().map(|rows| rows.len()).sum::<usize>() <= most {
+            return;
+        }
+        let mut rows: Vec<_> = stamped.iter_mut().flat_map(|rows| rows.drain(..)).collect();
+        rows.sort_by_key(|(stamp, _): &(Stamp, _)| *stamp);
+        let past = self.clocks.into_iter().min().unwrap_or_default();
+        let rest = rows.split_off(rows.partition_point(|(stamp, _)| stamp.at < past));
+        let recorder = &mut self.at(SENDERS).endpoints.recorder;
+        rows.into_iter().for_each(|(_, row)| recorder.tables.events.push(row));
+        recorder.stamped = Some(rest);
+    }
+
+    /// The next event happens that concerns both ends of a flow, or all of them.
+    fn run_shared(&mut self, now: Time) {
+        let senders = self.at(SENDERS);
+        senders.events += 1;
+        senders.begin(now, AGENDA);
+        match senders.agenda.pop_shared() {
+            Some(Planned::WarmUpEnds) => self.begin_measuring(now),
+            Some(Planned::Stop(index)) => {
+                if self.at(RECEIVERS).endpoints.receivers[index as usize].is_complete() {
+                    self.at(SENDERS).endpoints.senders[index as usize].running = false;
+                } else {
+                    self.at(SENDERS).stop(now, index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_measuring(&mut self, now: Time) {
+        let Partition { fabric, endpoints, .. } = self.at(NETWORK);
+        fabric.begin_measuring(now, endpoints);
+        let Of { plan, drawn, .. } = self.of;
+        self.with_halves(|recorder, halves| recorder.restart(now, plan, drawn, halves));
+    }
+
+    /// Lends the halves of all flows, with the recorder of the senders.
+    fn with_halves<R>(&mut self, then: impl FnOnce(&mut Recorder, Halves<'_>) -> R) -> R {
+        let mut senders = std::mem::take(&mut self.at(SENDERS).endpoints.senders);
+        let receivers = std::mem::take(&mut self.at(RECEIVERS).endpoints.receivers);
+        let dropped = std::mem::take(&mut self.at(NETWORK).endpoints.recorder.dropped);
+        let halves = Halves { senders: &mut senders, receivers: &receivers, dropped: &dropped };
+        let result = then(&mut self.at(SENDERS).endpoints.recorder, halves);
+        self.at(SENDERS).endpoints.senders = senders;
+        self.at(RECEIVERS).endpoints.receivers = receivers;
+        self.at(NETWORK).endpoints.recorder.dropped = dropped;
+        result
+    }
+
     #[inline(never)]
-    fn expire_sender(&mut self, now: Time, index: u32) {
-        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
-        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else {
-            return self.look_at(index, Time::NEVER);
-        };
-        if end.deadline().is_some_and(|at| at <= now) {
-            end.on_timeout(now, &mut self.endpoints.recorder.journal(now, index));
-            self.send(now, index);
+    fn sample(&mut self, now: Time) {
+        if self.schedule.take(Series::Links, now) {
+            let Partition { fabric, endpoints, .. } = self.at(NETWORK);
+            fabric.advance(now, endpoints);
+            fabric.sample(now, &mut endpoints.recorder.tables.link_series);
         }
-        let deadline = self.endpoints.senders[index as usize].end.as_ref().and_then(SendingEnd::deadline);
-        self.look_at(index, or_never(deadline));
-        if self.many && self.timers.next() != Time::NEVER {
-            // Packets move meanwhile.
-            self.endpoints.senders[self.timers.first_slot() as usize].end.iter().for_each(SendingEnd::prefetch);
+        let (series, probes) = (self.schedule.take(Series::Flows, now), self.schedule.take(Series::Probes, now));
+        if !series && !probes {
+            return;
         }
+        let mut active = std::mem::take(&mut self.at(SENDERS).active);
+        self.with_halves(|recorder, Halves { senders, receivers, .. }| {
+            // Put in order here: a million flows that start in any order would move each other a million times.
+            active.retain(|&index| senders[index as usize].running && !receivers[index as usize].is_complete());
+            active.sort_unstable();
+            for &index in &active {
+                let sender = &senders[index as usize];
+                if series {
+                    recorder.sample_flow(now, index, sender, &receivers[index as usize]);
+                }
+                if probes {
+                    recorder.sample_probes(now, index, sender);
+                }
+            }
+        });
+        self.at(SENDERS).active = active;
     }
 
-    /// A delayed ACK is due, unless its timer was taken back.
-    #[inline(never)]
-    fn expire_receiver(&mut self, now: Time) {
-        let Some(index) = self.delayed_ack_timers.due(now) else { return };
-        let Some(end) = &mut self.endpoints.receivers[index as usize].end else { return };
-        let ack = end.on_timeout(now, &mut self.endpoints.acks);
-        self.delayed_ack_timers.set(index, or_never(end.deadline()));
-        if let Some(ack) = ack {
-            self.acknowledge(now, index, ack);
-        }
-    }
-
-    /// Data packets that the flows have sent.
-    pub(crate) fn data_packets(&self) -> u64 {
-        self.endpoints.recorder.data_packets(&self.endpoints.senders)
+    /// Events that were handled, and data packets that the flows have sent.
+    pub(crate) fn counts(&mut self) -> [u64; 2] {
+        let events = self.partitions.iter().map(|partition| partition.events).sum();
+        let senders = self.at(SENDERS);
+        [events, senders.endpoints.recorder.data_packets(&senders.endpoints.senders)]
     }
 
     /// The capture, if there is one.
     pub(crate) fn take_capture(&mut self) -> Option<Capture> {
-        self.endpoints.capture.take()
+        self.partitions[0].endpoints.capture.take()
     }
 
-    /// Takes the rows that are due at the very `end`. Whatever else happens at that instant is outside the run.
-    pub(crate) fn sample_at(&mut self, end: Time) {
-        if self.schedule.next() == end {
-            self.events += 1;
-            self.sample(end);
-        }
+    /// The failure to make a controller, if there was one.
+    pub(crate) fn take_failure(&mut self) -> Option<Failure> {
+        self.at(SENDERS).failure.take()
     }
 
     /// Ends the run at `end`: brings everything up to date and gives the tables.
     #[inline(never)]
-    pub(crate) fn finish(mut self, end: Time) -> record::Tables {
-        self.fabric.advance(end, &mut self.endpoints);
-        self.endpoints.recorder.tables.links = self.fabric.rows(end, self.plan);
-        self.endpoints.recorder.tables.stations = self.fabric.station_rows(end, self.plan);
-        let Endpoints { mut senders, receivers, recorder, .. } = self.endpoints;
-        recorder.finish(self.plan, self.drawn, &mut senders, &receivers)
+    pub(crate) fn finish(mut self, end: Time, watch: &Watch) -> record::Tables {
+        watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
+        let Of { plan, drawn, .. } = self.of;
+        let Partition { fabric, endpoints, .. } = self.at(NETWORK);
+        fabric.advance(end, endpoints);
+        let (links, stations) = (fabric.rows(end, plan), fabric.station_rows(end, plan));
+        let recorded = &mut endpoints.recorder.tables;
+        let (link_series, frames) = (std::mem::take(&mut recorded.link_series), std::mem::take(&mut recorded.frames));
+        let datagrams = std::mem::take(&mut self.at(RECEIVERS).endpoints.recorder.tables.datagrams);
+        self.clocks = [Time::NEVER; 3];
+        self.order_events(0);
+        let tables = self.with_halves(|recorder, halves| recorder.finish(plan, drawn, halves));
+        record::Tables { links, stations, link_series, frames, datagrams, ..tables }
     }
+}
+
+impl World<'_, NoAgents> {
+    /// As [`World::run`], on so many `cores` if that may pay. Says as well how much CPU time the others took, as
+    /// `clocks` read it.
+    pub(crate) fn run_on(&mut self, cores: usize, end: Time, watch: &Watch, clocks: Stopwatch) -> (bool, f64) {
+        let cores = cores.min(std::thread::available_parallelism().map_or(1, usize::from));
+        match self.cut.clone().filter(|cut| cores > 1 && pays(self.of.plan, cut)) {
+            Some(cut) => self.run_together(&cut, cores, end, watch, clocks),
+            None => (self.run(end, watch), 0.0),
+        }
+    }
+
+    fn run_together(
+        &mut self,
+        cut: &Arc<Cut>,
+        cores: usize,
+        end: Time,
+        watch: &Watch,
+        clocks: Stopwatch,
+    ) -> (bool, f64) {
+        std::thread::scope(|scope| {
+            let (workers, handles) = Workers::new(scope, cores - 1, cut, watch, clocks);
+            self.workers = Some(workers);
+            // Without their channels the workers end, also where a controller panics.
+            let stopped = catch_unwind(AssertUnwindSafe(|| self.run(end, watch)));
+            self.workers = None;
+            let stopped = stopped.unwrap_or_else(|panic| resume_unwind(panic));
+            let taken = handles.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            (stopped, taken.sum())
+        })
+    }
+}
+
+/// True if a turn is long enough that its partitions gain more by running at once than they lose by waiting for each
+/// other.
+fn pays(plan: &Plan, cut: &Cut) -> bool {
+    let rate = plan.bottleneck.and_then(|link| plan.links[link].rate);
+    rate.is_some_and(|rate| rate.bytes_in(cut.shortest_cycle().scale(0.5)).get() >= BYTES_OF_A_TURN)
+}
+
+/// True if nothing at one end of a flow of `plan` knows at once of the other: no TFRC, whose receiver takes the RTT
+/// from its sender; no connection of many, whose two ends are given up together; no rows that ACKs call for, which
+/// have the bytes at the receiver.
+fn can_be_cut(plan: &Plan, drawn: &[DrawnFlow]) -> bool {
+    let apart = |flow: &PlannedFlow| !matches!(flow.kind, Kind::Tfrc { .. });
+    let by_acks = matches!(plan.record.flow_series, Sampling::Acks(_));
+    !by_acks && plan.flows.iter().all(apart) && drawn.iter().all(|flow| flow.number.is_none())
 }
 
 /// Adds to `agenda` what is known beforehand of flow `index`, which is `planned` and was `drawn`, in a run of
@@ -420,15 +351,4 @@ fn plan_flow(planned: &PlannedFlow, index: u32, drawn: &DrawnFlow, duration: Spa
         agenda.push((drawn.stop, Planned::Stop(index)));
     }
     agenda.extend((0..).zip(&planned.changes).map(|(n, change)| (change.at, Planned::Change(index, n))));
-}
-
-/// Shared state of the subflows of each multipath flow of `plan`.
-fn subflows(plan: &Plan) -> Vec<Subflows> {
-    let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
-    firsts.map(|subflow| Subflows::new(subflow.count)).collect()
-}
-
-#[inline]
-fn or_never(at: Option<Time>) -> Time {
-    at.unwrap_or(Time::NEVER)
 }

@@ -12,7 +12,7 @@ from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.run import run_scenario
 
 
-@on_engine(default=LIVE, without=("at_once", "threads"))
+@on_engine(default=LIVE, without=("at_once", "threads", "cores"))
 def live(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The scenario; `-` is standard input.")],
     settings: output.SetOption = None,

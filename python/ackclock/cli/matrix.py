@@ -36,7 +36,7 @@ READ = (
 )
 
 
-@on_engine(without=("at_once", "threads"))
+@on_engine(without=("at_once", "threads", "cores"))
 def matrix(
     controllers: output.ControllersArgument,
     rate: output.RateOption = "10mbit",

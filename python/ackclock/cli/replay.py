@@ -32,7 +32,7 @@ ControllerOption = Annotated[
 ]
 
 
-@on_engine(without=("threads", "at_once", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES})
+@on_engine(without=("threads", "cores", "at_once", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES})
 def replay(
     files: FilesArgument,
     profile: ProfileOption = "linux",

@@ -26,7 +26,7 @@ CONTEXT = {"allow_interspersed_args": False}
 """Options after the command's name belong to the command."""
 
 
-@on_engine(default=LIVE, without=("threads", "at_once", "retries"), fixed=True)
+@on_engine(default=LIVE, without=("threads", "cores", "at_once", "retries"), fixed=True)
 def shell(
     command: Annotated[
         list[str] | None,

@@ -63,7 +63,7 @@ class _Base:
         return json.dumps({"name": one.name, **vars(self), "flows": [one.flow(self.flows)]})
 
 
-@on_engine(without=("at_once", "threads"))
+@on_engine(without=("at_once", "threads", "cores"))
 def sweep(
     context: typer.Context,
     what: Annotated[

@@ -1,4 +1,4 @@
-"""The simulator as an engine: many runs at once, each in simulated time on one thread."""
+"""The simulator as an engine: many runs at once, each in simulated time, by default on one core."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class SimulatorOptions(TypedDict, total=False):
     """The options of :class:`Simulator`."""
 
     threads: int | None
+    cores: int
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ class Simulator(NamedEngine):
     words: ClassVar[str] = "the simulator"
 
     threads: int | None = option(None, "--threads", "Threads; default: one a core.", low=1, high=1024)
+    cores: int = option(
+        1, "--cores", "Cores that one run may use; the results are the same for any number.", low=1, high=1024
+    )
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
 
@@ -39,6 +43,7 @@ class Simulator(NamedEngine):
             [(job.plan, job.seed) for job in jobs],
             engine=Simulator.name,
             threads=self.threads,
+            cores=self.cores,
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,

@@ -36,20 +36,23 @@ struct CustomControllers {
 struct Simulations {
     /// The place of packet captures.
     point: Point,
+    /// Cores that one run may use.
+    cores: usize,
     custom: Arc<CustomControllers>,
 }
 
-/// Reads the options `pcap_at` and `controllers`.
+/// Reads the options `pcap_at`, `controllers` and `cores`.
 pub(crate) fn open(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
     let (point, factories) = (options.point()?, options.take("controllers")?.unwrap_or_default());
+    let cores = options.take("cores")?.unwrap_or(1);
     options.finish()?;
     let custom = CustomControllers { factories, compiled: Compiled::default(), threads: Arc::default() };
-    Ok(Box::new(Simulations { point, custom: Arc::new(custom) }))
+    Ok(Box::new(Simulations { point, cores, custom: Arc::new(custom) }))
 }
 
 impl Opened for Simulations {
     fn task(&self, planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>) -> Box<dyn Task> {
-        let setup = Simulation { pcap, point: self.point, custom: self.custom.clone() };
+        let setup = Simulation { pcap, point: self.point, cores: self.cores, custom: self.custom.clone() };
         Box::new(EngineTask::new(planned, seed, setup))
     }
 
@@ -72,6 +75,8 @@ struct Simulation {
     pcap: Option<PathBuf>,
     /// The place of the packet capture.
     point: Point,
+    /// Cores that the run may use.
+    cores: usize,
     custom: Arc<CustomControllers>,
 }
 
@@ -121,6 +126,7 @@ impl Setup for Simulation {
         let simulator = Simulator {
             controllers: Some(Arc::new(controllers)),
             capture: capture.transpose()?,
+            cores: self.cores,
             stopwatch: Some(STOPWATCH),
         };
         Ok((simulator, guard))

@@ -11,7 +11,7 @@ use units::{Rate, Time};
 
 use crate::agenda::Due;
 use crate::packet::Packet;
-use crate::world::World;
+use crate::partition::Partition;
 
 /// The events of a run that agents may act on. A run that is captured has all the calls, too.
 ///
@@ -24,39 +24,39 @@ pub(crate) trait Agents: Sized {
     fn new(plan: &Plan, drawn: &[DrawnFlow], first_steps: impl Fn(usize) -> (u32, u32)) -> Self;
 
     /// The run is about to begin.
-    fn begin(world: &mut World<'_, Self>) {
-        let _ = world;
+    fn begin(partition: &mut Partition<'_, Self>) {
+        let _ = partition;
     }
 
     /// Flow `index` starts: the rate that routers grant it.
-    fn on_start(world: &mut World<'_, Self>, now: Time, index: u32) -> Option<Rate> {
-        let _ = (world, now, index);
+    fn on_start(partition: &mut Partition<'_, Self>, now: Time, index: u32) -> Option<Rate> {
+        let _ = (partition, now, index);
         None
     }
 
     /// `packet` has crossed a wire and is about to begin its next step.
-    fn on_step(world: &mut World<'_, Self>, now: Time, packet: Packet) {
-        world.forward(now, packet);
+    fn on_step(partition: &mut Partition<'_, Self>, now: Time, packet: Packet) {
+        partition.forward(now, packet);
     }
 
     /// Data of `flow` have arrived at its receiver.
-    fn on_data(world: &mut World<'_, Self>, now: Time, flow: u32) {
-        let _ = (world, now, flow);
+    fn on_data(partition: &mut Partition<'_, Self>, now: Time, flow: u32) {
+        let _ = (partition, now, flow);
     }
 
     /// The sender of `flow` has had an ACK.
-    fn on_ack(world: &mut World<'_, Self>, now: Time, flow: u32) {
-        let _ = (world, now, flow);
+    fn on_ack(partition: &mut Partition<'_, Self>, now: Time, flow: u32) {
+        let _ = (partition, now, flow);
     }
 
     /// The last segment of connection `index` has arrived.
-    fn on_completion(world: &mut World<'_, Self>, now: Time, index: u32) {
-        let _ = (world, now, index);
+    fn on_completion(partition: &mut Partition<'_, Self>, now: Time, index: u32) {
+        let _ = (partition, now, index);
     }
 
     /// An entry of the agenda that an agent made is due.
-    fn on_due(world: &mut World<'_, Self>, now: Time, due: Due) {
-        let _ = (world, now, due);
+    fn on_due(partition: &mut Partition<'_, Self>, now: Time, due: Due) {
+        let _ = (partition, now, due);
     }
 }
 
@@ -104,38 +104,38 @@ impl Agents for AllAgents {
         }
     }
 
-    fn begin(world: &mut World<'_, Self>) {
-        world.open_proxies();
+    fn begin(partition: &mut Partition<'_, Self>) {
+        partition.open_proxies();
     }
 
-    fn on_start(world: &mut World<'_, Self>, now: Time, index: u32) -> Option<Rate> {
-        world.grant(now, index)
+    fn on_start(partition: &mut Partition<'_, Self>, now: Time, index: u32) -> Option<Rate> {
+        partition.grant(now, index)
     }
 
-    fn on_step(world: &mut World<'_, Self>, now: Time, packet: Packet) {
-        if world.agents.snoop.guard(packet.step) {
-            return world.pass_agent(now, packet);
+    fn on_step(partition: &mut Partition<'_, Self>, now: Time, packet: Packet) {
+        if partition.agents.snoop.guard(packet.step) {
+            return partition.pass_agent(now, packet);
         }
-        world.forward(now, packet);
+        partition.forward(now, packet);
     }
 
-    fn on_data(world: &mut World<'_, Self>, now: Time, flow: u32) {
-        world.send_on(now, flow);
+    fn on_data(partition: &mut Partition<'_, Self>, now: Time, flow: u32) {
+        partition.send_on(now, flow);
     }
 
-    fn on_ack(world: &mut World<'_, Self>, now: Time, flow: u32) {
-        world.make_room(now, flow);
+    fn on_ack(partition: &mut Partition<'_, Self>, now: Time, flow: u32) {
+        partition.make_room(now, flow);
     }
 
-    fn on_completion(world: &mut World<'_, Self>, now: Time, index: u32) {
-        world.turn_page(now, index);
+    fn on_completion(partition: &mut Partition<'_, Self>, now: Time, index: u32) {
+        partition.turn_page(now, index);
     }
 
-    fn on_due(world: &mut World<'_, Self>, now: Time, due: Due) {
+    fn on_due(partition: &mut Partition<'_, Self>, now: Time, due: Due) {
         match due {
-            Due::Request(index) => world.look_before_request(now, index),
-            Due::Snoop(flow) => world.look_at_agent(now, flow),
-            Due::Reminder(proxy) => world.remind(now, proxy),
+            Due::Request(index) => partition.look_before_request(now, index),
+            Due::Snoop(flow) => partition.look_at_agent(now, flow),
+            Due::Reminder(proxy) => partition.remind(now, proxy),
         }
     }
 }

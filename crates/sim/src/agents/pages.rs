@@ -7,7 +7,7 @@ use units::{Span, Time};
 
 use super::AllAgents;
 use crate::agenda::Planned;
-use crate::world::World;
+use crate::partition::Partition;
 
 /// The pages of all flows; of a run without any it takes no memory.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Pages {
     }
 }
 
-impl World<'_, AllAgents> {
+impl Partition<'_, AllAgents> {
     /// Connection `index` is complete: if its page is, the reader pauses and asks for the next, which begins when the
     /// request has crossed the path.
     pub(super) fn turn_page(&mut self, now: Time, index: u32) {

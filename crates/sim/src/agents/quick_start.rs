@@ -8,7 +8,7 @@ use scenario::quick_start_rate;
 use units::{Rate, Time};
 
 use super::AllAgents;
-use crate::world::World;
+use crate::partition::Partition;
 
 /// Rates that the links of a run have granted, and the bytes that they carried before a request.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Grants {
     granted: Vec<(Time, usize, Rate)>,
 }
 
-impl World<'_, AllAgents> {
+impl Partition<'_, AllAgents> {
     /// An RTT before flow `index` asks: notes what its links have sent.
     pub(super) fn look_before_request(&mut self, now: Time, index: u32) {
         let sent = self.sent_by_links(now, index);

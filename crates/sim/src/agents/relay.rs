@@ -11,7 +11,7 @@ use units::{Span, Time};
 use super::AllAgents;
 use crate::agenda::{Due, Planned};
 use crate::flow::{ReceivingEnd, SendingEnd};
-use crate::world::World;
+use crate::partition::Partition;
 
 /// The shortest time after which an ACK that opens the window is repeated.
 const REMIND_AFTER: Span = Span::from_millis(200);
@@ -75,7 +75,7 @@ impl Proxies {
     }
 }
 
-impl World<'_, AllAgents> {
+impl Partition<'_, AllAgents> {
     /// The proxies hold nothing yet.
     pub(super) fn open_proxies(&mut self) {
         for proxy in &self.agents.proxies.all {

@@ -8,9 +8,10 @@ use transport::{Snoop, Verdict};
 use units::{Span, Time};
 
 use super::AllAgents;
+use crate::acks::AckSlot;
 use crate::agenda::{Due, Planned};
-use crate::packet::{AckSlot, Body, Packet};
-use crate::world::World;
+use crate::packet::{Body, Packet};
+use crate::partition::Partition;
 
 /// The agents, one for each flow that passes one.
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ impl SnoopAgents {
     }
 }
 
-impl World<'_, AllAgents> {
+impl Partition<'_, AllAgents> {
     /// `packet` is about to begin a step with an agent before it.
     #[inline(never)]
     pub(super) fn pass_agent(&mut self, now: Time, packet: Packet) {

@@ -7,8 +7,8 @@ use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Span, Time};
 
 use super::uptime;
+use crate::acks::{AckSlot, Acks};
 use crate::cache_aligned::CacheAligned;
-use crate::packet::{AckSlot, Acks};
 
 /// The receiving end of a flow. Boxed, as the sending one.
 pub(crate) enum ReceivingEnd {

@@ -1,32 +1,32 @@
-//! Events at instants that are known before: flows start, stop and change, the warm-up ends, rows are due.
+//! Events at instants that are known before: flows start, stop and change.
 
-use engine::{Failure, Series};
+use engine::Failure;
 use record::EventKind;
 use units::Time;
 
-use super::World;
+use super::Partition;
 use crate::agenda::Planned;
 use crate::agents::Agents;
 use crate::endpoints::Endpoints;
 use crate::flow::{ReceiverHalf, SenderHalf};
 
-impl<A: Agents> World<'_, A> {
+impl<A: Agents> Partition<'_, A> {
     /// The next planned thing happens.
     #[inline(never)]
     pub(super) fn run_planned(&mut self, now: Time) {
         match self.agenda.pop() {
-            Some(Planned::WarmUpEnds) => self.begin_measuring(now),
             Some(Planned::Agent(due)) => A::on_due(self, now, due),
             Some(Planned::Start(index)) if now < self.endpoints.senders[index as usize].stop => self.start(now, index),
-            Some(Planned::Stop(index)) => {
-                let Endpoints { senders, receivers, .. } = &mut self.endpoints;
-                let stops = std::mem::take(&mut senders[index as usize].running);
-                if stops && !receivers[index as usize].is_complete() {
-                    self.endpoints.recorder.event(now, EventKind::Stop, index, None, None, None);
-                }
-            }
+            Some(Planned::Stop(index)) => self.stop(now, index),
             Some(Planned::Change(index, number)) => self.change(now, index, number),
-            Some(Planned::Start(_)) | None => {}
+            Some(Planned::Start(_) | Planned::WarmUpEnds) | None => {}
+        }
+    }
+
+    /// Flow `index`, which is not complete, stops.
+    pub(crate) fn stop(&mut self, now: Time, index: u32) {
+        if std::mem::take(&mut self.endpoints.senders[index as usize].running) {
+            self.endpoints.recorder.event(now, EventKind::Stop, index, None, None, None);
         }
     }
 
@@ -80,38 +80,6 @@ impl<A: Agents> World<'_, A> {
             (sender.end, receiver.end) = (None, None);
             self.look_at(index, Time::NEVER);
             self.delayed_ack_timers.clear(index);
-        }
-    }
-
-    #[inline(never)]
-    fn begin_measuring(&mut self, now: Time) {
-        self.fabric.begin_measuring(now, &mut self.endpoints);
-        let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
-        recorder.restart(now, self.plan, self.drawn, senders, receivers);
-    }
-
-    #[inline(never)]
-    pub(super) fn sample(&mut self, now: Time) {
-        if self.schedule.take(Series::Links, now) {
-            self.fabric.advance(now, &mut self.endpoints);
-            self.fabric.sample(now, &mut self.endpoints.recorder.tables.link_series);
-        }
-        let (series, probes) = (self.schedule.take(Series::Flows, now), self.schedule.take(Series::Probes, now));
-        if !series && !probes {
-            return;
-        }
-        // Put in order here: a million flows that start in any order would move each other a million times.
-        let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
-        self.active.retain(|&index| senders[index as usize].running && !receivers[index as usize].is_complete());
-        self.active.sort_unstable();
-        for &index in &self.active {
-            let sender = &senders[index as usize];
-            if series {
-                recorder.sample_flow(now, index, sender, &receivers[index as usize]);
-            }
-            if probes {
-                recorder.sample_probes(now, index, sender);
-            }
         }
     }
 }

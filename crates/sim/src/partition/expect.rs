@@ -4,7 +4,7 @@ use crate::agents::Agents;
 use crate::endpoints::Endpoints;
 use crate::flow::{ReceivingEnd, SendingEnd};
 use crate::packet::Body;
-use crate::world::World;
+use crate::partition::Partition;
 
 /// How many packets before its arrival a packet is fetched, then its flow, then its end, then what that refers to, then
 /// what this refers to.
@@ -16,7 +16,7 @@ const HOLES_AHEAD: usize = 3;
 /// How many packets before its own the places of a packet in queue and wire are fetched.
 const PASSAGE_AHEAD: usize = 16;
 
-impl<A: Agents> World<'_, A> {
+impl<A: Agents> Partition<'_, A> {
     /// Lets the processor fetch the memory that the next packets on `wire` come to: their flows, the connections of
     /// these, and the memory that these refer to. With many flows most of the time would go by in waiting for it.
     #[inline(never)]
@@ -36,17 +36,13 @@ impl<A: Agents> World<'_, A> {
             }
             None => {}
         }
-        let levels: [(usize, fn(&SendingEnd), fn(&ReceivingEnd)); 3] = [
-            (END_AHEAD, SendingEnd::prefetch, ReceivingEnd::prefetch),
-            (RING_AHEAD, SendingEnd::prefetch_more, ReceivingEnd::prefetch_more),
-            (HOLES_AHEAD, SendingEnd::prefetch_holes, ReceivingEnd::prefetch_holes),
-        ];
-        for (others, of_sender, of_receiver) in levels {
-            match ahead(others) {
-                Some((flow, Body::Ack(_))) => senders[flow].end.iter().for_each(of_sender),
-                Some((flow, Body::Data(_))) => receivers[flow].end.iter().for_each(of_receiver),
-                None => {}
-            }
-        }
+        let prefetch = |others, of_sender: fn(&SendingEnd), of_receiver: fn(&ReceivingEnd)| match ahead(others) {
+            Some((flow, Body::Ack(_))) => senders[flow].end.iter().for_each(of_sender),
+            Some((flow, Body::Data(_))) => receivers[flow].end.iter().for_each(of_receiver),
+            None => {}
+        };
+        prefetch(END_AHEAD, SendingEnd::prefetch, ReceivingEnd::prefetch);
+        prefetch(RING_AHEAD, SendingEnd::prefetch_more, ReceivingEnd::prefetch_more);
+        prefetch(HOLES_AHEAD, SendingEnd::prefetch_holes, ReceivingEnd::prefetch_holes);
     }
 }

@@ -1,0 +1,492 @@
+//! A partition of the world: links, wires and ends of flows, and what happens there at each instant.
+//!
+//! A data packet leaves its sender at [`Partition::send`], passes links and wires step by step
+//! ([`Partition::forward`], [`Partition::arrive`]), reaches the receiver, and comes back as an ACK over the reverse
+//! steps. A partition may have all of this, or a part; what belongs to another is handed over by the world.
+
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+use control::{Controller, Subflows};
+use engine::{EventQueue, Fabric, Failure, Routed as _, SENDERS, Watch};
+use record::{DatagramRow, EventKind, seconds};
+use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
+use units::{Ecn, Span, Time};
+
+use crate::acks::{AckSlot, Acks};
+use crate::agenda::{Agenda, Planned};
+use crate::agents::Agents;
+use crate::capture::Capture;
+use crate::delayed_ack_timers::DelayedAckTimers;
+use crate::endpoints::Endpoints;
+use crate::flow::{ReceiverHalf, ReceivingEnd, SenderHalf, SendingEnd};
+use crate::packet::{Body, Packet};
+use crate::recorder::Recorder;
+
+mod expect;
+mod network;
+mod planned;
+
+pub(crate) use network::{Inbox, Offer};
+
+/// So many flows fit into a cache, where nothing is gained by fetching them early.
+const FEW: usize = 512;
+
+/// The places of senders' timers, receivers' timers and the agenda among the causes of one instant: behind all wires.
+const TIMERS: u32 = u32::MAX - 2;
+const DELAYED_ACKS: u32 = u32::MAX - 1;
+pub(crate) const AGENDA: u32 = u32::MAX;
+
+/// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
+pub(crate) const EVENTS_BETWEEN_LOOKS: u64 = 8192;
+
+/// Builds the controller of a flow.
+pub(crate) type BuildController<'a> = &'a (dyn Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure> + Sync);
+
+/// The run that a partition is part of.
+#[derive(Clone, Copy)]
+pub(crate) struct Of<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) seed: u64,
+    pub(crate) drawn: &'a [DrawnFlow],
+    pub(crate) make: BuildController<'a>,
+    /// Shared state of the subflows of each multipath flow.
+    pub(crate) subflows: &'a [Subflows],
+}
+
+pub(crate) struct Partition<'a, A> {
+    /// What it has, if not everything.
+    pub(crate) place: usize,
+    pub(crate) plan: &'a Plan,
+    pub(crate) drawn: &'a [DrawnFlow],
+    of: Of<'a>,
+    pub(crate) endpoints: Endpoints<'a, A>,
+    /// More flows than a cache holds.
+    many: bool,
+    /// Only packets move before this time (a lower bound).
+    pub(crate) quiet_until: Time,
+    /// Flows that have started, among them such as have ended since the last row: in order when rows are due.
+    pub(crate) active: Vec<u32>,
+    pub(crate) fabric: Fabric<Packet>,
+    /// Senders: looked at no later than needed, often for nothing.
+    timers: EventQueue,
+    /// Receivers.
+    delayed_ack_timers: DelayedAckTimers,
+    pub(crate) agenda: Agenda,
+    pub(crate) agents: A,
+    pub(crate) events: u64,
+    /// A controller could not be made.
+    pub(crate) failure: Option<Failure>,
+    /// Packets for links of another partition.
+    pub(crate) offers: Option<Vec<Offer>>,
+    /// Packets from senders and receivers in other partitions.
+    pub(crate) inboxes: Option<[Inbox; 2]>,
+}
+
+impl<'a, A: Agents> Partition<'a, A> {
+    /// A partition with the network `fabric`, and no flows yet.
+    #[inline(never)]
+    pub(crate) fn new(of: Of<'a>, fabric: Fabric<Packet>, capture: Option<Capture>) -> Self {
+        let Of { plan, drawn, .. } = of;
+        Self {
+            agents: A::new(plan, drawn, |flow| fabric.first_steps(flow)),
+            fabric,
+            timers: EventQueue::new(drawn.len()),
+            delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
+            endpoints: Endpoints {
+                senders: Vec::new(),
+                receivers: Vec::new(),
+                acks: Acks::default(),
+                lost_acks: None,
+                recorder: Recorder::new(plan, drawn),
+                capture,
+                plan,
+                agents: PhantomData,
+            },
+            place: SENDERS,
+            many: drawn.len() > FEW,
+            quiet_until: Time::ZERO,
+            active: Vec::new(),
+            agenda: Agenda::new(Vec::new(), |_| false),
+            events: 0,
+            failure: None,
+            offers: None,
+            inboxes: None,
+            plan,
+            drawn,
+            of,
+        }
+    }
+
+    /// `flow` before its start.
+    ///
+    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
+    /// makes many connections, each has them from its start to its completion.
+    pub(crate) fn halves(&self, flow: &DrawnFlow) -> Result<(SenderHalf, ReceiverHalf), Failure> {
+        let segment = self.plan.flows[flow.of].options.segment_size.get();
+        let (forward, reverse) = self.fabric.first_steps(flow.of);
+        let transient = flow.number.is_some();
+        let ends = if transient { None } else { Some(self.ends(flow)?) };
+        let (sending, receiving) = ends.unzip();
+        let sender = SenderHalf {
+            end: sending,
+            forward,
+            running: false,
+            transient,
+            look_at: Time::NEVER,
+            start: flow.start,
+            stop: flow.stop,
+        };
+        let receiver = ReceiverHalf {
+            end: receiving,
+            reverse,
+            marked_packets: 0,
+            stop: flow.stop,
+            total: flow.bytes.map_or(u64::MAX, |b| b.get().div_ceil(segment)),
+            completed: Time::NEVER,
+            arrived_packets: 0,
+            arrived_bytes: 0,
+        };
+        Ok((sender, receiver))
+    }
+
+    /// The ends of `flow`.
+    fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
+        let planned = &self.plan.flows[flow.of];
+        let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
+        let receiving = ReceivingEnd::new(planned, self.of.seed).map_err(failure)?;
+        if let Kind::Tfrc { .. } = planned.kind {
+            return Ok((SendingEnd::tfrc(planned, flow, self.of.seed).map_err(failure)?, receiving));
+        }
+        let mut controller = (self.of.make)(planned)?;
+        if let Some(subflow) = planned.subflow {
+            controller.join(&self.of.subflows[subflow.flow], subflow.index);
+        }
+        Ok((SendingEnd::new(planned, flow, controller, self.of.seed), receiving))
+    }
+
+    /// Does all that happens before `end`, but nothing from an event on that concerns both ends of a flow. Says
+    /// whether it was stopped or failed.
+    ///
+    /// Never inlined: addressed from the stack pointer and by reference in turn, the partition would make the
+    /// processor guess wrong which store a load depends on.
+    #[inline(never)]
+    pub(crate) fn run(&mut self, end: Time, watch: &Watch) -> bool {
+        if self.inboxes.is_some() {
+            self.run_network(end);
+            return false;
+        }
+        while let Some(now) = self.step(end) {
+            if self.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
+                if self.offers.is_none() {
+                    look(watch, now);
+                }
+                if self.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
+                    return true;
+                }
+            }
+        }
+        self.failure.is_some()
+    }
+
+    /// When something happens here next, as far as it is known; [`Time::NEVER`] if nothing will.
+    pub(crate) fn next(&self) -> Time {
+        let offers = self.inboxes.iter().flatten().map(|inbox| inbox.first().0);
+        let timers = self.timers.next().min(self.delayed_ack_timers.next()).min(self.agenda.next);
+        offers.fold(timers.min(self.fabric.next_change()), Time::min)
+    }
+
+    /// Does what happens next, if that is before `end`, and says when it was.
+    ///
+    /// At one instant packets move first, then timers expire, then flows start or stop, and samples are taken last:
+    /// what is recorded at t includes all that happened at t.
+    #[inline]
+    fn step(&mut self, end: Time) -> Option<Time> {
+        let now = self.fabric.next();
+        if (now > self.quiet_until || now >= end) && !self.is_quiet(end) {
+            return self.do_otherwise(end);
+        }
+        self.events += 1;
+        if self.offers.is_some() {
+            self.move_run(now, end);
+        } else {
+            self.move_traffic(now);
+        }
+        Some(now)
+    }
+
+    /// Tells if a packet moves next, before `end`.
+    #[inline(never)]
+    fn is_quiet(&mut self, end: Time) -> bool {
+        let timers = self.timers.next().min(self.delayed_ack_timers.next());
+        self.quiet_until = timers.min(self.agenda.next);
+        let now = self.fabric.next();
+        now <= self.quiet_until && now < end
+    }
+
+    /// Does what happens next, which is not that a packet moves, if it is before `end`, and says when it was.
+    #[inline(never)]
+    fn do_otherwise(&mut self, end: Time) -> Option<Time> {
+        let now = self.fabric.next().min(self.quiet_until);
+        if now >= end {
+            return None;
+        }
+        if now == self.timers.next() {
+            self.begin(now, TIMERS);
+            self.expire_sender(now, self.timers.first_slot());
+        } else if now == self.delayed_ack_timers.next() {
+            self.begin(now, DELAYED_ACKS);
+            self.expire_receiver(now);
+        } else {
+            if self.agenda.peek().is_some_and(|what| is_shared(what, self.drawn)) {
+                return None;
+            }
+            self.begin(now, AGENDA);
+            self.run_planned(now);
+        }
+        self.events += 1;
+        Some(now)
+    }
+
+    /// Something happens at `now` that has the place `rank` among the causes of this instant.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Time, rank: u32) {
+        let stamp = &mut self.endpoints.recorder.stamp;
+        (stamp.at, stamp.rank) = (now, rank);
+    }
+
+    #[inline]
+    fn move_traffic(&mut self, now: Time) {
+        self.begin(now, self.fabric.next_slot());
+        let Some(wire) = self.fabric.begin(now, &mut self.endpoints) else { return };
+        while let Some(packet) = self.fabric.pop_due(wire, now) {
+            if self.many {
+                self.expect(wire);
+            }
+            self.arrive(now, packet);
+        }
+        self.fabric.end(wire);
+    }
+
+    /// Without links here, what is on a wire waits for nothing but timers, other wires and `end`: all that arrives
+    /// before is taken in a row.
+    #[inline]
+    fn move_run(&mut self, mut now: Time, end: Time) {
+        let wire = self.fabric.next_slot();
+        let other = self.fabric.lift(wire);
+        loop {
+            self.begin(now, wire);
+            while let Some(packet) = self.fabric.pop_due(wire, now) {
+                if self.many {
+                    self.expect(wire);
+                }
+                self.deliver(now, packet);
+            }
+            match self.fabric.next_arrival(wire) {
+                Some(next) if next < end && next <= self.quiet_until && (next, wire) < other => now = next,
+                _ => break,
+            }
+            self.events += 1;
+        }
+        self.fabric.end(wire);
+    }
+
+    /// `packet` begins the step it is on.
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, now: Time, packet: Packet) {
+        if let Some(offers) = &mut self.offers
+            && self.fabric.passes_link(&packet)
+        {
+            let stamp = &mut self.endpoints.recorder.stamp;
+            stamp.number += 2;
+            return offers.push(Offer { at: now, rank: stamp.rank, packet });
+        }
+        self.fabric.forward(now, packet, &mut self.endpoints);
+    }
+
+    /// `packet`, which has crossed a wire, begins its next step.
+    #[inline(never)]
+    fn pass_on(&mut self, now: Time, packet: Packet) {
+        A::on_step(self, now, packet);
+    }
+
+    /// `packet` has crossed the wire of its step.
+    #[inline]
+    fn arrive(&mut self, now: Time, mut packet: Packet) {
+        if !self.fabric.is_last(&packet) {
+            packet.next_step();
+            return self.pass_on(now, packet);
+        }
+        self.deliver(now, packet);
+    }
+
+    /// `packet` has reached its end.
+    #[inline]
+    fn deliver(&mut self, now: Time, packet: Packet) {
+        let body = packet.body();
+        if let Some((capture, acks)) = self.endpoints.captured() {
+            capture.at_end(now, &packet, &body, acks);
+        }
+        match body {
+            Body::Data(data) => self.data_arrives(now, &packet, &data),
+            Body::Ack(slot) => self.ack_arrives(now, packet.flow, slot),
+        }
+    }
+
+    #[inline(always)]
+    fn ack_arrives(&mut self, now: Time, index: u32, slot: AckSlot) {
+        let i = index as usize;
+        let Endpoints { senders, receivers, acks, recorder, .. } = &mut self.endpoints;
+        let ack = acks.take(slot);
+        let sender: &mut SenderHalf = &mut senders[i];
+        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
+        let report = || receivers[i].end.as_mut()?.take_report(ack.cumulative);
+        if end.on_ack(now, ack, report, &mut recorder.journal(now, index)) {
+            recorder.on_sample(now, index, sender, receivers);
+        }
+        self.send(now, index);
+        A::on_ack(self, now, index);
+        if self.endpoints.senders[i].transient && self.endpoints.receivers[i].is_complete() {
+            self.retire(index);
+        }
+    }
+
+    #[inline]
+    fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
+        let congestion = packet.ecn() == Ecn::Congestion;
+        let i = packet.flow as usize;
+        let Endpoints { senders, receivers, acks, .. } = &mut self.endpoints;
+        let receiver: &mut ReceiverHalf = &mut receivers[i];
+        if now > receiver.stop {
+            return; // what was on the way when the flow stopped counts for nothing
+        }
+        let Some(end) = &mut receiver.end else { return };
+        let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
+        let ack = end.on_data(now, data, congestion, rtt, acks);
+        let deadline = or_never(end.deadline());
+        receiver.count(packet.size(), congestion);
+        self.delayed_ack_timers.set(packet.flow, deadline);
+        self.quiet_until = self.quiet_until.min(deadline);
+        if receiver.total != u64::MAX {
+            self.note_completion(now, packet.flow);
+        }
+        if self.endpoints.recorder.datagrams {
+            self.note_datagram(now, packet.flow, data);
+        }
+        if let Some(ack) = ack {
+            self.acknowledge(now, packet.flow, ack);
+        }
+        A::on_data(self, now, packet.flow);
+    }
+
+    /// Notes the arrival of `data`, if it is a datagram.
+    #[inline(never)]
+    fn note_datagram(&mut self, now: Time, flow: u32, data: &transport::Data) {
+        if self.endpoints.receivers[flow as usize].end.as_ref().is_some_and(ReceivingEnd::takes_datagrams) {
+            let (sent_s, arrived_s, sequence) = (seconds(data.timestamp), seconds(now), data.sequence);
+            self.endpoints.recorder.tables.datagrams.push(DatagramRow { sent_s, flow, sequence, arrived_s });
+        }
+    }
+
+    /// Notes it if the last segment of `index` has arrived.
+    #[inline(never)]
+    fn note_completion(&mut self, now: Time, index: u32) {
+        let receiver: &mut ReceiverHalf = &mut self.endpoints.receivers[index as usize];
+        let delivered = receiver.end.as_ref().map_or(0, ReceivingEnd::delivered_segments);
+        if !receiver.is_complete() && delivered >= receiver.total {
+            receiver.completed = now;
+            self.endpoints.recorder.event(now, EventKind::Complete, index, None, None, None);
+            A::on_completion(self, now, index);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
+        let step = self.endpoints.receivers[flow as usize].reverse;
+        let packet = Packet::of_ack(flow, step, size, slot);
+        if let Some((capture, acks)) = self.endpoints.captured() {
+            capture.at_receiver(now, &packet, acks);
+        }
+        self.forward(now, packet);
+    }
+
+    /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, index: u32) {
+        let deadline = loop {
+            let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+            let Some(end) = &mut sender.end else { return };
+            let packet =
+                end.poll_transmit(now, index, sender.forward, &mut self.endpoints.recorder.journal(now, index));
+            let Some(packet) = packet else { break end.deadline() };
+            if let Some((capture, acks)) = self.endpoints.captured() {
+                capture.at_sender(now, &packet, acks);
+            }
+            self.forward(now, packet);
+        };
+        let deadline = or_never(deadline);
+        if self.endpoints.senders[index as usize].look_at > deadline {
+            self.look_at(index, deadline);
+        }
+    }
+
+    /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
+    #[inline]
+    fn look_at(&mut self, index: u32, at: Time) {
+        self.endpoints.senders[index as usize].look_at = at;
+        self.timers.set(index, at);
+        self.quiet_until = self.quiet_until.min(at);
+    }
+
+    /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
+    #[inline(never)]
+    fn expire_sender(&mut self, now: Time, index: u32) {
+        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let Some(end) = sender.end.as_mut().filter(|_| sender.running) else {
+            return self.look_at(index, Time::NEVER);
+        };
+        if end.deadline().is_some_and(|at| at <= now) {
+            end.on_timeout(now, &mut self.endpoints.recorder.journal(now, index));
+            self.send(now, index);
+        }
+        let deadline = self.endpoints.senders[index as usize].end.as_ref().and_then(SendingEnd::deadline);
+        self.look_at(index, or_never(deadline));
+        if self.many && self.timers.next() != Time::NEVER {
+            // Packets move meanwhile.
+            self.endpoints.senders[self.timers.first_slot() as usize].end.iter().for_each(SendingEnd::prefetch);
+        }
+    }
+
+    /// A delayed ACK is due, unless its timer was taken back.
+    #[inline(never)]
+    fn expire_receiver(&mut self, now: Time) {
+        let Some(index) = self.delayed_ack_timers.due(now) else { return };
+        let Some(end) = &mut self.endpoints.receivers[index as usize].end else { return };
+        let ack = end.on_timeout(now, &mut self.endpoints.acks);
+        self.delayed_ack_timers.set(index, or_never(end.deadline()));
+        if let Some(ack) = ack {
+            self.acknowledge(now, index, ack);
+        }
+    }
+}
+
+/// Says how far the run has come, on its own thread.
+pub(crate) fn look(watch: &Watch, now: Time) {
+    watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
+    watch.looking.inspect(|looking| looking());
+}
+
+/// True if `what` concerns both ends of a flow, or all of them.
+pub(crate) fn is_shared(what: Planned, drawn: &[DrawnFlow]) -> bool {
+    match what {
+        Planned::WarmUpEnds => true,
+        // It counts as stopped unless it is complete.
+        Planned::Stop(index) => drawn[index as usize].bytes.is_some(),
+        Planned::Agent(_) | Planned::Start(_) | Planned::Change(..) => false,
+    }
+}
+
+#[inline]
+fn or_never(at: Option<Time>) -> Time {
+    at.unwrap_or(Time::NEVER)
+}

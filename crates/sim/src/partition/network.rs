@@ -1,0 +1,99 @@
+//! A partition of links alone: it takes what senders and receivers offer, in the order of one clock.
+
+use units::Time;
+
+use super::Partition;
+use crate::agents::Agents;
+use crate::packet::Packet;
+use crate::recorder::Stamp;
+
+/// A packet for a link of another partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) at: Time,
+    /// Its cause has this place among those of its instant.
+    pub(crate) rank: u32,
+    pub(crate) packet: Packet,
+}
+
+/// Offers of one other partition, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    offers: Vec<Offer>,
+    /// How many of those are taken.
+    taken: usize,
+    /// How many were taken before.
+    before: u64,
+}
+
+/// When something happens, and its place among the causes of this instant.
+type Key = (Time, u32);
+
+const NEVER: Key = (Time::NEVER, u32::MAX);
+
+impl Inbox {
+    /// Takes over the `offers` of the other partition.
+    pub(crate) fn fill(&mut self, offers: &mut Vec<Offer>) {
+        if self.taken == self.offers.len() {
+            self.before += self.taken as u64;
+            self.taken = 0;
+            self.offers.clear();
+            std::mem::swap(&mut self.offers, offers);
+        } else {
+            self.offers.append(offers);
+        }
+    }
+
+    /// The key of the first offer.
+    #[inline]
+    pub(super) fn first(&self) -> Key {
+        self.offers.get(self.taken).map_or(NEVER, |offer| (offer.at, offer.rank))
+    }
+}
+
+impl<A: Agents> Partition<'_, A> {
+    /// Takes all offers of before `end`, and moves what arrives on wires between links; then brings the links there.
+    pub(super) fn run_network(&mut self, end: Time) {
+        let Some(mut inboxes) = self.inboxes.take() else { return };
+        loop {
+            let own = self.next_own();
+            let [first, second] = [inboxes[0].first(), inboxes[1].first()];
+            if own.min(first).min(second).0 >= end {
+                break;
+            }
+            if own < first && own < second {
+                self.events += 1;
+                self.move_traffic(own.0);
+            } else if first < second {
+                self.take_run(&mut inboxes[0], second.min((end, 0)));
+            } else {
+                self.take_run(&mut inboxes[1], first.min((end, 0)));
+            }
+        }
+        self.inboxes = Some(inboxes);
+        // A service that starts at `end` itself is not past.
+        let before = Time::from_nanos(end.as_nanos().saturating_sub(1));
+        self.fabric.advance(before, &mut self.endpoints);
+    }
+
+    /// When something happens here next without an offer.
+    #[inline]
+    fn next_own(&self) -> Key {
+        (self.fabric.next(), self.fabric.next_slot())
+    }
+
+    /// Takes the first offer of `inbox`, and those after it before `end`, until something else happens here.
+    #[inline]
+    fn take_run(&mut self, inbox: &mut Inbox, end: Key) {
+        let (before, taken) = (inbox.before, inbox.taken);
+        for &Offer { at, rank, packet } in &inbox.offers[taken..] {
+            if (at, rank) >= end || self.fabric.next() <= at && self.next_own() < (at, rank) {
+                break;
+            }
+            inbox.taken += 1;
+            let number = 2 * (before + inbox.taken as u64);
+            self.endpoints.recorder.stamp = Stamp { at, rank, number };
+            self.fabric.forward(at, packet, &mut self.endpoints);
+        }
+    }
+}

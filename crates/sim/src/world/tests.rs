@@ -1,0 +1,196 @@
+//! A world in parts gives the same bytes as a whole one.
+
+use control::{Ack, Context, Controller, Loss};
+use engine::{Failure, Stopwatch, Watch};
+use proptest::prelude::*;
+use scenario::PlannedFlow;
+use units::Time;
+
+use super::World;
+use crate::agents::NoAgents;
+use crate::partition::Of;
+
+/// The tables of a scenario in words, run on so many `cores`; its world is whole with none, else cut if that is
+/// possible. Says whether it was.
+fn run(text: &str, cores: usize) -> (Vec<String>, bool) {
+    run_with(text, cores, |flow| {
+        Ok(control::registry::build(&flow.cc.spelling(), &flow.parameters).unwrap_or_else(|error| panic!("{error}")))
+    })
+}
+
+fn run_with(
+    text: &str,
+    cores: usize,
+    make: impl Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure> + Sync,
+) -> (Vec<String>, bool) {
+    let scenario = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles));
+    let plan = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let drawn = plan.draw(plan.seed).unwrap();
+    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[] };
+    let mut world = World::<NoAgents>::new(of, None, cores > 0).unwrap();
+    let cut = world.cut.clone();
+    let (end, watch) = (Time::ZERO + plan.duration, Watch::default());
+    let stopped = match &cut {
+        Some(cut) if cores > 1 => {
+            world.run_together(cut, cores, end, &watch, Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 }).0
+        }
+        _ => world.run(end, &watch),
+    };
+    assert!(!stopped);
+    let tables = world.finish(end, &watch).into_tables().into_iter();
+    (tables.map(|table| format!("{table:?}")).collect(), cut.is_some())
+}
+
+fn pick(choices: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(choices)
+}
+
+prop_compose! {
+    fn flow()(
+        cc in pick(&["newreno", "cubic", "vegas", "bbr1", "cdg", "ledbat", "copa"]),
+        profile in pick(&["linux", "linux-3.5", "freebsd-9", "ns2-linux", "real-1992"]),
+        transport in pick(&[
+            "{}",
+            "{ ecn = true }",
+            "{ sack = false }",
+            "{ ack_every = 1 }",
+            "{ ack_every = 8, delayed_ack_timeout = '500ms' }",
+            "{ timer_tick = '0s', receive_window = 20 }",
+            "{ pacing = 'exact', segmentation_offload = false }",
+        ]),
+        life in pick(&[
+            "",
+            "start = '1s'",
+            "start = '500ms'\nstop = '2s'",
+            "bytes = '200kB'",
+            "bytes = '1MB'\nstop = '1500ms'",
+            "count = 4\nstart_jitter = '1s'",
+            "rtt = '36ms'",
+            "source = { rate = '2mbit', on = '300ms', off = { exponential = '200ms' } }",
+        ]),
+    ) -> String {
+        format!("[[flows]]\ncc = '{cc}'\nprofile = '{profile}'\ntransport = {transport}\n{life}\n")
+    }
+}
+
+fn datagrams() -> impl Strategy<Value = String> {
+    let source = pick(&["{ rate = '1mbit', arrivals = 'poisson' }", "{ rate = '3mbit' }\nstop = '2s'"]);
+    source.prop_map(|source| format!("[[flows]]\ncc = 'cdg'\nkind = 'datagram'\nsource = {source}\n"))
+}
+
+prop_compose! {
+    /// Services whose times divide the delays, so that much happens at one instant, and others.
+    fn scenario()(
+        rate in pick(&[
+            "'12mbit'",
+            "'12mbit'",
+            "'7777777bit'",
+            "[['0s', '8mbit'], ['1s', '0bit'], ['1200ms', '12mbit']]",
+        ]),
+        rtt in pick(&["20ms", "24ms", "60ms"]),
+        queue in pick(&["'20p'", "'1bdp'", "'20kB'", "{ limit = '60p', mark_above = '8p' }", "'codel'"]),
+        loss in pick(&["0%", "0.5%", "3%"]),
+        jitter in pick(&["'0s'", "'0s'", "'2ms'", "{ uniform = '5ms', reorder = true }"]),
+        reverse in pick(&["", "reverse = { rate = '12mbit', queue = '50p', loss = '1%' }"]),
+        record in pick(&[
+            "flow_series = '50ms'\nprobes = '5acks'",
+            "flow_series = '10ms'\nlink_series = '4ms'\ndatagrams = true",
+            "flow_series = '20acks'",
+            "events = false",
+        ]),
+        flows in prop::collection::vec(prop_oneof![4 => flow(), 1 => datagrams()], 1..5),
+        warmup in pick(&["0s", "24ms", "1s"]),
+    ) -> String {
+        let path = format!(
+            "[path]\nrate = {rate}\nrtt = '{rtt}'\nqueue = {queue}\nloss = '{loss}'\njitter = {jitter}\n{reverse}\n"
+        );
+        format!("duration = '3s'\nwarmup = '{warmup}'\n{path}\n[record]\n{record}\n\n{}", flows.concat())
+    }
+}
+
+/// Panics unless `text` gives the same bytes on so many `cores` as in one part.
+fn compare(text: &str, cores: usize) {
+    for (whole, parts) in run(text, 0).0.into_iter().zip(run(text, cores).0) {
+        assert!(whole == parts, "{:?} on {cores} cores", whole.split(',').next());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_world_in_parts_gives_the_bytes_of_a_whole_one(text in scenario()) {
+        compare(&text, 1);
+    }
+}
+
+proptest! {
+    // On a busy machine each of some hundred turns waits for a core.
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn a_world_on_several_cores_gives_the_bytes_of_a_whole_one(text in scenario()) {
+        compare(&text, 2);
+        compare(&text, 3);
+    }
+}
+
+#[test]
+fn a_world_in_parts_skips_the_time_in_which_nothing_happens() {
+    // A billion turns of a millisecond.
+    let text = "duration = '1000000s'\npath = { rate = '10mbit', rtt = '2ms', queue = '50p' }\n\
+        flows = [{ cc = 'newreno', bytes = '30kB' }, { cc = 'newreno', bytes = '30kB', start = '900000s' }]\n\
+        record = { flow_series = 'off', link_series = 'off', probes = 'off' }";
+    assert!(run(text, 0).0 == run(text, 1).0);
+}
+
+/// A controller that panics at its second ACK.
+#[derive(Clone, Debug, Default)]
+struct Broken(bool);
+
+impl Controller for Broken {
+    fn on_start(&mut self, _cx: &mut Context<'_>) {}
+    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {
+        assert!(!std::mem::replace(&mut self.0, true), "broken");
+    }
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        10.0
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+#[test]
+#[should_panic(expected = "broken")]
+fn a_run_on_several_cores_ends_where_a_controller_panics() {
+    run_with(&dumbbell("", "", ""), 2, |_| Ok(Box::new(Broken::default())));
+}
+
+/// A dumbbell with `more` keys, and one flow with `flow`.
+fn dumbbell(path: &str, flow: &str, more: &str) -> String {
+    format!(
+        "duration = '1s'\n{more}\npath = {{ rate = '10mbit', rtt = '20ms', queue = '50p'{path} }}\n\
+         flows = [{{ cc = 'newreno'{flow} }}]"
+    )
+}
+
+#[test]
+fn a_plan_is_cut_unless_something_is_known_in_two_places_at_once() {
+    let cut = |path, flow, more| run(&dumbbell(path, flow, more), 1).1;
+    assert!(cut("", "", ""));
+    assert!(cut(", reverse = { rate = '1mbit', queue = '10p' }", ", count = 3, stop = '500ms'", ""));
+    assert!(cut("", "", "record = { probes = '3acks' }"));
+    for (path, flow, more) in
+        [("", ", bytes = '30kB', every = '100ms'", ""), ("", "", "record = { flow_series = '3acks' }")]
+    {
+        assert!(!cut(path, flow, more), "{path} {flow} {more}");
+    }
+    assert!(!run(&dumbbell("", "", "").replace("20ms", "0ms"), 1).1, "a delay of zero");
+    let managed = dumbbell("", "", "").replace("'50p'", "'codel'");
+    assert!(!run(&managed, 1).1);
+    assert!(run(&format!("record = {{ events = false }}\n{managed}"), 1).1);
+}
