@@ -74,7 +74,8 @@ pub struct Outcome<N = ()> {
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Events handled: of the simulator those of its queue, of a live run the packets moved.
+    /// Events handled: of the simulator those of its queues, which depend on how the plan is cut; of a live run the
+    /// packets moved.
     pub events: u64,
     /// Data packets sent.
     pub data_packets: u64,
