@@ -417,4 +417,32 @@ mod tests {
             assert!((tfrc.rate() - expected).abs() < 1e-6, "{ms}: {}", tfrc.rate());
         }
     }
+
+    #[test]
+    fn it_shows_losses_rates_in_bits_and_the_rtt_in_milliseconds() {
+        struct All(Vec<(&'static str, f64)>);
+        impl Probe for All {
+            fn value(&mut self, name: &'static str, value: f64) {
+                self.0.push((name, value.round()));
+            }
+        }
+        let mut tfrc = Tfrc::new(Settings::default(), 1000.0, at(0));
+        tfrc.on_report(at(100), &report(0.0, 1000.0));
+        tfrc.on_report(at(700), &report(1.0, 30_000.0));
+        // Of every packet one is lost: 1000 / (0.1 * 243.316) bytes a second are 328.8 bits.
+        let mut all = All(Vec::new());
+        tfrc.probe(&mut all);
+        let [loss, allowed, received, rtt] = ["loss_event_rate", "allowed_rate_bps", "receive_rate_bps", "rtt_ms"];
+        assert_eq!(all.0, [(loss, 1.0), (allowed, 329.0), (received, 240_000.0), (rtt, 100.0)]);
+    }
+
+    #[test]
+    fn the_timer_waits_for_two_packets_where_they_take_longer_than_four_round_trips() {
+        let mut tfrc = Tfrc::new(Settings::default(), 1000.0, at(0));
+        assert_eq!(tfrc.expires(), at(2000));
+        tfrc.on_sent();
+        // Half a packet a second.
+        assert!(tfrc.on_timer(at(2000)));
+        assert_eq!((tfrc.rate(), tfrc.expires()), (500.0, at(6000)));
+    }
 }

@@ -151,4 +151,12 @@ mod tests {
         aimd.on_loss(&mut World::new().context(), &loss());
         assert_eq!(aimd.window(), 2.0);
     }
+
+    #[test]
+    fn a_share_to_give_up_takes_the_place_of_the_one_to_keep() {
+        let mut aimd = Aimd::new(Settings { decrease: 0.25, beta: 0.5, ..Settings::default() });
+        aimd.reno = Reno { window: 100.0, threshold: 2.0 };
+        aimd.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(aimd.window(), 75.0);
+    }
 }

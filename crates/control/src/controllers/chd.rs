@@ -355,4 +355,11 @@ mod tests {
         chd.on_timeout(&mut World::new().context(), &loss());
         assert_eq!((chd.window(), chd.slow_start_threshold(), probed(&chd, "shadow_window")), (1.0, 10.0, 1.0));
     }
+
+    #[test]
+    fn a_loss_does_not_make_a_shadow_window_of_none() {
+        let mut chd = flow(20.0, 0.0);
+        chd.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(probed(&chd, "shadow_window"), 0.0);
+    }
 }

@@ -242,4 +242,15 @@ mod tests {
         compound.on_timeout(&mut world.context(), &loss());
         assert_eq!((compound.window(), probed(&compound, "delay_window")), (1.0, 0.0));
     }
+
+    #[test]
+    fn a_spurious_loss_gives_a_large_delay_window_back_and_keeps_what_the_other_grew() {
+        // Of 120 segments 20 are the loss window, which is 10 after the loss.
+        let mut world = World::new();
+        let mut compound = at(120.0, 100.0);
+        compound.on_loss(&mut world.context(), &loss());
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (60.0, 50.0));
+        compound.on_spurious(&mut world.context());
+        assert_eq!((compound.window(), probed(&compound, "delay_window")), (120.0, 100.0));
+    }
 }

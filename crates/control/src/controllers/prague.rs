@@ -406,4 +406,26 @@ mod tests {
         assert_eq!(prague.pacing_rate(), Some(Rate::from_bits_per_second(57_920_000)));
         assert!(prague.wants().l4s);
     }
+
+    #[test]
+    fn duplicate_acks_bring_marks_to_the_estimate_and_the_window_without_growth() {
+        let mut world = World::new();
+        let mut prague = Prague { round_end: 105, ..at(100.0, 0.2) };
+        // Four of ten on a duplicate, which takes a tenth at once; two of ten on the one that ends the round: 6 of 20.
+        prague.on_duplicate_ack(&mut world.context(), &acked(100, 110, 4));
+        assert_eq!((prague.window(), probed(&prague, "marked_share")), (90.0, 0.0));
+        prague.on_duplicate_ack(&mut world.context(), &acked(106, 116, 2));
+        assert_eq!((prague.window(), probed(&prague, "marked_share")), (90.0, 0.3));
+        assert!((probed(&prague, "alpha") - (0.2 * 15.0 + 0.3) / 16.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_echo_without_a_count_of_marks_is_of_all_that_it_delivers() {
+        let mut world = World::new();
+        let mut prague = at(100.0, 0.2);
+        prague.on_ack(&mut world.context(), &Ack { newly_marked: 0, ..acked(10, 110, 3) });
+        assert_eq!((probed(&prague, "marked_share"), probed(&prague, "reductions")), (1.0, 1.0));
+        // alpha is 0.25: an eighth less, and no segment to grow by.
+        assert_eq!(prague.window(), 87.5);
+    }
 }

@@ -155,4 +155,14 @@ mod tests {
         assert_eq!((avoidance(&mut reno, &five), reno.window), (Some(3), 10.0));
         assert_eq!(avoidance(&mut reno, &Ack { window_limited: false, ..five }), None);
     }
+
+    #[test]
+    fn nothing_is_left_of_an_ack_that_slow_start_uses_up() {
+        // Two segments to a threshold of ten; of the third one is left.
+        for (delivered, left, window) in [(1, None, 9.0), (2, None, 10.0), (3, Some(1), 10.0)] {
+            let mut reno = Reno { window: 8.0, threshold: 10.0 };
+            let ack = Ack { newly_acknowledged: delivered, newly_delivered: delivered, ..ack() };
+            assert_eq!((avoidance(&mut reno, &ack), reno.window), (left, window), "{delivered}");
+        }
+    }
 }

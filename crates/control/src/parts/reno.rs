@@ -310,4 +310,14 @@ mod tests {
         reno.timeout(0.5, true);
         assert_eq!(reno, Reno { window: 1.0, threshold: 10.0 });
     }
+
+    #[test]
+    fn slow_start_reaches_a_threshold_that_the_sum_would_round_down() {
+        // 4 segments and an odd part in 2^53: the distance rounds to 4, and window and 4 to 5.
+        let threshold = 5.0 + 4.0 * f64::EPSILON;
+        let mut reno = Reno { window: 1.0 + 2.0 * f64::EPSILON, threshold };
+        assert_eq!((threshold - reno.window, reno.window + 4.0), (4.0, 5.0));
+        reno.grow(&Ack { newly_acknowledged: 4, newly_delivered: 4, ..ack() });
+        assert_eq!(reno.window, threshold);
+    }
 }

@@ -297,3 +297,21 @@ fn a_loss_that_a_timer_shows_is_not_one_of_the_next_ack() {
     flow.ack(10, 38, 40);
     assert_eq!(flow.bbr.cycle, 1);
 }
+
+#[test]
+fn the_rate_of_a_policer_is_used_for_48_round_trips_of_probe_bw() {
+    let mut flow = Flow::cruising();
+    let mut policed = |n: u64, round_start: bool, mode: Mode| {
+        flow.bbr.delivered_at = Time::ZERO + Span::from_millis(100) * n;
+        (flow.bbr.lost, flow.bbr.round_start, flow.bbr.mode) = (20 * n, round_start, mode);
+        flow.bbr.look_for_policer(&mut flow.world.context(), 100 * n, true, false);
+        flow.bbr.policer.bandwidth().is_some()
+    };
+    // Two lossy intervals of four round trips.
+    assert_eq!((1..=8).find(|&n| policed(n, true, Mode::ProbeBandwidth)), Some(8));
+    (0..47).for_each(|_| assert!(policed(9, true, Mode::ProbeBandwidth)));
+    // Neither ACKs within a round trip nor round trips of another mode count.
+    (0..50).for_each(|_| assert!(policed(9, false, Mode::ProbeBandwidth)));
+    (0..50).for_each(|_| assert!(policed(9, true, Mode::ProbeRtt)));
+    assert!(!policed(9, true, Mode::ProbeBandwidth));
+}

@@ -225,3 +225,109 @@ impl Bbr1 {
         self.train = segments((bytes + near).min(LONGEST_TRAIN));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::*;
+    use crate::testing::loss;
+
+    /// 1000 segments a second, 40 ms, trains of two.
+    fn at(window: u32, full: bool) -> Bbr1 {
+        let mut bbr = Bbr1::new(Settings::default());
+        bbr.bandwidths.update(5, 0, BANDWIDTH_UNIT / 1000 + 1);
+        (bbr.min_rtt, bbr.window_gain, bbr.burst) = (Span::from_millis(40), 2 * GAIN_UNIT, 2);
+        (bbr.window, bbr.full) = (window, full);
+        bbr
+    }
+
+    /// The window after `acked` of `delivered` segments.
+    fn after(mut bbr: Bbr1, acked: u32, delivered: u64) -> u32 {
+        (bbr.repair.acked, bbr.repair.delivered) = (acked, delivered);
+        bbr.approach_target();
+        bbr.window
+    }
+
+    #[test]
+    fn the_window_grows_to_the_target_and_is_cut_to_it_once_the_pipe_was_full() {
+        // 2 * 40 of just more than a segment a millisecond are 81, six for trains, one to make it even.
+        assert_eq!([80, 85, 100].map(|window| after(at(window, true), 5, 1000)), [85, 88, 88]);
+        // Before, from below the target alone, but for the first ten segments, of which the SYN is one.
+        assert_eq!([87, 88, 89].map(|window| after(at(window, false), 5, 1000)), [92, 88, 89]);
+        assert_eq!([8, 9].map(|delivered| after(at(100, false), 5, delivered)), [105, 100]);
+        assert_eq!(after(at(1, true), 1, 1000), 4);
+    }
+
+    #[test]
+    fn without_an_rtt_ten_segments_are_the_product() {
+        let mut bbr = at(10, false);
+        bbr.min_rtt = Span::MAX;
+        assert_eq!((bbr.product(u64::MAX, GAIN_UNIT), bbr.inflight(0, GAIN_UNIT)), (10, 16));
+    }
+
+    #[test]
+    fn quantized_windows_are_even_and_have_two_segments_more_while_it_probes() {
+        let mut bbr = at(10, true);
+        assert_eq!([40, 41].map(|window| bbr.quantized(window)), [46, 48]);
+        (bbr.mode, bbr.cycle) = (Mode::ProbeBandwidth, 0);
+        assert_eq!(bbr.quantized(40), 48);
+        bbr.cycle = 1;
+        assert_eq!(bbr.quantized(40), 46);
+    }
+
+    #[test]
+    fn trains_of_acks_add_the_bandwidth_of_100_ms_at_most_and_nothing_before_the_pipe_was_full() {
+        let extra = |full, acked| {
+            let mut bbr = at(1000, full);
+            bbr.aggregation.observe(Time::ZERO, 0, acked, 1000);
+            bbr.extra_window()
+        };
+        assert_eq!([extra(true, 60), extra(true, 100), extra(true, 101), extra(false, 60)], [60, 100, 100, 0]);
+    }
+
+    #[test]
+    fn trains_are_longer_on_short_paths() {
+        let mut bbr = at(10, true);
+        (bbr.segment, bbr.rate) = (1448, 20_000_000);
+        // 2^-10 s are 19,531 B; 64 KiB more are halved for every 512 us. No more than 64 KiB are a train.
+        for (micros, train) in [(40_000, 13), (512, 36), (511, 45), (1024, 24), (2048, 16), (8192, 13)] {
+            bbr.min_rtt = Span::from_micros(micros);
+            bbr.size_trains();
+            assert_eq!((bbr.burst, bbr.train), (13, train), "{micros}");
+        }
+    }
+
+    #[test]
+    fn the_window_to_go_back_to_is_that_before_the_first_of_a_row() {
+        let mut bbr = at(50, true);
+        bbr.enter_loss(&loss());
+        assert_eq!((bbr.window, bbr.repair.prior_window), (1, 50));
+        bbr.enter_loss(&Loss { again: true, ..loss() });
+        assert_eq!((bbr.window, bbr.repair.prior_window), (1, 50));
+        // In recovery and in ProbeRTT the larger one, else the last.
+        let saved = |previous, mode| {
+            let mut bbr = at(50, true);
+            (bbr.repair.previous, bbr.repair.prior_window, bbr.mode) = (previous, 70, mode);
+            bbr.save_window(50);
+            bbr.repair.prior_window
+        };
+        assert_eq!(saved(State::Open, Mode::Startup), 50);
+        assert_eq!(saved(State::Recovery, Mode::Startup), 70);
+        assert_eq!(saved(State::Loss, Mode::Startup), 70);
+        assert_eq!(saved(State::Open, Mode::ProbeRtt), 70);
+    }
+
+    #[test]
+    fn repair_gives_the_window_back_only_after_a_recovery() {
+        for (previous, window) in [(State::Open, 10), (State::Recovery, 70), (State::Loss, 70)] {
+            let mut bbr = at(10, true);
+            (bbr.repair.previous, bbr.repair.prior_window, bbr.repair.conserves) = (previous, 70, true);
+            bbr.leave_repair();
+            assert_eq!((bbr.window, bbr.repair.conserves, bbr.repair.state), (window, false, State::Open));
+        }
+        let mut probing = at(10, true);
+        probing.mode = Mode::ProbeRtt;
+        probing.leave_repair();
+        assert_eq!(probing.window, 4);
+    }
+}

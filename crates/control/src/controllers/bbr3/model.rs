@@ -222,3 +222,116 @@ impl Model {
         *inflight_longterm = inflight_longterm.max(before.inflight_longterm);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RateSample, SentState};
+    use units::Time;
+
+    fn rate(delivery_rate: f64) -> Sample {
+        Sample { delivery_rate, ..Sample::default() }
+    }
+
+    #[test]
+    fn the_bandwidth_is_the_largest_of_this_probing_cycle_and_the_last() {
+        let mut model = Model::new();
+        let mut largest = Vec::new();
+        for cycle in [[500.0, 300.0], [400.0, 200.0], [100.0, 350.0]] {
+            cycle.iter().for_each(|&seen| model.update_max_bw(&rate(seen)));
+            largest.push(model.max_bw());
+            model.advance_max_bw_filter();
+        }
+        assert_eq!((largest, model.max_bw()), (vec![500.0, 500.0, 400.0], 350.0));
+    }
+
+    #[test]
+    fn a_sample_of_a_limited_application_counts_if_it_is_no_less_than_the_bandwidth() {
+        for (seen, largest) in [(399.0, 400.0), (401.0, 401.0), (0.0, 400.0)] {
+            let mut model = Model::new();
+            model.update_max_bw(&rate(400.0));
+            model.advance_max_bw_filter();
+            model.update_max_bw(&Sample { is_app_limited: true, ..rate(seen) });
+            assert_eq!(model.max_bw(), largest);
+            // The smaller ones do not reach the next cycle either, one as large does.
+            model.advance_max_bw_filter();
+            assert_eq!(model.max_bw(), if seen > 400.0 { seen } else { 0.0 });
+        }
+    }
+
+    #[test]
+    fn bounds_after_startup_and_probes_are_what_was_found() {
+        let mut model = Model::new();
+        model.update_latest(&Sample { delivered: 150.0, ..rate(400.0) });
+        model.bound_after_startup(100.0);
+        assert_eq!(model.inflight_longterm(), 150.0);
+        model.bound_after_startup(200.0);
+        assert_eq!(model.inflight_longterm(), 200.0);
+        model.add_long_term(3.0);
+        model.raise_long_term(190.0);
+        assert_eq!(model.inflight_longterm(), 203.0);
+        model.raise_long_term(210.0);
+        assert_eq!(model.inflight_longterm(), 210.0);
+        let before = model.bounds();
+        model.lower_bounds(0.5, 100.0);
+        model.bound_long_term(50.0);
+        assert_eq!((model.inflight_longterm(), model.inflight_shortterm()), (50.0, 150.0));
+        model.restore(before);
+        assert_eq!((model.inflight_longterm(), model.inflight_shortterm()), (210.0, f64::INFINITY));
+        model.bound_long_term(300.0);
+        model.restore(before);
+        assert_eq!(model.inflight_longterm(), 300.0, "not below what it is");
+    }
+
+    #[test]
+    fn the_bandwidth_falls_to_the_larger_of_the_latest_and_a_share_of_the_bound() {
+        let mut model = Model::new();
+        model.update_max_bw(&rate(1000.0));
+        model.update_latest(&Sample { delivered: 20.0, ..rate(600.0) });
+        // 700 of 1000 and 70 of 100; then 490, below 600, and 49.
+        model.lower_bounds(0.7, 100.0);
+        assert_eq!((model.bw(), model.inflight_shortterm()), (700.0, 70.0));
+        model.lower_bounds(0.7, 100.0);
+        assert_eq!(model.bw(), 600.0);
+        assert!((model.inflight_shortterm() - 49.0).abs() < 1e-9);
+        model.reset_latest();
+        model.lower_bounds(0.5, 100.0);
+        assert_eq!(model.bw(), 300.0);
+        model.reset_short_term();
+        assert_eq!((model.bw(), model.inflight_shortterm()), (1000.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn a_round_trip_ends_with_a_segment_that_left_after_its_start() {
+        let mut rounds = Rounds::default();
+        rounds.start(100);
+        for (prior_delivered, begins, count) in [(99, false, 0), (100, true, 1), (149, false, 1), (150, true, 2)] {
+            rounds.expect();
+            rounds.update(&Sample { prior_delivered, total_delivered: 150, ..Sample::default() });
+            assert_eq!((rounds.begins(), rounds.count()), (begins, count), "{prior_delivered}");
+        }
+    }
+
+    #[test]
+    fn a_sample_has_what_was_in_flight_and_lost_since_its_segment_left() {
+        let (at, delivered, marked) = (Time::ZERO, 30, 0);
+        let sent = SentState { at, delivered, lost: 4, marked, in_flight: 50, application_limited: false };
+        let rate = RateSample {
+            delivered: 20,
+            interval: Span::from_millis(40),
+            application_limited: false,
+            prior_delivered: 30,
+            is_retransmission: false,
+            sent: Some(sent),
+        };
+        let ack = Ack { rate: Some(rate), lost: 7, in_flight: 45, newly_delivered: 2, delivered: 52, ..Ack::EMPTY };
+        let sample = Sample::of(&ack, |prior| prior == 30);
+        assert_eq!((sample.delivery_rate, sample.delivered, sample.lost), (500.0, 20.0, 3.0));
+        assert_eq!((sample.tx_in_flight, sample.inflight, sample.newly_acked), (50.0, 45.0, 2.0));
+        assert!(sample.is_app_limited && !Sample::of(&ack, |prior| prior == 31).is_app_limited);
+        // Without one there is what is in flight now, and no rate.
+        let none = Sample::of(&Ack { rate: Some(RateSample { interval: Span::ZERO, ..rate }), ..ack }, |_| true);
+        assert_eq!((none.delivery_rate, none.delivered, none.lost, none.tx_in_flight), (0.0, 0.0, 0.0, 45.0));
+        assert!(!none.is_app_limited);
+    }
+}

@@ -282,3 +282,35 @@ impl Bbr3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::bbr3::Settings;
+    use State::{Cruise, Down, Drain, ProbeRtt, Refill, Startup, Up};
+
+    #[test]
+    fn a_spurious_loss_goes_back_to_the_state_that_it_ended() {
+        // Section 5.5.11: Startup and UP are resumed, but not out of ProbeRTT.
+        for (ended, now, then, is_full) in [
+            (None, Cruise, Cruise, true),
+            (None, Startup, Startup, true),
+            (Some(Startup), Drain, Startup, false),
+            (Some(Startup), Cruise, Startup, false),
+            (Some(Startup), Startup, Startup, true),
+            (Some(Startup), ProbeRtt, ProbeRtt, false),
+            (Some(Up), Down, Refill, true),
+            (Some(Up), Cruise, Refill, true),
+            (Some(Up), Up, Up, true),
+            (Some(Up), ProbeRtt, ProbeRtt, true),
+        ] {
+            let mut bbr = Bbr3 { state: now, ..Bbr3::new(Settings::default()) };
+            bbr.full_pipe.set_reached();
+            if let Some(ended) = ended {
+                bbr.losses.ended(ended);
+            }
+            bbr.handle_spurious_loss_detection();
+            assert_eq!((bbr.state, bbr.full_pipe.is_reached()), (then, is_full), "{ended:?} {now:?}");
+        }
+    }
+}

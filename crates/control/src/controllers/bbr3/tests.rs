@@ -397,3 +397,54 @@ fn a_mark_while_it_cruises_is_what_a_loss_would_be() {
     let bound = |flow: &Flow| probed(&flow.bbr, "inflight_shortterm");
     assert_near(bound(&marked), bound(&lossy));
 }
+
+#[test]
+fn without_an_rtt_the_product_is_the_initial_window() {
+    let mut bbr = Bbr3::new(Settings::default());
+    bbr.on_start(&mut World::new().context());
+    assert_eq!((bbr.bdp_multiple(1.0), bbr.bdp_multiple(2.77)), (10.0, 10.0));
+}
+
+#[test]
+fn the_pacing_rate_is_of_the_payload_in_bits() {
+    // 692.5 segments a second of 1448 bytes.
+    let rate = Flow::new().bbr.pacing_rate().unwrap().bits_per_second();
+    assert!(rate.abs_diff(8_021_920) <= 1, "{rate}");
+}
+
+#[test]
+fn the_latest_signals_are_the_largest_of_a_round_trip() {
+    let mut flow = Flow::cruising();
+    while !flow.bbr.losses.round_begins() {
+        flow.ack(4.0, 200, 40);
+    }
+    flow.ack(4.5, 200, 40);
+    flow.ack(4.0, 200, 40);
+    flow.bbr.model.lower_bounds(0.7, 100.0);
+    // 180 of 4.5 segments a millisecond in 40; 0.7 of 5000 and of 100 are less.
+    assert_near(probed(&flow.bbr, "bw"), 4500.0);
+    assert_near(probed(&flow.bbr, "inflight_shortterm"), 180.0);
+}
+
+#[test]
+fn a_probe_raises_its_bound_by_a_segment_for_every_window_acknowledged() {
+    let mut flow = Flow::probing();
+    flow.bbr.model.bound_long_term(200.0);
+    // It began with a window of 405: less is acknowledged in the first round trip. The second goes by half the window
+    // of 200: of 205 twice that is counted, the five left and 95 more are the third segment.
+    for (acks, bound) in [(40, 200.0), (1, 202.0), (18, 202.0), (1, 203.0)] {
+        (0..acks).for_each(|_| flow.ack(5.0, 200, 40));
+        assert_eq!(flow.bbr.model.inflight_longterm(), bound);
+    }
+}
+
+#[test]
+fn probe_rtt_waits_for_a_round_trip_after_the_flight_came_down() {
+    let mut visit = ProbeRtt::new();
+    visit.drain(Time::ZERO);
+    assert_eq!([false, true, false].map(|begins| visit.is_round_done(begins)), [false, true, true]);
+    visit.drain(Time::ZERO);
+    assert!(!visit.is_round_done(false));
+    // 200 ms are over later than 200 ms after.
+    assert_eq!([200, 201].map(|ms| visit.is_done(Time::ZERO + Span::from_millis(ms))), [false, true]);
+}

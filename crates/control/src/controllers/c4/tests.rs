@@ -364,3 +364,34 @@ fn bursts_take_four_milliseconds() {
         assert_eq!(flow.c4.send_quantum(), segments);
     }
 }
+
+#[test]
+fn pushing_goes_on_at_just_nineteen_sixteenths_of_the_rate_before() {
+    // 1900 of 1600 segments a second.
+    for (rate, state) in [(1900.0, State::Pushing), (1899.0, State::Recovery)] {
+        let mut flow = Flow::cruising();
+        flow.c4.state = State::Pushing;
+        (flow.c4.eras, flow.c4.rate_before, flow.c4.nominal_rate) = (1, 1600.0 * SEGMENT, rate * SEGMENT);
+        flow.c4.end_era(false);
+        assert!(flow.is(state), "{rate}");
+    }
+}
+
+#[test]
+fn a_smaller_rtt_than_any_before_asks_for_a_drain_and_the_same_one_does_not() {
+    for (rtt, drains) in [(0.1, false), (0.099, true)] {
+        let mut c4 = C4::new(Settings::default());
+        (c4.running_min_rtt, c4.alpha_previous) = (0.1, 1.0);
+        (c4.era_min_rtt, c4.era_max_rtt) = (rtt, rtt);
+        c4.update_rtts();
+        assert_eq!((c4.draining_needed, c4.running_min_rtt), (drains, rtt));
+    }
+}
+
+#[test]
+fn without_an_rtt_a_known_window_is_not_sent() {
+    let mut flow = Flow::with(Settings { resumed_window: 100 });
+    let unmeasured = Ack { rtt: None, rate: None, smoothed_rtt: Span::ZERO, ..ack() };
+    flow.c4.on_ack(&mut flow.world.context(), &unmeasured);
+    assert!(flow.is(State::Initial));
+}

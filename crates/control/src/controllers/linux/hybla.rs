@@ -210,4 +210,14 @@ mod tests {
         acks(&mut hybla, &ack, 1);
         assert_eq!(hybla.window(), 6.0);
     }
+
+    #[test]
+    fn acks_of_slow_start_do_not_count_for_the_growth_after_it() {
+        // Five ACKs to the threshold; then 2 * 64/300 is no part, and 300 ACKs are a segment.
+        let (mut hybla, ack) = at(295.0, 300.0, 10);
+        acks(&mut hybla, &ack, 5 + 299);
+        assert_eq!(hybla.window(), 300.0);
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 301.0);
+    }
 }
