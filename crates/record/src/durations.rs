@@ -79,4 +79,15 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_large_number_takes_no_place_of_its_own() {
+        let mut durations = Durations::default();
+        for (value, places) in [(3, 64), (64, 128), (PLACES as u32 - 1, PLACES), (PLACES as u32, PLACES)] {
+            durations.add(value, Span::from_nanos(1));
+            assert_eq!(durations.places.len(), places, "{value}");
+        }
+        durations.add(u32::MAX, Span::from_nanos(1));
+        assert_eq!((durations.places.len(), durations.histogram().max()), (PLACES, Some(u32::MAX.into())));
+    }
 }

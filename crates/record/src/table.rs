@@ -287,4 +287,26 @@ mod tests {
             assert!(table.columns.len() >= 4, "{}", table.name);
         }
     }
+
+    #[test]
+    fn columns_of_every_kind_know_how_many_values_they_have() {
+        let names = vec!["a".to_owned()];
+        for (n, data) in [
+            Data::U32(vec![7]),
+            Data::NullableU32(vec![7; 2]),
+            Data::U64(vec![7; 3]),
+            Data::NullableU64(vec![7; 4]),
+            Data::F64(vec![7.0; 5]),
+            Data::NullableF64(vec![7.0; 6]),
+            Data::Bool(vec![true; 7]),
+            Data::Str(vec![String::new(); 8]),
+            Data::Dict { codes: vec![0; 9], names },
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!((data.len(), data.is_empty()), (n + 1, false));
+        }
+        assert!(Data::F64(Vec::new()).is_empty());
+    }
 }

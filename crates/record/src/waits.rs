@@ -195,4 +195,26 @@ mod tests {
         waits.record_service(100, 40, 0);
         assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(8000.0 / 240.0), Some(200.0 / 6.0)));
     }
+
+    #[test]
+    fn long_waits_of_packets_have_quantiles_of_their_own() {
+        let mut waits = Waits::new();
+        for (wait, packets) in [(5, 1), (1_000_000, 2), (9_000_000, 1)] {
+            waits.record(wait, 0, packets);
+        }
+        for (q, exact) in [(0.25, 5.0), (0.5, 1e6), (0.75, 1e6), (1.0, 9e6)] {
+            let found = waits.quantile_of_packets(q).unwrap_or(f64::NAN);
+            assert!((found / exact - 1.0).abs() < 1.0 / 256.0, "{found} in place of {exact}");
+        }
+    }
+
+    #[test]
+    fn a_wait_without_packets_or_without_time_is_no_extreme_of_them() {
+        let mut waits = Waits::new();
+        waits.record(10, 30, 0);
+        waits.record(100, 0, 1);
+        assert_eq!((waits.over_time().max(), waits.of_packets().max()), (Some(10), Some(100)));
+        assert_eq!((waits.over_time().min(), waits.of_packets().min()), (Some(10), Some(100)));
+        assert_eq!((waits.quantile_over_time(1.0), waits.quantile_of_packets(0.1)), (Some(10.0), Some(100.0)));
+    }
 }

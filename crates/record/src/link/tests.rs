@@ -192,3 +192,27 @@ fn where_nothing_could_leave_nothing_is_utilized() {
     let row = row(meter, ms(11), 0.0);
     assert_eq!((row.utilization, row.queue_delay_max_ms, row.packet_queue_delay_max_ms.is_nan()), (0.0, 10.0, true));
 }
+
+#[test]
+fn every_counter_is_that_of_the_interval() {
+    let of = |n: u64| LinkCounters {
+        arrived_packets: 2 * n,
+        departed_packets: 3 * n,
+        departed_bytes: 4 * n,
+        dropped_packets: 5 * n,
+        lost_packets: 6 * n,
+        marked_packets: 7 * n,
+    };
+    // Five less two.
+    assert_eq!(of(5).since(&of(2)), of(3));
+}
+
+#[test]
+fn a_service_of_unknown_length_waits_to_its_end_where_all_of_it_is_waiting() {
+    // At the head from 0 ms, after 2 ms in the queue, to 10 ms.
+    let mut meter = LinkMeter::new(Sending::AtInstants);
+    meter.service(ms(0), Time::NEVER, Span::from_millis(2), SIZE);
+    meter.departs(ms(10), Span::from_millis(2), SIZE);
+    let row = row(meter, ms(20), 3000.0);
+    assert_eq!((row.packet_queue_delay_mean_ms, row.queue_delay_max_ms, row.departed_packets), (12.0, 12.0, 1));
+}

@@ -382,4 +382,12 @@ mod tests {
         assert!(checksums.contains(&0xffff) && !checksums.contains(&0));
         assert_eq!(checksums.iter().collect::<std::collections::BTreeSet<_>>().len(), 65_508);
     }
+
+    #[test]
+    fn each_kind_of_header_says_how_many_bytes_follow() {
+        let TcpHeader { source, destination, ecn, .. } = segment();
+        assert_eq!(TcpHeader { payload: 961, ..segment() }.payload(), 961);
+        assert_eq!(UdpHeader { source, destination, ecn, payload: 962 }.payload(), 962);
+        assert_eq!(Beginning { bytes: &[0; 40], rest: 963 }.payload(), 963);
+    }
 }
