@@ -371,4 +371,11 @@ mod tests {
         );
         assert_eq!(Range::Choice(&[Literal::Word("a"), Literal::Integer(2)]).schema(), json!({ "enum": ["a", 2] }));
     }
+
+    #[test]
+    fn numbers_are_whole_in_json_as_long_as_they_are_exact() {
+        let written = |x| Literal::Number(x).to_json().to_string();
+        assert_eq!([3.0, 0.5, 999_999_999_999_999.0].map(written), ["3", "0.5", "999999999999999"]);
+        assert_eq!(written(1e15), "1000000000000000.0");
+    }
 }

@@ -445,4 +445,20 @@ mod tests {
         assert!(tfrc.on_timer(at(2000)));
         assert_eq!((tfrc.rate(), tfrc.expires()), (500.0, at(6000)));
     }
+
+    #[test]
+    fn the_rate_does_not_fall_below_a_packet_in_64_seconds() {
+        let mut tfrc = Tfrc::new(Settings::default(), 1000.0, at(0));
+        for n in 1..=10 {
+            tfrc.on_sent();
+            tfrc.on_timer(at(100_000 * n));
+        }
+        assert_eq!(tfrc.rate(), 15.625);
+    }
+
+    #[test]
+    fn before_the_first_report_nothing_is_smoothed() {
+        let tfrc = Tfrc::new(Settings { smooth: true, ..Settings::default() }, 1000.0, at(0));
+        assert_eq!(tfrc.rate(), 1000.0);
+    }
 }

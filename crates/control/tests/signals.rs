@@ -141,7 +141,7 @@ fn those(mut is: impl FnMut(&Entry, &Parameters) -> bool) -> String {
     named.collect::<Vec<_>>().join(" ")
 }
 
-/// What a duplicate ACK brings.
+/// The content of a duplicate ACK.
 #[derive(Clone, Copy, PartialEq)]
 enum Signal {
     /// It does not come.
@@ -153,7 +153,7 @@ enum Signal {
     Loss,
 }
 
-/// When it comes.
+/// The time at which it comes.
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     SlowStart,
@@ -195,7 +195,7 @@ fn from_duplicates_on(entry: &Entry, given: &Parameters, stage: Stage, signal: S
     shown
 }
 
-/// Who reads one of `signals` of duplicate ACKs.
+/// The controllers that read one of `signals` of duplicate ACKs.
 fn readers(signals: &[Signal]) -> String {
     those(|entry, given| {
         [Stage::SlowStart, Stage::Recovery, Stage::Avoidance, Stage::NextRecovery].into_iter().any(|stage| {

@@ -154,4 +154,12 @@ mod tests {
             assert_eq!(africa.window(), 83_000.0);
         }
     }
+
+    #[test]
+    fn just_alpha_in_the_queue_is_not_fast() {
+        let alpha = Settings::default().alpha;
+        for (waiting, is_fast) in [(alpha, false), (alpha * 0.999, true)] {
+            assert_eq!(Africa { waiting, ..at(100.0) }.is_fast(), is_fast);
+        }
+    }
 }

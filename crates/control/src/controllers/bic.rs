@@ -202,4 +202,14 @@ mod tests {
         bic.on_timeout(&mut world.context(), &Loss { again: true, ..loss() });
         assert_eq!(probed(&bic, "w_max"), 400.0);
     }
+
+    #[test]
+    fn a_loss_at_the_window_of_the_last_one_does_not_converge_faster() {
+        for (window, w_max) in [(100.0, 100.0), (99.0, 99.0 * (2.0 - 0.125) / 2.0)] {
+            let mut bic = at(window, 100.0);
+            bic.settings.beta = 0.125;
+            bic.on_loss(&mut World::new().context(), &loss());
+            assert_eq!(probed(&bic, "w_max"), w_max);
+        }
+    }
 }

@@ -428,4 +428,25 @@ mod tests {
         // alpha is 0.25: an eighth less, and no segment to grow by.
         assert_eq!(prague.window(), 87.5);
     }
+
+    #[test]
+    fn an_ack_without_deliveries_ends_no_estimate() {
+        let mut prague = at(100.0, 0.2);
+        prague.on_duplicate_ack(&mut World::new().context(), &Ack { newly_delivered: 0, ..acked(10, 110, 0) });
+        assert_eq!((probed(&prague, "marked_share"), prague.round_end), (0.0, 0));
+    }
+
+    #[test]
+    fn a_round_trip_ends_beyond_what_was_sent_and_slow_start_paces_up_to_half_the_threshold() {
+        let mut prague = Prague { rounds: 3, next_round: 100, ..at(100.0, 0.2) };
+        for (to, rounds) in [(100, 3), (101, 4)] {
+            prague.on_ack(&mut World::new().context(), &acked(to, 200, 0));
+            assert_eq!(prague.rounds, rounds);
+        }
+        // 500 segments of 1448 bytes in 40 ms, and twice 499.
+        for (window, megabytes) in [(500.0, 18.1), (499.0, 36.1276)] {
+            prague.reno = Reno { window, threshold: 1000.0 };
+            assert!((prague.rate() * 1e-6 - megabytes).abs() < 1e-9, "{window}");
+        }
+    }
 }

@@ -345,4 +345,15 @@ mod tests {
         assert_eq!((vegas.window(), vegas.slow_start_threshold()), (1.0, 12.5));
         assert_eq!(probed(&vegas, "growing"), 1.0);
     }
+
+    #[test]
+    fn just_alpha_or_beta_in_the_queue_leave_the_window() {
+        // At twice the base RTT half the window waits.
+        for (window, after) in [(2.0, 2.0), (3.0, 3.0), (6.0, 6.0), (7.0, 6.0)] {
+            let mut vegas = cruising(window);
+            vegas.window_at_start = window;
+            vegas.decide(Span::from_millis(80), Span::from_millis(40));
+            assert_eq!(vegas.reno.window, after, "{window}");
+        }
+    }
 }

@@ -117,3 +117,33 @@ impl Measures {
         self.begin_round(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ack;
+
+    #[test]
+    fn round_trips_without_a_length_or_a_delivery_have_no_throughput() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut measures = Measures::default();
+        let rtt_min = Span::from_millis(40);
+        for (ms, newly_delivered, most) in [(0, 1, 0.0), (10, 10, 1000.0), (20, 0, 1000.0)] {
+            let ack = Ack { newly_delivered, round_start: true, ..ack() };
+            measures.deliver(at(ms), rtt_min, &ack);
+            assert_eq!(measures.throughput(), most, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn up_to_three_smallest_rtts_a_throughput_counts_as_it_is_and_then_a_quarter() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut measures = Measures::default();
+        let rtt_min = Span::from_millis(40);
+        for (ms, newly_delivered, most) in [(40, 40, 1000.0), (120, 40, 500.0), (160, 60, 750.0), (200, 0, 750.0)] {
+            let ack = Ack { newly_delivered, round_start: true, ..ack() };
+            measures.deliver(at(ms), rtt_min, &ack);
+            assert_eq!(measures.throughput(), most, "{ms} ms");
+        }
+    }
+}

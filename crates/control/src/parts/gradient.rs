@@ -355,4 +355,20 @@ mod tests {
         interval(&mut estimator, 52, 52);
         assert_eq!(estimator.gradients().min, 1.0);
     }
+
+    #[test]
+    fn the_signs_of_both_gradients_give_the_state_of_the_queue() {
+        for (min, max, state) in [
+            (1.0, 0.0, Queue::Full),
+            (1.0, -1.0, Queue::Full),
+            (0.0, -1.0, Queue::Empty),
+            (1.0, 1.0, Queue::Rising),
+            (-1.0, -1.0, Queue::Falling),
+            (0.0, 1.0, Queue::Unknown),
+            (-1.0, 0.0, Queue::Unknown),
+            (0.0, 0.0, Queue::Unknown),
+        ] {
+            assert_eq!(Queue::Unknown.next(min, max), state, "{min} {max}");
+        }
+    }
 }

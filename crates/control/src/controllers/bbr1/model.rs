@@ -200,3 +200,28 @@ pub(super) fn on_microseconds(now: Time, rtt: Span) -> Span {
     let late = now.as_nanos() % 1000;
     Span::from_micros((rtt.as_nanos() + 999 - late) / 1000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::*;
+
+    #[test]
+    fn what_left_while_probe_rtt_held_back_or_the_application_did_shows_no_bandwidth() {
+        let bbr = Bbr1 { held_back: (500, 600), ..Bbr1::new(Settings::default()) };
+        let held = |prior_delivered, application_limited| {
+            let (delivered, interval) = (10, units::Span::from_millis(10));
+            let (is_retransmission, sent) = (false, None);
+            bbr.is_held_back(&RateSample {
+                delivered,
+                interval,
+                application_limited,
+                prior_delivered,
+                is_retransmission,
+                sent,
+            })
+        };
+        assert_eq!([0, 499, 500, 600, 601].map(|prior| held(prior, false)), [true, false, true, true, false]);
+        assert!(held(499, true));
+    }
+}

@@ -315,3 +315,19 @@ fn the_rate_of_a_policer_is_used_for_48_round_trips_of_probe_bw() {
     (0..50).for_each(|_| assert!(policed(9, true, Mode::ProbeRtt)));
     assert!(!policed(9, true, Mode::ProbeBandwidth));
 }
+
+#[test]
+fn a_sample_of_no_length_shows_no_bandwidth() {
+    let mut flow = Flow::cruising();
+    let before = flow.bbr.bandwidth();
+    let rate = RateSample {
+        delivered: 100_000,
+        interval: Span::ZERO,
+        application_limited: false,
+        prior_delivered: flow.delivered,
+        is_retransmission: false,
+        sent: None,
+    };
+    flow.bbr.on_ack(&mut flow.world.context(), &Ack { rate: Some(rate), newly_delivered: 1, ..ack() });
+    assert_eq!(flow.bbr.bandwidth(), before);
+}

@@ -129,3 +129,16 @@ pub(super) fn inflight_at_loss(rs: &Sample, loss_thresh: f64) -> f64 {
     let (inflight_prev, lost_prev) = (rs.tx_in_flight - 1.0, rs.lost - 1.0);
     inflight_prev + (loss_thresh * inflight_prev - lost_prev) / (1.0 - loss_thresh)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn just_two_percent_of_a_flight_are_not_too_many() {
+        for (lost, too_high) in [(4.0, false), (5.0, true)] {
+            let rs = Sample { tx_in_flight: 200.0, lost, ..Sample::default() };
+            assert_eq!(is_inflight_too_high(&rs, 0.02), too_high);
+        }
+    }
+}

@@ -127,3 +127,31 @@ impl ProbeRtt {
         self.done_stamp.is_some_and(|done| now > done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_rtt_expires_later_than_five_seconds_after_it_was_seen() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let rtt = |ms| Some(Span::from_millis(ms));
+        let mut least = MinRtt::new();
+        least.start(at(0));
+        assert_eq!(least.get(), None);
+        for (now, sample, expired, expected) in [
+            (10, 40, false, 40),
+            (20, 41, false, 40),
+            // An equal one does not renew it.
+            (30, 40, false, 40),
+            (5010, 45, false, 40),
+            (5011, 45, true, 40),
+            // The one that was seen at the expiry takes the place of the first after ten seconds.
+            (10_010, 50, false, 40),
+            (10_011, 50, false, 45),
+        ] {
+            least.update(at(now), rtt(sample));
+            assert_eq!((least.is_expired(), least.get()), (expired, rtt(expected)), "{now}");
+        }
+    }
+}

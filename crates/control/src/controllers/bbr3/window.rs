@@ -114,3 +114,39 @@ impl Window {
         self.cwnd = self.cwnd.min(most);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(cwnd: f64, pacing_rate: f64) -> Window {
+        Window { cwnd, initial_cwnd: 10.0, pacing_rate, ..Window::new() }
+    }
+
+    #[test]
+    fn before_the_pipe_was_full_the_rate_does_not_fall_and_none_is_zero() {
+        for (rate, may_fall, expected) in
+            [(90.0, false, 100.0), (110.0, false, 110.0), (90.0, true, 90.0), (0.0, true, 100.0)]
+        {
+            let mut window = at(10.0, 100.0);
+            window.set_pacing_rate(rate, may_fall);
+            assert_eq!(window.pacing_rate, expected, "{rate} {may_fall}");
+        }
+    }
+
+    #[test]
+    fn before_the_pipe_was_full_the_window_grows_from_below_the_bound_or_with_the_first_deliveries() {
+        for (cwnd, delivered, is_full, expected) in [
+            (39.0, 100, false, 44.0),
+            (40.0, 100, false, 40.0),
+            (50.0, 9, false, 55.0),
+            (50.0, 10, false, 50.0),
+            (50.0, 9, true, 40.0),
+            (30.0, 9, true, 35.0),
+        ] {
+            let mut window = at(cwnd, 100.0);
+            window.grow(5.0, 40.0, delivered, is_full);
+            assert_eq!(window.cwnd, expected, "{cwnd} {delivered} {is_full}");
+        }
+    }
+}

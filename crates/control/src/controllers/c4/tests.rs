@@ -395,3 +395,33 @@ fn without_an_rtt_a_known_window_is_not_sent() {
     flow.c4.on_ack(&mut flow.world.context(), &unmeasured);
     assert!(flow.is(State::Initial));
 }
+
+#[test]
+fn a_first_congested_recovery_keeps_the_rate_and_one_without_deliveries_too() {
+    // At the second congestion in a row the rate falls to the fastest delivery since the first, if there was any.
+    for (congestions, recent, expected) in [(0, 500.0, 1000.0), (1, 500.0, 500.0), (1, 0.0, 1000.0)] {
+        let mut c4 = C4::new(Settings::default());
+        (c4.state, c4.congested, c4.congestions) = (State::Recovery, true, congestions);
+        (c4.recent_maximum, c4.nominal_rate) = (recent, 1000.0);
+        c4.end_recovery();
+        assert_eq!(c4.nominal_rate, expected, "{congestions} {recent}");
+    }
+    // Nor does a probe after which nothing came trim it.
+    for (recent, expected) in [(0.0, 1000.0), (500.0, 750.0)] {
+        let mut c4 = C4::new(Settings::default());
+        (c4.state, c4.came_from) = (State::Recovery, State::Probing);
+        (c4.recent_maximum, c4.nominal_rate, c4.rate_of_cycle) = (recent, 1000.0, 1000.0);
+        c4.end_recovery();
+        assert_eq!(c4.nominal_rate, expected, "{recent}");
+    }
+}
+
+#[test]
+fn initial_does_not_end_before_a_rate_is_known() {
+    let mut c4 = C4::new(Settings::default());
+    c4.leave_initial(true);
+    assert_eq!((c4.state, c4.has_left_initial), (State::Initial, false));
+    // Without a rate there is no growth either.
+    (0..2).for_each(|_| c4.end_initial_era(false));
+    assert_eq!(c4.no_increase, 2);
+}

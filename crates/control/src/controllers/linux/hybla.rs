@@ -213,11 +213,20 @@ mod tests {
 
     #[test]
     fn acks_of_slow_start_do_not_count_for_the_growth_after_it() {
-        // Five ACKs to the threshold; then 2 * 64/300 is no part, and 300 ACKs are a segment.
+        // Five ACKs to the threshold; then a window of ACKs adds a segment.
         let (mut hybla, ack) = at(295.0, 300.0, 10);
         acks(&mut hybla, &ack, 5 + 299);
         assert_eq!(hybla.window(), 300.0);
         acks(&mut hybla, &ack, 1);
         assert_eq!(hybla.window(), 301.0);
+    }
+
+    #[test]
+    fn the_smallest_smoothed_rtt_gives_rho() {
+        let (mut hybla, ack) = at(100.0, 2.0, 50);
+        for (millis, rho) in [(50, 2.0), (100, 2.0), (0, 2.0), (25, 1.0)] {
+            acks(&mut hybla, &Ack { smoothed_rtt: Span::from_millis(millis), ..ack }, 1);
+            assert_eq!(probed(&hybla, "rho"), rho, "{millis}");
+        }
     }
 }

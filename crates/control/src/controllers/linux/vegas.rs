@@ -293,4 +293,20 @@ mod tests {
         vegas.decide(&ack());
         assert_eq!((vegas.window(), vegas.slow_start_threshold()), (2.0, 2.0));
     }
+
+    #[test]
+    fn a_round_trip_of_two_samples_grows_as_reno_and_one_of_three_decides() {
+        for (samples, window) in [(2, 20.0), (3, 21.0)] {
+            let mut world = World::new();
+            let mut vegas = Vegas::new(Settings::default());
+            vegas.reno = Reno { window: 20.0, threshold: 2.0 };
+            (vegas.begins, vegas.end) = (false, 100);
+            for n in 1..=samples {
+                let to = if n == samples { 101 } else { 90 };
+                let ack = Ack { rtt: rtt(40), acknowledged_to: to, sent_to: 120, ..ack() };
+                vegas.on_ack(&mut world.context(), &ack);
+            }
+            assert_eq!((vegas.reno.window, vegas.end), (window, 120), "{samples}");
+        }
+    }
 }

@@ -88,3 +88,12 @@ impl Flow {
 fn default() -> Settings {
     Settings::default()
 }
+
+#[test]
+fn a_part_of_a_tick_is_at_most_a_32nd_of_the_rtt() {
+    let nanos = Span::from_nanos;
+    // A nanosecond is not divided.
+    for (rtt, tick, expected) in [(65, 2, 64), (63, 2, 63), (64, 2, 64), (129, 4, 128), (127, 4, 126), (31, 1, 31)] {
+        assert_eq!(in_parts(nanos(rtt), nanos(tick)), nanos(expected), "{rtt} {tick}");
+    }
+}

@@ -163,3 +163,20 @@ fn rtts_are_measured_in_open_connections_and_the_largest_rises_by_20_ms_at_most(
     assert_eq!(measured(145, Phase::Reducing), (90, 140));
     assert_eq!(measured(80, Phase::Open), (80, 140));
 }
+
+#[test]
+fn on_short_paths_the_share_kept_does_not_adapt() {
+    // This is the second steady epoch.
+    for (rtt_min, beta) in [(10, 64), (11, 100)] {
+        let mut htcp = HTcp { stable: 1, rtt_min, rtt_max: 14, ..at(25.0) };
+        htcp.on_loss(&mut World::new().context(), &loss());
+        assert_eq!(htcp.beta, beta, "{rtt_min}");
+    }
+}
+
+#[test]
+fn without_a_sample_in_order_there_is_no_largest_rtt_to_lower() {
+    let mut htcp = HTcp { rtt_min: 100, rtt_max: 0, ..at(25.0) };
+    htcp.on_loss(&mut World::new().context(), &loss());
+    assert_eq!(htcp.rtt_max, 0);
+}

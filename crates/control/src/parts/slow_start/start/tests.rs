@@ -306,3 +306,23 @@ fn every_event_and_question_reaches_the_controller_inside() {
     assert_eq!(start.wants(), Wants { timer: true, ..Wants::default() });
     assert_eq!(probed(&start, "inner"), 9.0);
 }
+
+#[test]
+fn without_a_limit_hystart_plus_plus_counts_all_of_an_ack() {
+    let (mut controller, mut world) = started("newreno", r#"{"slow_start": "hystart++", "ack_limit": 0}"#);
+    controller.on_ack(&mut world.context(), &acked(10, 10));
+    assert_eq!(controller.window(), 20.0);
+}
+
+#[test]
+fn cubic_keeps_its_hystart_unless_another_start_takes_its_place() {
+    for (text, ends) in [("{}", true), (r#"{"initial_pacing": true}"#, true), (r#"{"slow_start": "classic"}"#, false)] {
+        let (mut controller, mut world) = started("cubic", text);
+        (1..=2).for_each(|n| controller.on_ack(&mut world.context(), &Ack { rtt: None, ..acked(10, 10 * n) }));
+        for n in 1..=9 {
+            world.pass(Span::from_millis(5));
+            controller.on_ack(&mut world.context(), &Ack { rtt: rtt(46), ..acked(1, 20 + n) });
+        }
+        assert_eq!(controller.slow_start_threshold().is_finite(), ends, "{text}");
+    }
+}
