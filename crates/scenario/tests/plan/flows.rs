@@ -132,8 +132,9 @@ fn a_profile_gives_a_controller_the_form_of_its_stack() {
     let linux = parameters("linux", "{ cc = \"cubic\" }");
     assert_eq!(linux["stack"], json!("linux"));
     // The flow's profile goes before the run's, and a given parameter before either.
-    let freebsd = parameters("linux", "{ cc = \"cubic\", profile = \"freebsd-9\", parameters = { C = 0.5 } }");
-    assert_eq!((&freebsd["C"], &freebsd["stack"]), (&json!(0.5), &json!("freebsd-9")));
+    assert_eq!(parameters("linux", "{ cc = \"cubic\", profile = \"freebsd-9\" }")["stack"], json!("freebsd-9"));
+    let rfc = "{ cc = \"cubic\", parameters = { stack = \"standard\", C = 0.5 } }";
+    assert_eq!(parameters("linux", rfc)["C"], json!(0.5));
     assert!(parameters("linux", "{ cc = \"cubic-rfc\" }").is_empty());
     assert!(parameters("linux", "{ cc = \"cubic\", parameters = { stack = \"standard\" } }").is_empty());
 }
