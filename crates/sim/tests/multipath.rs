@@ -117,7 +117,7 @@ fn an_idle_path_grants_what_is_asked_for_and_it_arrives_at_that_rate() {
     // `40 kbit/s * 2^10 = 40.96 Mbit/s`. From 1.15 s on, a handshake and half an RTT after the start: in 80 ms
     // `0.4096 MB`.
     let arrived = delivered(&tables, 1.24) - delivered(&tables, 1.16);
-    let wire = arrived as f64 * 1000.0 / 960.0;
+    let wire = arrived as f64 * 1040.0 / 1000.0;
     assert!((wire / 409_600.0 - 1.0).abs() < 0.02, "{arrived}");
     assert_eq!(delivered(&tables, 1.14), 0, "not before the handshake");
     let without = quick_start("transport = { handshake = true }", "");
@@ -135,8 +135,8 @@ fn a_busy_link_grants_what_is_left_and_a_full_one_nothing() {
         let first = (0..series.flow.len()).find(|&row| series.flow[row] == 0).unwrap();
         series.window_segments[first]
     };
-    // `100 - 75 = 25 Mbit/s` are left: code 9 is 20.48 Mbit/s, 256 kB a round trip, 256 segments of 1000 bytes.
-    assert_eq!(window("75mbit"), 256.0);
+    // `100 - 75 = 25 Mbit/s` are left: code 9 is 20.48 Mbit/s, 256 kB a round trip, 246 packets of 1040 bytes.
+    assert_eq!(window("75mbit"), 246.0);
     assert_eq!(window("99.99mbit"), 2.0, "the initial window of the profile");
 }
 
@@ -152,6 +152,6 @@ fn a_link_grants_no_rate_twice_within_a_round_trip() {
     );
     let tables = common::run_plan(plan, 1);
     let series = tables.flow_series.columns();
-    // 40.96 Mbit/s are 512 segments a round trip; `100 - 2 * 40.96 = 18.08` leave 10.24 Mbit/s, 128 segments.
-    assert_eq!(series.window_segments[..3], [512.0, 512.0, 128.0]);
+    // 40.96 Mbit/s are 512 kB a round trip, 492 packets of 1040 bytes; `100 - 2 * 40.96 = 18.08` leave 10.24 Mbit/s.
+    assert_eq!(series.window_segments[..3], [492.0, 492.0, 123.0]);
 }

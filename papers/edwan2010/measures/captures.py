@@ -14,8 +14,10 @@ from ackclock.metrics import Array, MetricError, Tables, column, event_times, fl
 from ackclock.models import interarrival
 from ackclock.models.checks import library
 
-UNIT = 8000 / 3e6
-"""T: the transmission time of a packet on the bottleneck, in s."""
+PACKET_BITS = 8320
+"""A TCP packet on the wire: 1000 bytes of payload and 40 of headers."""
+UNIT = PACKET_BITS / 3e6
+"""T: the transmission time of a TCP packet on the bottleneck, in s."""
 WAY_BACK = 0.05
 """How long an ACK takes, in s."""
 RECEIVE_WINDOW = 40.0
@@ -229,7 +231,7 @@ def _gaps(run: Tables, rate: float) -> Array:
         times = column(run.flow_series, "time_s")[chosen]
         gaps = np.diff(times[times >= 5.0])
         found.append(gaps[(gaps > 0) & (gaps < 0.055)])
-    return np.concatenate(found) * rate / 8000
+    return np.concatenate(found) * rate / PACKET_BITS
 
 
 def share_of_gaps(run: Tables, rate: float, low: float = 0.0, high: float = np.inf) -> float:

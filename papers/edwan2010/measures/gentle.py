@@ -24,6 +24,13 @@ def rocket_increase(rocket: float) -> tuple[Any, Any]:
     return np.arange(1, 31.0), rocket_increases(30, rocket)
 
 
+def rule_above_doubling(rocket: Sequence[float]) -> float:
+    """In how many rounds from the first on the rocket rule is above 2^k; 0 if it is so again by round 30."""
+    above = rocket_window(rocket[0])[1][1:] > 2.0 ** np.arange(1, 31)
+    count = int(np.argmin(above))
+    return float(count if not np.any(above[count:]) else 0)
+
+
 def slow_start_window() -> tuple[Any, Any]:
     """The window from 1 packet in slow start."""
     return np.arange(11.0), np.concatenate(([1.0], 1.0 + np.cumsum(slow_start_increases(10))))

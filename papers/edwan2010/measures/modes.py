@@ -12,6 +12,8 @@ from ackclock import metrics
 from ackclock.metrics import Array, MetricError, Tables, column, flow_names, samples
 from ackclock.metrics.rates import arrived_at
 
+PACKET_BITS = 8320.0
+"""A packet of ns-2's TCP on the wire."""
 GROWTH = 2.0
 """alpha_gh, the largest increase in damping, in packets per RTT."""
 
@@ -199,7 +201,7 @@ def thrust_after_leave(run: Tables, capacity: float) -> float:
             return 0.0
         near = (times >= times[empty[0]]) & (times <= times[empty[0]] + 2.5 * _rtt(run))
         held &= bool(np.any(alphas[near] >= GROWTH))
-        held &= bool(np.any(_bins(run, 0, leave, leave + 10, 1.0) * 8000 >= 0.95 * capacity))
+        held &= bool(np.any(_bins(run, 0, leave, leave + 10, 1.0) * PACKET_BITS >= 0.95 * capacity))
     return float(held)
 
 
@@ -218,7 +220,7 @@ def square_wave(run: Tables) -> float:
 def recovery_time(run: Tables, capacity: float, leave: float = 200.0) -> float:
     """From the leave of the other flow to the first bin of 1 s with 95 % of the capacity, in s."""
     stop = float(column(run.flows, "stop_s")[0])
-    full = np.flatnonzero(_bins(run, 0, leave, stop, 1.0) * 8000 >= 0.95 * capacity)
+    full = np.flatnonzero(_bins(run, 0, leave, stop, 1.0) * PACKET_BITS >= 0.95 * capacity)
     if not full.size:
         raise MetricError("the flow does not reach 95 % of the capacity again")
     return float(full[0] + 1)

@@ -13,7 +13,8 @@ from ackclock.metrics import Array, MetricError, Tables, column, event_times, fl
 from ackclock.metrics.rates import arrived_at
 from ackclock.models.checks import library
 
-PACKET = 1000.0
+PACKET = 1040.0
+"""A packet of ns-2's TCP on the wire, in bytes: 1000 of payload and 40 of headers."""
 LONGEST = 245.0
 """The limit of figure 6.9 in s, as which a convergence time beyond it counts."""
 

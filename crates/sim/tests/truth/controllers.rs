@@ -16,8 +16,10 @@ fn saw_tooth(buffer: u32, at_threshold: bool, record: &str) -> record::Tables {
         warmup = "20s"
         profile = "ns2-linux"
         path = {{ rate = "10mbit", rtt = "40ms", queue = "{buffer}p" }}
-        flows = [{{ cc = "newreno", transport = {{ slow_start_at_threshold = {at_threshold} }} }}]
         record = {{ flow_series = "{record}", probes = "off", link_series = "off" }}
+        [[flows]]
+        cc = "newreno"
+        transport = {{ segment_size = "960B", slow_start_at_threshold = {at_threshold} }}
         "#
     ))
 }

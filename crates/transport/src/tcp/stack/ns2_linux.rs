@@ -9,8 +9,8 @@ use super::{
 /// ns-2 with TCP/Linux agents.
 pub fn ns2_linux() -> Stack {
     Stack {
-        // Packets of 1000 bytes.
-        segment_size: Bytes::new(960),
+        // packetSize_ is payload; useHeaders_ adds tcpip_base_hdr_size_, 40 bytes.
+        segment_size: Bytes::new(1000),
         initial_window: 2,
         losses: Losses {
             threshold: 3,
