@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from itertools import islice
 import pytest
 
 from ackclock import Run, bench
-from ackclock.cli import app
+from ackclock.cli import app, output
 from ackclock.engines.simulator import Simulator
 from calling import PATIENCE, refused, run
 
@@ -358,6 +359,18 @@ LONG = ["--set", "duration=1800s", "--set", "record.flow_series=off", "--repeat"
 def finished_runs(folder):
     """The runs that are saved in the unfinished report beside ``out``."""
     return list(folder.glob(".out.ackclock-*/*-seed-*/run.json"))
+
+
+def test_a_log_gets_a_line_a_minute_about_long_work(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    with output.progress("9 experiments") as at:
+        for now[0], fraction in ((1.0, 0.0), (59.0, 0.1), (60.0, 0.0), (90.0, 0.2), (120.0, 0.4)):
+            at(fraction)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "9 experiments: 0 % done after 1 min"
+    # 40 % took two minutes, so the other 60 % take three.
+    assert re.fullmatch(r"9 experiments: 40 % done, 3 min left, ends at \d\d:\d\d", second)
 
 
 def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +32,7 @@ from ackclock.report import FORMATS, check_folder, resumable_folder
 from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
+LINE_EVERY_S = 60.0
 MOST_THREADS = 1024
 
 LEAST = (
@@ -267,15 +269,21 @@ def fit(table: Table, console: Console) -> list[str]:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on standard error if the work takes long; yields a function of the fraction done."""
+    """Shows a bar on standard error if the work takes long; yields a function of the fraction done.
+
+    Where standard error is no terminal, a line is written each minute.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal)
     task = bar.add_task(what, total=1.0)
-    begun = time.monotonic()
+    begun = said = time.monotonic()
     started = False
 
     def at(fraction: float) -> None:
-        nonlocal started
+        nonlocal started, said
+        if not notes.is_terminal and (now := time.monotonic()) - said >= LINE_EVERY_S:
+            said = now
+            notes.print(progress_line(what, fraction, now - begun), markup=False, soft_wrap=True)
         if not started and time.monotonic() - begun > SHOW_PROGRESS_AFTER_S:
             bar.start()
             started = True
@@ -285,6 +293,15 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         yield at
     finally:
         bar.stop()
+
+
+def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
+    """What is done after so many seconds, what is left, and when it ends if it goes on like this."""
+    if fraction <= 0.0:
+        return f"{what}: 0 % done after {elapsed_s / 60:.0f} min"
+    left_s = elapsed_s * (1.0 - fraction) / fraction
+    end = datetime.now() + timedelta(seconds=left_s)
+    return f"{what}: {100 * fraction:.0f} % done, {left_s / 60:.0f} min left, ends at {end:%H:%M}"
 
 
 def points(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Column, Table
@@ -52,6 +53,13 @@ def reproduce(
             "each claim holds.",
         ),
     ] = 0,
+    readings: Annotated[
+        bool,
+        typer.Option(
+            "--readings",
+            help="Judge the claims under every reading that the paper leaves open; shows how near each is.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
@@ -74,8 +82,7 @@ def reproduce(
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
     other = engine if engine.name != simulator.name else None
-    if other is not None and shake:
-        raise InputError(f"--shake: cannot be combined with {other.spelled}")
+    _check(other, shake, readings)
     simulated = simulator.make()
     catalogue, chosen = _chosen(ids or [], suites=listing)
     if listing:
@@ -93,7 +100,7 @@ def reproduce(
             done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work)
     else:
         check_folder(folder, force)
-        done = _simulated(chosen, seed, simulated)
+        done = _simulated(chosen, seed, simulated, catalogue if readings else ())
         _shake(done, chosen, seed, simulated, shake)
         if done.begun:
             with Interrupts() as interrupts, new_folder(folder, force) as work:
@@ -104,10 +111,13 @@ def reproduce(
                     done.interrupted = True
                     _write(done, catalogue, work)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
-        _publish(done, measurements, seed, quick, other, shake)
+        flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
+        _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
     if other is not None or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
     output.show(_table(done, verbose), as_json=as_json)
+    if readings:
+        output.show(_closeness(done), as_json=as_json)
     for judgement in done.missed:
         if judgement.reason:
             claim = judgement.claim.id if verbose else f"“{judgement.claim.text}”"
@@ -193,21 +203,36 @@ def _write(done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folde
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
 
 
-def _publish(
-    done: papers.Reproduction, file: Path, seed: int | None, quick: bool, other: Chosen | None, shake: int
-) -> None:
+def _publish(done: papers.Reproduction, file: Path, flags: dict[str, Any], other: Chosen | None) -> None:
     from ackclock.papers import published
 
     engine = {} if other is None else {other.spelled: True}
-    flags = {"--quick": quick} | engine | {f"--shake {shake}": shake, f"--seed {seed}": seed is not None}
-    published.write(file, done, [option for flag, given in flags.items() if given for option in flag.split()])
+    given = [flag for flag, value in (engine | flags).items() if value]
+    published.write(file, done, [option for flag in given for option in flag.split()])
 
 
-def _simulated(chosen: list[papers.Experiment], seed: int | None, simulated: Engine) -> papers.Reproduction:
-    from ackclock import papers
+def _check(other: Chosen | None, shake: int, readings: bool) -> None:
+    """Refuses options that exclude each other."""
+    if other is not None and (shake or readings):
+        raise InputError(f"{'--shake' if shake else '--readings'}: cannot be combined with {other.spelled}")
+    if shake and readings:
+        raise InputError("--readings: cannot be combined with --shake")
 
+
+def _simulated(
+    chosen: list[papers.Experiment],
+    seed: int | None,
+    simulated: Engine,
+    with_readings_of: Sequence[papers.Paper] = (),
+) -> papers.Reproduction:
+    """The experiments simulated, with those that a reading changes for the papers named."""
+    from ackclock.papers.closeness import under_readings
+
+    named = {experiment.paper for experiment in chosen}
+    if with_readings_of and not any(paper.readings for paper in with_readings_of if paper.id in named):
+        raise InputError("--readings: none of these papers lists `[[readings]]` in its paper.toml")
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
-        return papers.reproduce(chosen, engine=simulated, seed=seed, progress=at)
+        return under_readings(with_readings_of, chosen, engine=simulated, seed=seed, progress=at)
 
 
 def _shake(
@@ -258,6 +283,22 @@ def _list(chosen: list[papers.Experiment], as_json: bool) -> None:
     for e in chosen:
         table.add_row(e.id, e.section, str(len(e.claims)), e.title)
     output.show(table, as_json=False)
+
+
+def _closeness(done: papers.Reproduction) -> Table:
+    """How near each reading comes, and below it the claims that depend on it."""
+    from ackclock.papers.closeness import CLOSENESS, by_reading, closeness, depending, in_words
+
+    judged = by_reading(
+        [judgement for result in done.results for judgement in result.judgements], done.readings
+    )
+    table = Table(*CLOSENESS)
+    for one in closeness(judged):
+        table.add_row(*one.row())
+    for name, found in depending(judged).items():
+        line = f"{name} depends on the reading: {'; '.join(in_words(*one) for one in found)}"
+        notes.print(line, markup=False, highlight=False, soft_wrap=True)
+    return table
 
 
 COLOUR = {"pass": "green", "miss": "bold red"}

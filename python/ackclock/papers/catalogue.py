@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import inspect
 import itertools
@@ -15,7 +14,8 @@ from string import Formatter
 from typing import Any
 
 from ackclock.errors import did_you_mean
-from ackclock.papers.document import CatalogueError, Table, read_toml
+from ackclock.papers.document import CatalogueError, Table, merged, read_toml
+from ackclock.papers.readings import Reading, readings
 from ackclock.papers.variations import REPETITIONS, Variation, variations
 from ackclock.repetitions import MOST_REPETITIONS
 
@@ -116,6 +116,8 @@ class Experiment:
     """The functions of the paper's own ``measures.py``, by name."""
     variations: Mapping[str, Variation] = field(default_factory=dict)
     """The sets of runs of claims, by name."""
+    drawn_repetitions: int = MOST_REPETITIONS
+    """The most repetitions of a run that only trivial claims, figures and tables need."""
 
     def setup(self, name: str) -> Setup:
         """The configuration of that name."""
@@ -143,7 +145,7 @@ class Experiment:
             title=f"{self.title} (reduced)" if other else self.title,
             repetitions=self.quick_repetitions,
             sweep={**self.sweep, **self.quick_sweep},
-            setups=tuple(Setup(one.name, _merged(one.scenario, self.quick_scenario)) for one in self.setups),
+            setups=tuple(Setup(one.name, merged(one.scenario, self.quick_scenario)) for one in self.setups),
             variations={name: one.first(self.quick_members) for name, one in self.variations.items()},
             claims=tuple(replace(one, measure=None) if one.whole_only else one for one in self.claims),
         )
@@ -159,17 +161,8 @@ class Paper:
     year: int
     venue: str
     experiments: tuple[Experiment, ...]
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with ``over`` laid over it: tables are merged, anything else is replaced."""
-    result = copy.deepcopy(dict(base))
-    for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
-            result[key] = _merged(result[key], value)
-        else:
-            result[key] = copy.deepcopy(value)
-    return result
+    readings: tuple[Reading, ...] = ()
+    """Other choices where the paper leaves one open."""
 
 
 def _setups(table: Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
@@ -179,7 +172,7 @@ def _setups(table: Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
     setups = []
     for number, run in enumerate(runs):
         one = Table(run, f"{table.where}, runs.{number}")
-        setups.append(Setup(one.take("name", str), _merged(scenario, one.take("scenario", dict, {}))))
+        setups.append(Setup(one.take("name", str), merged(scenario, one.take("scenario", dict, {}))))
         one.done()
     if len({s.name for s in setups}) < len(setups):
         raise CatalogueError(f"{table.where}: two runs have the same name")
@@ -375,6 +368,7 @@ def read_experiment(
         quick_members=quick.take("members", int, 0),
         measures=measures or {},
         variations=variations(table, [setup.name for setup in setups]),
+        drawn_repetitions=table.take("drawn_repetitions", int, MOST_REPETITIONS),
     )
     quick.done()
     table.done()
@@ -387,7 +381,7 @@ def read_experiment(
     return experiment
 
 
-RUNS = ("scenario", "runs", "sweep", "repetitions", "seed", "variations", "quick")
+RUNS = ("scenario", "runs", "sweep", "repetitions", "drawn_repetitions", "seed", "variations", "quick")
 """The keys of a file that describe its runs."""
 
 
@@ -409,7 +403,7 @@ def _with_runs_of_another(document: dict[str, Any], path: Path) -> dict[str, Any
 def _check_size(experiment: Experiment) -> None:
     """Refuses fewer than one repetition, and more repetitions or points than could be run."""
     where = experiment.file.name
-    for repetitions in (experiment.repetitions, experiment.quick_repetitions):
+    for repetitions in (experiment.repetitions, experiment.quick_repetitions, experiment.drawn_repetitions):
         if not 1 <= repetitions <= MOST_REPETITIONS:
             raise CatalogueError(
                 f"{where}: repetitions = {repetitions}: from 1 to {MOST_REPETITIONS} are allowed"
@@ -447,6 +441,7 @@ def read_paper(folder: Path) -> Paper:
         year=table.take("year", int),
         venue=table.take("venue", str),
         experiments=tuple(read_experiment(folder / f"{name}.toml", folder.name, measures) for name in names),
+        readings=readings(table),
     )
     table.done()
     return paper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -92,3 +93,14 @@ def _deeper_than(tree: Any, levels: int) -> bool:
             if isinstance(one, Mapping | list)
         ]
     return bool(inside)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``over`` laid over it: tables are merged, anything else is replaced."""
+    result = copy.deepcopy(dict(base))
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = copy.deepcopy(value)
+    return result

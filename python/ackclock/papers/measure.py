@@ -92,9 +92,10 @@ class Samples:
     def __init__(self) -> None:
         self._wanted: dict[Condition, dict[Sample, dict[int, Any]]] = {}
 
-    def want(self, condition: Condition, sample: Sample) -> None:
-        """Requests a sample of every repetition of a condition."""
+    def want(self, condition: Condition, sample: Sample) -> Condition:
+        """Requests a sample of every repetition of a condition, which it returns."""
         self._wanted.setdefault(condition, {}).setdefault(sample, {})
+        return condition
 
     def conditions(self) -> list[Condition]:
         """The conditions with requested samples."""
@@ -144,9 +145,9 @@ class Member(Samples):
         run, point = condition
         return run, point + self.at(run)
 
-    def want(self, condition: Condition, sample: Sample) -> None:
+    def want(self, condition: Condition, sample: Sample) -> Condition:
         """Requests a sample of this member."""
-        self.whole.want(self.condition(condition), sample)
+        return self.whole.want(self.condition(condition), sample)
 
     def found(self, condition: Condition, sample: Sample) -> Mapping[int, Any]:
         """The sample of its finished repetitions, by their numbers."""

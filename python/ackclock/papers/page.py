@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ackclock import report
 from ackclock.engines import registry
 from ackclock.papers.catalogue import Paper
+from ackclock.papers.closeness import CLOSENESS, by_reading, closeness, depending, in_words
 from ackclock.papers.figures import table
 from ackclock.papers.judgement import VERDICTS, Judgement
 from ackclock.papers.perturbation import LATER_S, RTT_SHARE
@@ -115,6 +116,8 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
             f"a claim holds, each with other seeds, flows that start up to {LATER_S * 1e3:g} ms later, and "
             f"base RTTs longer or shorter by up to {RTT_SHARE:.0%}. Verdicts are about the experiment itself."
         )
+    if reproduction.readings:
+        _readings(page, reproduction, folder)
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
     shown: set[str] = set()
     for result in reproduction.results:
@@ -130,6 +133,24 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
     about = {"host": host(), "interrupted": reproduction.interrupted}
     write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
     return page.undrawn
+
+
+def _readings(page: Page, reproduction: Reproduction, folder: Path) -> None:
+    """How near each reading comes, and the claims that depend on it."""
+    default = [judgement for result in reproduction.results for judgement in result.judgements]
+    judged = by_reading(default, reproduction.readings)
+    near = [one.row() for one in closeness(judged)]
+    (folder / "readings.md").write_text(report.markdown(CLOSENESS, near), "utf-8")
+    page.heading("Readings")
+    page.table(CLOSENESS, near)
+    dependent = [
+        [name, *(in_words(reading, judgement) for reading, judgement in found)]
+        for name, found in depending(judged).items()
+    ]
+    if dependent:
+        widest = max(map(len, dependent))
+        columns = ["the verdict depends on the reading", *[""] * (widest - 1)]
+        page.table(columns, [row + [""] * (widest - len(row)) for row in dependent])
 
 
 def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: Path) -> None:

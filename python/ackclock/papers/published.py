@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.papers.catalogue import Experiment
+from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.judgement import Count, Judgement, verdict
 from ackclock.papers.reproduction import Reproduction, Result
 
@@ -78,7 +78,22 @@ def _experiment(result: Result, done: Reproduction) -> dict[str, Any]:
             found["why"] = judgement.why
         claims[name] = found
     cells = {filled.table.name: filled.rows for filled in result.tables}
-    return {"claims": claims} | ({"tables": cells} if cells else {})
+    readings = {
+        name: {key: _under(changed[key]) for key in claims if key in changed}
+        for name, changed in done.readings.items()
+    }
+    readings = {name: values for name, values in readings.items() if values}
+    return (
+        {"claims": claims}
+        | ({"tables": cells} if cells else {})
+        | ({"readings": readings} if readings else {})
+    )
+
+
+def _under(judgement: Judgement) -> list[Any]:
+    """A claim under another reading: its value, and how many runs of how many hold where they are counted."""
+    holds = judgement.holds
+    return [_value(judgement.measured), *([] if holds is None else [holds.number, holds.of])]
 
 
 def _value(value: float | None) -> float | str | None:
@@ -134,8 +149,28 @@ def judgements(experiments: Sequence[Experiment], document: Mapping[str, Any]) -
         values = document["experiments"].get(experiment.id, {}).get("claims", {})
         for claim in (one for one in experiment.claims if one.id in values):
             value = values[claim.id]
-            measured = None if value["measured"] is None else float(value["measured"])
             holds, counted = (Count(*value[key]) if key in value else None for key in ("holds", "counted"))
-            judged = verdict(claim, measured, holds)
-            found.append(Judgement(claim, measured, judged, value.get("why", ""), holds, counted))
+            found.append(_judged(claim, value["measured"], value.get("why", ""), holds, counted))
     return found
+
+
+def readings(
+    experiments: Sequence[Experiment], names: Sequence[str], document: Mapping[str, Any]
+) -> dict[str, dict[str, Judgement]]:
+    """The claims that each reading changes, judged by a document of ``--readings``."""
+    found: dict[str, dict[str, Judgement]] = {name: {} for name in names}
+    claims = {claim.id: claim for experiment in experiments for claim in experiment.claims}
+    for one in document["experiments"].values():
+        for name, values in one.get("readings", {}).items():
+            for key, (measured, *counts) in values.items():
+                found[name][key] = _judged(
+                    claims[key], measured, "", Count(*counts) if counts else None, None
+                )
+    return found
+
+
+def _judged(
+    claim: Claim, value: float | str | None, why: str, holds: Count | None, counted: Count | None
+) -> Judgement:
+    measured = None if value is None else float(value)
+    return Judgement(claim, measured, verdict(claim, measured, holds), why, holds, counted)

@@ -76,6 +76,8 @@ class Reproduction:
     """
     perturbed: list[Self] = field(default_factory=list)
     """The same experiments with slightly different seeds, starts and base RTTs."""
+    readings: Mapping[str, Mapping[str, Judgement]] = field(default_factory=dict)
+    """The claims that each reading of the paper changes: by the reading's name, then by the claim's id."""
 
     @property
     def engines(self) -> Mapping[str, Self]:
@@ -122,6 +124,11 @@ class Reproduction:
         }
         for name, other in self.engines.items():
             document[name] = {"refused": other.refused, "invalid": other.invalid}
+        if self.readings:
+            document["readings"] = {
+                name: [judgement.as_json() for judgement in changed.values()]
+                for name, changed in self.readings.items()
+            }
         return document
 
     def _claim(self, judgement: Judgement, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -174,11 +181,15 @@ class ExperimentInProgress:
                 figure.check()  # reads all of it before anything is run
         with as_mistakes(f"{experiment.file.name}, tables"):
             self.tables = tables(experiment)
+        self.judged: set[Condition] = set()
+        """The conditions that claims need which count."""
         for claim, groups in self.claims:
             demands = [d for group in groups for measure in group for d in measure.demands()]
             for samples in (self.samples, *members(claim, experiment, self.samples)):
                 for condition, sample in demands:
-                    samples.want(condition, sample)
+                    wanted = samples.want(condition, sample)
+                    if not (claim.trivial or claim.cited or claim.informative):
+                        self.judged.add(wanted)
         demands = [d for figure in self.figures for d in figure.demands()]
         demands += [d for table in self.tables for d in table.demands()]
         for condition, sample in demands:
@@ -202,10 +213,14 @@ class ExperimentInProgress:
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
         return _engine.resolve_json(json.dumps(document), list(point), self.files)
 
+    def _repetitions(self, condition: Condition) -> int:
+        most = self.experiment.repetitions
+        return most if condition in self.judged else min(most, self.experiment.drawn_repetitions)
+
     def points(self) -> Iterator[repetitions.Point[tuple[Self, Condition]]]:
         """The points to run."""
-        seeds = repetitions.seeds(self.base, self.experiment.repetitions)
         for condition, plan in self.plans.items():
+            seeds = repetitions.seeds(self.base, self._repetitions(condition))
             yield repetitions.Point((self, condition), plan, seeds)
 
     def result(self) -> Result:
@@ -219,7 +234,7 @@ class ExperimentInProgress:
             if begun
             else [],
             self.done,
-            len(self.plans) * self.experiment.repetitions,
+            sum(map(self._repetitions, self.plans)),
             self.seconds,
         )
 
@@ -236,9 +251,16 @@ class ExperimentInProgress:
                 "experiment": self.experiment.id,
                 "run": setup,
                 "point": dict(point),
-                "seeds": [self.base + r for r in range(self.experiment.repetitions)],
+                "seeds": [self.base + r for r in range(self._repetitions((setup, point)))],
                 "scenario": json.loads(plan.resolved),
             }
+
+
+def _bits(plan: _engine.Plan) -> float:
+    """The bits that the bottleneck of a plan can carry: a measure of how long its run takes."""
+    about = plan.inspect()
+    rates = {link["name"]: link["rate_bps"] or 0 for link in about["links"]}
+    return float(about["duration_s"] * rates.get(about["bottleneck"], max(rates.values(), default=0)))
 
 
 def reproduce(
@@ -257,6 +279,8 @@ def reproduce(
     engine = registry.make(registry.DEFAULT) if engine is None else engine
     works = [ExperimentInProgress(experiment, seed, engine) for experiment in experiments]
     points = [point for work in works for point in work.points()]
+    # The longest first, so that no core is left alone with one in the end.
+    points.sort(key=lambda point: _bits(point.plan), reverse=True)
     interrupted = False
     invalid: dict[str, None] = {}
     try:

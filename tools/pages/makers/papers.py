@@ -15,6 +15,7 @@ from typing import Any
 from ackclock import papers
 from ackclock.papers import published
 from ackclock.papers.catalogue import DATA, SUITES, Experiment
+from ackclock.papers.closeness import CLOSENESS, ByReading, by_reading, closeness, depending, in_words
 from ackclock.papers.judgement import VERDICTS, Count, Judgement
 from ackclock.papers.tables import tables
 from ackclock.report import number
@@ -78,13 +79,37 @@ def shaken(paper: str) -> Table:
     """The claims that do not hold in every slightly changed repetition."""
     measured, document = load(_file(paper, "-shaken"))
     texts = {claim.id: claim.text for one in _experiments(paper) for claim in one.claims}
-    counts = {name: Count(*value["shaken"]) for name, value in _values(document).items()}
+    counts = {name: Count(*value["shaken"]) for name, value in _values(document).items() if "shaken" in value}
     shaky = sorted(
         (name for name, of in counts.items() if of.number < of.of), key=lambda name: counts[name].number
     )
     rows = [[f"`{name.removeprefix(f'{paper}-')}` {_text(texts[name])}", str(counts[name])] for name in shaky]
     steady = f"{len(counts) - len(shaky)} of {len(counts)} claims hold in every repetition. The others:"
     return Table(("claim", "holds in"), rows, [measured], steady)
+
+
+@maker("readings")
+def readings(paper: str) -> Table:
+    """How near each reading comes: printed numbers inside their bands, mean error, claims that hold."""
+    measured, judged = _by_reading(paper)
+    rows = [one.row() for one in closeness(judged)]
+    for row, reading in zip(rows[1:], _paper(paper).readings, strict=True):
+        row[0] = f"**{_text(reading.name)}**: {_text(reading.sets)} ({_text(reading.passage)})"
+    return Table(CLOSENESS, rows, [measured])
+
+
+@maker("depending")
+def depends(paper: str) -> Table:
+    """The claims whose verdict depends on the reading, with the value under each that changes it."""
+    _, judged = _by_reading(paper)
+    rows = [
+        [
+            _claim(paper, found[0][1]),
+            *(_text("; ".join(in_words(*one) for one in part)) for part in (found[:1], found[1:])),
+        ]
+        for found in depending(judged).values()
+    ]
+    return Table(("claim", "default", "other readings"), rows)
 
 
 @maker("cells")
@@ -118,6 +143,18 @@ def _file(paper: str, kind: str = "") -> str:
 def _values(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The values of each claim in a document, by its id."""
     return {name: value for one in document["experiments"].values() for name, value in one["claims"].items()}
+
+
+def _by_reading(paper: str) -> tuple[Measurement, ByReading]:
+    """The claims under every reading, of the experiments that were measured so."""
+    measured, document = load(_file(paper, "-readings"))
+    experiments, names = _experiments(paper), [reading.name for reading in _paper(paper).readings]
+    default = published.judgements(experiments, document)
+    return measured, by_reading(default, published.readings(experiments, names, document))
+
+
+def _paper(paper: str) -> papers.Paper:
+    return next(one for one in _catalogue(DATA) + _catalogue(SUITES) if one.id == paper)
 
 
 def _judged(paper: str) -> tuple[Measurement, list[Judgement]]:

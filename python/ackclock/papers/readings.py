@@ -1,0 +1,137 @@
+"""Readings: choices that a paper leaves open, made in another way for the whole paper.
+
+The files of a paper have one reading, its default. ``paper.toml`` lists others under ``[[readings]]``, each
+with one change:
+
+    [[readings]]
+    name = "exact clock"
+    sets = "RTTs in nanoseconds, not in whole milliseconds"
+    passage = "section V: nothing is said about timestamps"
+    flows = [{ cc = ["siad"], transport = { timestamp_tick = "0s" } }]
+
+Each table of ``flows`` is laid over the TCP flows with one of the controllers ``cc`` and one of the names
+``named`` (all without them), ``wlans`` over every wireless network. ``arguments`` replaces arguments of
+measures: ``{ fair_time = { width = [0.2, 0.01] } }`` puts 0.01 in the place of a width of 0.2. With
+``experiments`` the reading is about these alone.
+
+``ackclock reproduce PAPER --readings`` judges the claims under each reading. The default is to be the reading
+with the smallest mean error over the printed numbers; orders and shapes do not choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ackclock.papers.document import CatalogueError, Table, merged
+
+if TYPE_CHECKING:
+    from ackclock.papers.catalogue import Experiment
+
+DEFAULT = "default"
+"""The name of the reading that the files have."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One choice made otherwise."""
+
+    name: str
+    sets: str
+    """The change in words."""
+    passage: str
+    """The passage that leaves it open."""
+    flows: Sequence[Mapping[str, Any]]
+    wlans: Mapping[str, Any]
+    arguments: Mapping[str, Mapping[str, Sequence[Any]]]
+    experiments: Sequence[str]
+
+    def of(self, experiment: Experiment) -> Experiment | None:
+        """The experiment under this reading, its claims alone; None if the reading does not change it."""
+        if self.experiments and experiment.id.removeprefix(f"{experiment.paper}-") not in self.experiments:
+            return None
+        setups = tuple(replace(setup, scenario=self._scenario(setup.scenario)) for setup in experiment.setups)
+        claims = tuple(replace(claim, measure=self._measure(claim.measure)) for claim in experiment.claims)
+        if (setups, claims) == (experiment.setups, experiment.claims):
+            return None
+        named = f"{experiment.id}, {self.name}"
+        return replace(experiment, id=named, setups=setups, claims=claims, figures=(), tables=())
+
+    def _scenario(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(scenario)
+        if "wlans" in found:
+            found["wlans"] = [merged(one, self.wlans) for one in found["wlans"]]
+        for change in self.flows:
+            laid = {key: value for key, value in change.items() if key not in _CHOOSE}
+            found["flows"] = [
+                merged(flow, laid) if _is_chosen(flow, change) else flow for flow in found.get("flows", [])
+            ]
+        return found
+
+    def _measure(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self._measure(one) for one in tree]
+        if not isinstance(tree, Mapping):
+            return tree
+        changes = self.arguments.get(tree.get("metric", ""), {})
+        return {
+            key: changes[key][1] if key in changes and value == changes[key][0] else self._measure(value)
+            for key, value in tree.items()
+        }
+
+
+_CHOOSE = {"cc": "cc", "named": "name"}
+"""The keys of a change that choose flows, and the key of a flow that each is about."""
+
+
+def _is_chosen(flow: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+    wanted = all(flow.get(of) in change[key] for key, of in _CHOOSE.items() if key in change)
+    return bool(wanted and flow.get("kind", "tcp") == "tcp")
+
+
+def readings(table: Table) -> tuple[Reading, ...]:
+    """The readings that a paper lists. Raises CatalogueError for a mistake."""
+    found: list[Reading] = []
+    for number, values in enumerate(table.tables("readings")):
+        one = Table(values, f"{table.where}, readings.{number}")
+        name = one.take("name", str)
+        if name in ("", DEFAULT, *(reading.name for reading in found)):
+            raise CatalogueError(f"{one.where}: name = {name!r} must be text of its own, not `{DEFAULT}`")
+        found.append(
+            Reading(
+                name,
+                one.take("sets", str),
+                one.take("passage", str),
+                _flows(one),
+                one.take("wlans", dict, {}),
+                _arguments(one),
+                one.take("experiments", list, []),
+            )
+        )
+        one.done()
+        if not (found[-1].flows or found[-1].wlans or found[-1].arguments):
+            raise CatalogueError(f"{one.where}: sets nothing (`flows`, `wlans` or `arguments`)")
+    return tuple(found)
+
+
+def _flows(table: Table) -> list[Mapping[str, Any]]:
+    listed = table.tables("flows")
+    for change in listed:
+        for key in _CHOOSE:
+            chosen = change.get(key, [])
+            if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
+                raise CatalogueError(f"{table.where}: flows: {key} = {chosen!r} must be a list of names")
+    return listed
+
+
+def _arguments(table: Table) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    found: dict[str, Mapping[str, Sequence[Any]]] = table.take("arguments", dict, {})
+    for metric, changes in found.items():
+        if not isinstance(changes, Mapping) or not all(
+            isinstance(pair, list) and len(pair) == 2 for pair in changes.values()
+        ):
+            raise CatalogueError(
+                f"{table.where}: arguments.{metric} must give each argument its old and its new value"
+            )
+    return found
