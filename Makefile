@@ -43,9 +43,9 @@ test-python: build
 
 # Writes what a new controller or queue adds to snapshots, schema and measurements. Look at the difference.
 snapshots: build
-	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles
-	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import os
+import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -80,3 +81,19 @@ def test_a_source_file_without_a_head_is_found(check_sources: ModuleType) -> Non
         "__init__.py": "",
     }.items():
         assert check_sources.faults(name, text) == []
+
+
+def test_make_snapshots_writes_every_snapshot_of_rust() -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\nsnapshots:")[1].split("\n\n")[0]
+    written = {
+        (package, test)
+        for package, tests in re.findall(r"-p ackclock-(\S+)((?: --test \S+)+)", recipe)
+        for test in re.findall(r"--test (\S+)", tests)
+    }
+    compared = {
+        (path.parts[-3], path.stem)
+        for path in (ROOT / "crates").glob("*/tests/*.rs")
+        if re.search(r"assert_\w*snapshot!", path.read_text())
+    }
+    assert compared
+    assert written == compared
