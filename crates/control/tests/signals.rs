@@ -207,8 +207,8 @@ fn readers(signals: &[Signal]) -> String {
 
 #[test]
 fn the_rtt_of_a_duplicate_ack_is_a_sample_to_some_alone() {
-    let expected = "bbr1 bbr3 c4 cdg chd copa dual fast gentle-1 gentle-1-linux gentle-2 gentle-2-linux hd htcp \
-        htcp-linux htcp-linux-3.5 illinois illinois-linux ledbat ledbat++ nice pert tcp-c tcp-c-linux tcp-fq \
+    let expected = "bbr1 bbr3 c4 cdg chd copa cubic-linux dual fast gentle-1 gentle-1-linux gentle-2 gentle-2-linux hd \
+        htcp htcp-linux htcp-linux-3.5 illinois illinois-linux ledbat ledbat++ nice pert tcp-c tcp-c-linux tcp-fq \
         tcp-fq-linux tcp-fs tcp-fs-linux tcp-lp tcp-q tcp-q-linux vegas-linux vegas-linux-3.5 veno veno-linux \
         westwood westwood-linux yeah yeah-linux";
     assert_eq!(readers(&[Signal::Rtt(55), Signal::Rtt(30)]), expected);

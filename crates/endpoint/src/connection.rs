@@ -73,10 +73,7 @@ impl Connection {
         let stack = Arc::new(stack);
         let random = Random::stream(0, "flow", 0);
         let mut sender = Sender::new(Arc::clone(&stack), controller, Application::Interactive, random);
-        // When packets come within a tick is not known: the middle is never far.
-        let mut receiver = Receiver::new(&stack, agreement.rtt);
-        sender.up_for(stack.timers.tick / 2);
-        receiver.up_for(stack.timers.tick / 2);
+        let receiver = Receiver::new(&stack, agreement.rtt);
         sender.start(Time::from_nanos(now.as_nanos().saturating_sub(agreement.rtt.as_nanos())), agreement.rtt);
         Self {
             receiver,

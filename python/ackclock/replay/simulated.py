@@ -12,6 +12,8 @@ from ackclock.replay.script import Options, Packet, Text, UnsupportedError, Valu
 from ackclock.replay.shell import Setting
 
 NANOSECONDS = 1e9
+START_NANOS = 2_000_000
+"""The engine's clock at the start of a script, in the middle of two ticks of Linux's clock (0, 4, 8 ms…)."""
 FLAGS = {
     "syn": "S",
     "fin": "F",
@@ -103,7 +105,7 @@ class Simulated:
         self._offers_ecn = False
         self._no_delay = False
         self._endpoint: _engine.Endpoint | None = None
-        self._nanos = 0
+        self._nanos = START_NANOS
         self._sent: deque[tuple[float, Packet]] = deque()
         self._sockets: dict[int, str] = {}
         self._read = 0
@@ -113,7 +115,7 @@ class Simulated:
     @property
     def now(self) -> float:
         """The time of its clock."""
-        return self._nanos / NANOSECONDS
+        return (self._nanos - START_NANOS) / NANOSECONDS
 
     def close(self) -> None:
         """Nothing is held."""
@@ -175,7 +177,7 @@ class Simulated:
 
     def wait_until(self, time: float) -> None:
         """Moves the clock through all deadlines on the way."""
-        to = max(self._nanos, round(time * NANOSECONDS))
+        to = max(self._nanos, START_NANOS + round(time * NANOSECONDS))
         while self._step(to):
             pass
         self._nanos = to
@@ -209,7 +211,7 @@ class Simulated:
 
     def receive(self, until: float) -> tuple[float, Packet] | None:
         """The next packet that left, letting the time pass for it."""
-        to = max(self._nanos, round(until * NANOSECONDS))
+        to = max(self._nanos, START_NANOS + round(until * NANOSECONDS))
         while not self._sent and self._step(to):
             pass
         if self._sent:

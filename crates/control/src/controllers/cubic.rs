@@ -133,7 +133,7 @@ impl State {
 
     /// Slow start, which `hystart` may end. Returns the credit left for congestion avoidance.
     pub(super) fn slow_start(&mut self, now: Time, ack: &Ack, hystart: Option<&mut HyStart>) -> f64 {
-        if hystart.is_some_and(|hystart| hystart.observe(now, ack, self.reno.window)) {
+        if hystart.is_some_and(|hystart| hystart.observe(now, ack, self.reno.window, Span::ZERO)) {
             self.reno.threshold = self.reno.window;
             self.cwnd_prior = self.reno.window;
             if !self.reno.grows_exponentially(ack) {

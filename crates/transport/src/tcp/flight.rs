@@ -15,9 +15,9 @@ use self::delivery_rate::DeliveryRate;
 use self::reordering::Reordering;
 use self::scoreboard::Scoreboard;
 use super::repair::{Phase, Stage};
-use super::rtt::{DelayedAckDetector, RttEstimator, on_clock};
+use super::rtt::{DelayedAckDetector, RttEstimator, micros, on_clock};
 use crate::segment::Acknowledgement;
-use crate::{Clock, Growth, Stack, Timers};
+use crate::{Growth, Stack, Timers};
 
 pub(super) use self::scoreboard::AckSummary;
 
@@ -36,6 +36,9 @@ pub(super) struct Flight {
     unreported: u32,
     /// Duplicate ACKs in a row, without SACK.
     duplicates: u32,
+    /// The RTT of the handshake in microseconds while it counts, else the largest number; and to which second it does.
+    opening: u32,
+    opening_until: u16,
     /// RACK has just found a retransmission lost.
     lost_again: bool,
     detector: DelayedAckDetector,
@@ -58,6 +61,8 @@ impl Flight {
             lost: 0,
             unreported: 0,
             duplicates: 0,
+            opening: u32::MAX,
+            opening_until: u16::MAX,
             lost_again: false,
             detector: DelayedAckDetector::default(),
             reordering: Reordering::new(&stack.losses),
@@ -65,12 +70,15 @@ impl Flight {
     }
 
     /// The connection opens at `now`, after a handshake that took until `open` if there is one.
-    pub(super) fn open(&mut self, now: Time, handshake: Option<Time>, clock: &Clock) {
+    pub(super) fn open(&mut self, now: Time, handshake: Option<Time>, stack: &Stack) {
         if let Some(open) = handshake {
-            // For the timeout, and those that ask: in Linux most modules begin after the handshake, and a SYN is
-            // smaller than a segment. Its sample as their smallest RTT would make the transmission of a segment a
-            // queue.
-            self.rtt.sample(on_clock(now, open, clock.tick));
+            let clock = &stack.clock;
+            let rtt = on_clock(now, open, clock.tick);
+            self.rtt.sample_of_round(rtt, &stack.timers, 0, 0);
+            self.opening = micros(rtt);
+            if !clock.min_rtt_window.is_zero() {
+                self.opening_until = seconds(open + clock.min_rtt_window);
+            }
         }
         self.delivery.restart(now);
     }
@@ -78,12 +86,12 @@ impl Flight {
     /// Applies the cumulative point and the SACK blocks of an ACK.
     #[inline(always)]
     pub(super) fn apply(&mut self, now: Time, ack: &Acknowledgement) -> AckSummary {
-        self.board.apply(ack, now, self.rtt.shortest())
+        self.board.apply(ack, now, self.shortest())
     }
 
     /// Applies an ACK that was overtaken: it delivers what it SACKs, no more.
     pub(super) fn receive_old(&mut self, now: Time, ack: &Acknowledgement) -> AckSummary {
-        let summary = self.board.apply(ack, now, self.rtt.shortest());
+        let summary = self.board.apply(ack, now, self.shortest());
         self.delivery.on_delivered(now, summary.delivered);
         summary
     }
@@ -103,14 +111,22 @@ impl Flight {
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
         if let Some(oldest) = summary.oldest_at.filter(|_| !summary.ambiguous) {
-            self.rtt.sample(on_clock(oldest, now, tick));
+            self.sample(on_clock(oldest, now, tick), stack);
         } else if summary.acknowledged > 0 && stack.timestamps && ack.echo != Time::NEVER {
-            self.rtt.sample(on_clock(ack.echo, now, tick));
+            self.sample(on_clock(ack.echo, now, tick), stack);
         }
         let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
         let value = on_clock(newest, now, if exact { Span::ZERO } else { tick });
         self.rtt.observe(value, now, stack.clock.min_rtt_window);
+        if self.opening != u32::MAX && seconds(now) > self.opening_until {
+            self.opening = u32::MAX;
+        }
         Some(RttSample { value, delayed })
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: Span, stack: &Stack) {
+        self.rtt.sample_of_round(rtt, &stack.timers, self.board.first(), self.board.next());
     }
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation,
@@ -119,7 +135,7 @@ impl Flight {
     pub(super) fn delivery_rate(&mut self, now: Time, summary: &AckSummary, tick: Span) -> Option<RateSample> {
         self.delivery.on_delivered(now, summary.delivered);
         let newest = summary.newest?;
-        let shortest = self.rtt.minimum.saturating_sub(tick);
+        let shortest = self.shortest().saturating_sub(tick);
         let sample = self.delivery.sample(now, &newest.state(), newest.at(), shortest)?;
         Some(RateSample { is_retransmission: newest.is_retransmission(), ..sample })
     }
@@ -215,7 +231,9 @@ impl Flight {
 
     /// A reduction was spurious: what it deemed lost was not.
     pub(super) fn forgive(&mut self, summary: &AckSummary) {
-        if let Some((extent, _)) = summary.overtaken {
+        if self.reordering.counts()
+            && let Some((extent, _)) = summary.overtaken
+        {
             self.reordering.observe(extent);
         }
         self.board.unmark_lost();
@@ -307,6 +325,11 @@ impl Flight {
     }
 }
 
+/// Whole seconds, as far as they matter.
+fn seconds(at: Time) -> u16 {
+    u16::try_from(at.as_nanos() / 1_000_000_000).unwrap_or(u16::MAX)
+}
+
 /// Questions.
 impl Flight {
     #[inline]
@@ -364,6 +387,11 @@ impl Flight {
         self.board.next_hole(from)
     }
 
+    /// True if segment `number` was sent more than once.
+    pub(super) fn was_sent_again(&self, number: u64) -> bool {
+        self.board.was_sent_again(number)
+    }
+
     /// The highest segment that was not SACKed.
     pub(super) fn last_unsacked(&self) -> Option<u64> {
         self.board.last_unsacked()
@@ -408,6 +436,23 @@ impl Flight {
     /// DupThresh.
     pub(super) fn threshold(&self) -> u32 {
         self.reordering.threshold
+    }
+
+    /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
+    /// data in order do (in Linux since 3.12 tcp_may_raise_cwnd).
+    pub(super) fn reorders(&self, stack: &Stack) -> bool {
+        stack.losses.is_rack() && self.reordering.threshold > stack.losses.threshold
+    }
+
+    /// The smallest RTT of the path, that of the handshake among them (in Linux tcp_synack_rtt_meas); [`Span::MAX`]
+    /// where there is none. That of data alone is for controllers: most modules begin after the handshake, and a SYN is
+    /// smaller than a segment, whose transmission would seem to be a queue.
+    #[inline]
+    pub(super) fn shortest(&self) -> Span {
+        match self.opening {
+            u32::MAX => self.rtt.minimum,
+            opening => self.rtt.minimum.min(Span::from_micros(opening.into())),
+        }
     }
 
     /// Round-trip times.

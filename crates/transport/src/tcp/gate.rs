@@ -32,6 +32,8 @@ pub(super) struct Gate {
     /// The receive window in segments.
     peer_window: u32,
     blocked: Blocked,
+    /// A new segment has left since nothing more did.
+    has_left: bool,
     /// When a segment left last; [`Time::NEVER`] before the first.
     last_sent_at: Time,
     usage: Usage,
@@ -46,6 +48,7 @@ impl Gate {
             peer_window: stack.receive_window,
             blocked: Blocked::Application,
             last_sent_at: Time::NEVER,
+            has_left: false,
             usage: Usage::default(),
             pacer: Pacer::new(stack.pacing),
         }
@@ -128,10 +131,11 @@ impl Gate {
         self.trains.end_piece();
     }
 
-    /// A segment leaves.
+    /// A segment leaves, `again` or for the first time.
     #[inline]
-    pub(super) fn note_departure(&mut self, now: Time) {
+    pub(super) fn note_departure(&mut self, now: Time, again: bool) {
         self.last_sent_at = now;
+        self.has_left |= !again;
     }
 
     /// A segment of a paced flow leaves, with `payload` bytes, again or for the first time.
@@ -191,11 +195,11 @@ impl Gate {
 
     /// Nothing more leaves now, with the segments from `first` to `next` outstanding. Says whether this shows how far
     /// the window is used.
-    pub(super) fn close(&mut self, now: Time, first: u64, next: u64) -> bool {
+    pub(super) fn close(&mut self, first: u64, next: u64) -> bool {
         self.trains.end();
         self.pacer.end_train();
         let limited = self.blocked == Blocked::Window;
-        let shows = limited || self.last_sent_at == now;
+        let shows = std::mem::take(&mut self.has_left) || limited;
         if shows {
             self.usage.note(limited, first, next);
         }
@@ -294,11 +298,11 @@ mod tests {
     #[test]
     fn only_an_instant_at_which_something_left_or_a_full_window_shows_how_it_is_used() {
         let mut gate = Gate::new(&plain());
-        gate.note_departure(at(1));
+        gate.note_departure(at(1), false);
         gate.block(Blocked::Application);
-        assert!(gate.close(at(1), 0, 3) && !gate.close(at(2), 0, 3));
+        assert!(gate.close(0, 3) && !gate.close(0, 3));
         gate.block(Blocked::Window);
-        assert!(gate.close(at(3), 0, 3));
+        assert!(gate.close(0, 3));
         assert!(gate.is_window_limited((9.0, 5.0), WindowValidation::Round));
     }
 }

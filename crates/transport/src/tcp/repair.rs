@@ -12,13 +12,12 @@ mod timers;
 use control::Ack;
 use units::{Span, Time};
 
-use self::forward_rto::{Evidence, ForwardRto, Verdict};
+use self::forward_rto::ForwardRto;
 use self::prr::Prr;
 use self::recovery::Recovery;
-use self::spurious::Retransmissions;
 use self::tail_probe::{Fate, TailProbe};
 use self::timers::{Causes, Kind, Timers};
-use super::flight::{AckSummary, Flight};
+use super::flight::Flight;
 use super::ticks::Ticks;
 use crate::segment::Acknowledgement;
 use crate::{Marks, Reduction, Stack};
@@ -39,6 +38,8 @@ pub(super) struct Counters {
     pub(super) timeouts: u32,
     pub(super) recoveries: u32,
     pub(super) spurious: u32,
+    /// Duplicate SACKs.
+    pub(super) duplicates: u32,
 }
 
 /// The consequence of a deadline that has passed.
@@ -128,10 +129,17 @@ impl Repair {
             return;
         }
         let timeout = flight.timer(&stack.timers);
-        let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && flight.sacked_count() == 0;
+        // Linux has one timer. While it reduces for a mark, a probe takes the place of RACK's timer once new data leave
+        // (tcp_schedule_loss_probe); otherwise segments out of order rule a probe out.
+        let disorder = flight.sacked_count() > 0;
+        let takes_over = self.phase() == Phase::Reduced && (causes.new || !self.timers.awaits_suspect());
+        let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && (!disorder || takes_over);
         if !may_probe {
             let oldest = || flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
             return self.timers.set_without_probe(causes, now, timeout, oldest);
+        }
+        if disorder {
+            self.forget_suspects();
         }
         let rtt = flight.rtt();
         let mut wait = if rtt.has_sample() { rtt.smoothed * 2 } else { timeout };
@@ -197,8 +205,9 @@ impl Repair {
     /// True if the reduction under way ends with the cumulative point at `first`.
     #[inline(always)]
     pub(super) fn is_over(&self, first: u64, stack: &Stack) -> bool {
-        if stack.growth.recovery_end_grows && self.recovery.phase() == Phase::Reduced {
-            // Linux goes on until the segment with CWR is acknowledged.
+        if stack.growth.recovery_end_grows && (self.recovery.phase() == Phase::Reduced || !stack.sack()) {
+            // Linux goes on until the segment with CWR is acknowledged, and without SACK until something above is
+            // (tcp_try_undo_recovery, after RFC 6582).
             return self.recovery.is_announced(first);
         }
         self.stage().is_complete(first)
@@ -206,8 +215,10 @@ impl Repair {
 
     /// True if an echo with the cumulative point at `first` begins a reduction.
     #[inline]
-    pub(super) fn answers_echo(&self, first: u64) -> bool {
-        self.stage().is_open() && self.recovery.is_announced(first)
+    pub(super) fn answers_echo(&self, first: u64, stack: &Stack) -> bool {
+        // Linux answers every echo in these states (tcp_try_to_open). A reduction lasts until the receiver has heard of
+        // it, unless it was undone or a recovery took its place.
+        self.stage().is_open() && (stack.growth.recovery_end_grows || self.recovery.is_announced(first))
     }
 
     /// True if a timeout with the cumulative point at `first` is answered by the reduction under way.
@@ -226,40 +237,10 @@ impl Repair {
         self.recovery.is_plain() && !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
     }
 
-    /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious;
-    /// `has_new`: a new segment may leave.
-    #[inline]
-    pub(super) fn is_timeout_spurious(
-        &mut self,
-        summary: &AckSummary,
-        flight: &Flight,
-        has_new: impl FnOnce() -> bool,
-    ) -> bool {
-        self.forward_rto.is_on() && self.tests_timeout(summary, flight, has_new)
-    }
-
-    #[inline(never)]
-    fn tests_timeout(&mut self, summary: &AckSummary, flight: &Flight, has_new: impl FnOnce() -> bool) -> bool {
-        if self.recovery.phase() != Phase::Loss {
-            self.forward_rto.end();
-            return false;
-        }
-        let evidence = Evidence {
-            oldest_original: summary.oldest_at,
-            partial: summary.acknowledged > 0 && !self.stage().is_complete(flight.first()),
-            duplicate: summary.acknowledged == 0 || summary.sacked > 0,
-            new_data: has_new(),
-        };
-        let verdict = self.forward_rto.on_ack(evidence);
-        if verdict == Verdict::SendNew {
-            self.recovery.move_point(flight.next());
-        }
-        verdict == Verdict::Spurious
-    }
-
     /// The reduction was spurious.
     pub(super) fn revert(&mut self) {
         self.counters.spurious += 1;
+        self.timers.repair_waits = false;
         self.recovery.revert();
     }
 
@@ -320,9 +301,11 @@ impl Repair {
         self.recovery.enter_repair(next, fast);
     }
 
-    /// The window was reduced already for what is lost: recovery goes on to the end of the flight.
-    pub(super) fn extend(&mut self, flight: &Flight) {
-        self.recovery.extend(flight.next(), flight.in_flight());
+    /// The window was reduced already for what is lost: recovery goes on to the end of the flight, in Linux to that of
+    /// the reduction (tcp_enter_recovery).
+    pub(super) fn extend(&mut self, flight: &Flight, stack: &Stack) {
+        let end = if stack.growth.recovery_end_grows { self.recovery.point() } else { flight.next() };
+        self.recovery.extend(end, flight.in_flight());
     }
 
     /// Everything outstanding is lost: RACK has no suspects.
@@ -333,17 +316,17 @@ impl Repair {
     /// A timeout is repaired, which the reduction under way answered or not; `again`: it is no new reduction.
     pub(super) fn enter_loss(&mut self, now: Time, answered: bool, again: bool, flight: &Flight, stack: &Stack) {
         let undo = match (answered, again) {
-            (false, _) => self.evidence(flight.first(), stack),
+            (false, _) => self.evidence(flight, stack, self.probe.repeated().is_some()),
             (true, true) => self.recovery.undo(), // with the reduction that answers it
             (true, false) => None,                // in FreeBSD TF_PREVVALID is cleared
         };
-        // If no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1).
+        // If no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1; tcp_enter_loss).
         let tests = match self.recovery.phase() {
             Phase::Recovery => false,
-            Phase::Loss => self.forward_rto.is_unanswered(),
-            Phase::Open | Phase::Disorder | Phase::Reduced => stack.forward_rto,
+            Phase::Loss => answered,
+            Phase::Open | Phase::Disorder | Phase::Reduced => true,
         };
-        if tests {
+        if tests && stack.forward_rto {
             self.forward_rto.begin(now);
         } else {
             self.forward_rto.end();
@@ -355,19 +338,6 @@ impl Repair {
     /// A timeout is counted.
     pub(super) fn count_timeout(&mut self) {
         self.counters.timeouts += 1;
-    }
-
-    /// Evidence that may show a reduction which begins now to be spurious. While a timeout is repaired, timestamps tell
-    /// nothing of what left since (in Linux `retrans_stamp` stays).
-    fn evidence(&self, first: u64, stack: &Stack) -> Option<Retransmissions> {
-        let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
-        stack.undo.then(|| earlier.map_or_else(|| Retransmissions::from(first), |one| one.anew(first)))
-    }
-
-    /// From now on the reduction may prove spurious.
-    pub(super) fn await_evidence(&mut self, first: u64, stack: &Stack) {
-        let evidence = self.evidence(first, stack);
-        self.recovery.undo_on(evidence);
     }
 
     /// A reduction begins, for all that was sent so far.
@@ -385,6 +355,11 @@ impl Repair {
     /// `owed`.
     pub(super) fn limit_by(&mut self, reduction: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) {
         self.recovery.limit_by(Prr::new(reduction, before, target, in_flight, owed));
+    }
+
+    /// RACK's timer has begun a recovery, with `in_flight` in flight.
+    pub(super) fn on_reordering_timeout(&mut self, in_flight: u32) {
+        self.recovery.on_reordering_timeout(in_flight);
     }
 
     /// True if the controller is notified that the reduction is over.
@@ -428,10 +403,23 @@ impl Repair {
         self.timers.restart(oldest);
     }
 
-    /// True if new segments leave in place of lost ones, to test a timeout.
+    /// A duplicate SACK arrives: whether it may be of a retransmission, as there were so many (in Linux since 5.8
+    /// tcp_dsack_seen).
+    pub(super) fn counts_duplicate(&mut self) -> bool {
+        self.counters.duplicates += 1;
+        u64::from(self.counters.duplicates) <= self.counters.retransmitted
+    }
+
+    /// True if new segments leave in place of lost ones, to test a timeout or while those wait.
     #[inline]
     pub(super) fn sends_new(&self) -> bool {
-        self.forward_rto.sends_new()
+        self.timers.repair_waits || self.forward_rto.sends_new()
+    }
+
+    /// Lost segments wait for the next ACK, or no more.
+    #[inline]
+    pub(super) fn wait_for_next(&mut self, waits: bool) {
+        self.timers.repair_waits = waits;
     }
 
     /// Such a test has no segment to send, with `next` the next new one: it ends. Says whether it did.

@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use crate::Timers;
+use crate::{Timers, Variance};
 
 /// The smallest RTTs seen since the smallest one, at least a quarter of the window apart, in order.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +21,14 @@ pub(crate) struct RttEstimator {
     /// Candidates for its place, once the smallest RTT is old.
     later: Option<Box<Later>>,
     pub(crate) latest: Span,
-    pub(crate) backoff: u32,
+    pub(crate) backoff: u16,
     has_sample: bool,
+    /// The variance term where it goes by rounds (rttvar_us), and the largest of this round (mdev_max_us), in
+    /// microseconds.
+    spread: u32,
+    largest: u32,
+    /// The round ends when more than this is acknowledged (rtt_seq, modulo 2^32).
+    round: u32,
 }
 
 impl RttEstimator {
@@ -36,6 +42,9 @@ impl RttEstimator {
             latest: Span::ZERO,
             backoff: 0,
             has_sample: false,
+            spread: 0,
+            largest: 0,
+            round: 0,
         }
     }
 
@@ -50,6 +59,39 @@ impl RttEstimator {
             self.has_sample = true;
             self.smoothed = rtt;
             self.variation = rtt / 2;
+        }
+    }
+
+    /// The same of a sender that has everything below `first` acknowledged, and `next` as its next new segment.
+    #[inline]
+    pub(crate) fn sample_of_round(&mut self, rtt: Span, timers: &Timers, first: u64, next: u64) {
+        match timers.rto_variance {
+            Variance::Deviation => self.sample(rtt),
+            Variance::LargestOfRounds => self.sample_as_linux(rtt, timers.rto_variance_min, first, next),
+        }
+    }
+
+    /// Takes a sample as Linux does (tcp_rtt_estimator).
+    fn sample_as_linux(&mut self, rtt: Span, least: Span, first: u64, next: u64) {
+        let had_sample = self.has_sample;
+        let (before, variation) = (self.smoothed, self.variation);
+        self.sample(rtt);
+        let (least, next) = (micros(least), next as u32);
+        if !had_sample {
+            self.spread = micros(self.variation * 4).max(least);
+            (self.largest, self.round) = (self.spread, next);
+            return;
+        }
+        let below = before.saturating_sub(rtt);
+        if below > variation {
+            // A shorter RTT would widen the timeout.
+            self.variation = variation + (below - variation) / 32;
+        }
+        self.largest = self.largest.max(micros(self.variation * 4));
+        self.spread = self.spread.max(self.largest);
+        if (first as u32).wrapping_sub(self.round) as i32 > 0 {
+            self.spread -= (self.spread - self.largest) / 4;
+            (self.largest, self.round) = (least, next);
         }
     }
 
@@ -82,11 +124,6 @@ impl RttEstimator {
         }
     }
 
-    /// The smallest RTT as far as it is known: before the first sample of data that of the handshake.
-    pub(crate) fn shortest(&self) -> Span {
-        if self.minimum == Span::MAX && self.has_sample { self.smoothed } else { self.minimum }
-    }
-
     pub(crate) fn has_sample(&self) -> bool {
         self.has_sample
     }
@@ -106,7 +143,10 @@ impl RttEstimator {
     #[inline]
     fn exact_timeout(&self, timers: &Timers) -> Span {
         if self.has_sample {
-            let variance = (self.variation * 4).max(timers.rto_variance_min);
+            let variance = match timers.rto_variance {
+                Variance::Deviation => (self.variation * 4).max(timers.rto_variance_min),
+                Variance::LargestOfRounds => Span::from_micros(self.spread.into()),
+            };
             (self.smoothed + variance + timers.rto_slack).max(timers.rto_min)
         } else {
             timers.rto_initial
@@ -140,6 +180,10 @@ impl DelayedAckDetector {
             }
         }
     }
+}
+
+pub(crate) fn micros(span: Span) -> u32 {
+    u32::try_from(span.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
 
 /// The RTT between two readings of a clock with `tick`.
@@ -178,17 +222,49 @@ mod tests {
     fn whole_ticks_double() {
         let mut rtt = RttEstimator::new();
         let timers = linux().timers;
-        rtt.sample(MS(41));
+        rtt.sample_of_round(MS(41), &timers, 0, 10);
         assert_eq!((rtt.timeout(&timers), rtt.timer(&timers)), (MS(244), MS(241)), "61 ticks");
         rtt.back_off();
         assert_eq!((rtt.timeout(&timers), rtt.timer(&timers)), (MS(488), MS(488)), "not 121, which are 482 ms");
     }
 
+    // net/ipv4/tcp_input.c, tcp_rtt_estimator.
+    #[test]
+    fn in_linux_the_variance_falls_by_a_quarter_a_round() {
+        let mut rtt = RttEstimator::new();
+        let timers = linux().timers;
+        rtt.sample_of_round(MS(200), &timers, 0, 0);
+        assert_eq!(rtt.timer(&timers), MS(600), "200 + 4 * 100");
+        // Deviations of zero: 4 * 75, 4 * 56.25, 4 * 42.19 ms. The first round ends with segment 1.
+        rtt.sample_of_round(MS(200), &timers, 1, 12);
+        assert_eq!(rtt.timer(&timers), MS(600), "the largest of this round was 400");
+        rtt.sample_of_round(MS(200), &timers, 2, 13);
+        rtt.sample_of_round(MS(200), &timers, 12, 24);
+        assert_eq!(rtt.timer(&timers), MS(600), "that of a round ends after 12");
+        rtt.sample_of_round(MS(200), &timers, 13, 25);
+        // The largest of that round was 225: 400 - 175/4.
+        assert_eq!(rtt.timer(&timers), Span::from_micros(556_250));
+    }
+
+    #[test]
+    fn in_linux_an_rtt_far_below_the_mean_adds_an_eighth_to_the_variance() {
+        let mut rtt = RttEstimator::new();
+        let timers = linux().timers;
+        rtt.sample_of_round(MS(400), &timers, 0, 0);
+        for n in 1..60 {
+            rtt.sample_of_round(MS(400), &timers, 10 * n, 10 * n + 9);
+        }
+        assert_eq!(rtt.variation.as_nanos() / 1000, 0);
+        // 320 ms less: RFC 6298 adds 80 to the deviation, Linux 10.
+        rtt.sample_of_round(MS(80), &timers, 700, 710);
+        assert_eq!(rtt.variation.as_nanos() / 1_000_000, 10);
+    }
+
     #[test]
     fn each_stack_keeps_its_own_floor() {
         let mut rtt = RttEstimator::new();
-        for _ in 0..200 {
-            rtt.sample(MS(40));
+        for n in 0..200 {
+            rtt.sample_of_round(MS(40), &linux().timers, n, n + 1);
         }
         assert_eq!(rtt.timeout(&linux().timers), MS(240), "Linux: srtt + 200 ms");
         assert_eq!(rtt.timeout(&freebsd_9().timers), MS(240), "FreeBSD: srtt + 200 ms of slack, 230 at least");

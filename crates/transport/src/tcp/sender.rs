@@ -69,7 +69,7 @@ impl Sender {
     /// segments, after a handshake once it is over. Then the application begins.
     pub fn start(&mut self, now: Time, base_rtt: Span) {
         let handshake = self.stack.handshake.then(|| now + base_rtt);
-        self.flight.open(now, handshake, &self.stack.clock);
+        self.flight.open(now, handshake, &self.stack);
         self.gate.open(handshake, self.stack.initial_window);
         self.backlog.start(handshake.unwrap_or(now));
         self.notify(now, |controller, cx| controller.on_start(cx));

@@ -1,6 +1,6 @@
 //! Tail loss probes (RFC 8985, section 7).
 
-use transport::{Application, Event, Pace, Phase, Repair, Rule, Stack};
+use transport::{Application, Event, Pace, Phase, Repair, Rule, Stack, Variance};
 use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, drop_sack, ms, plain, selective, with};
@@ -50,7 +50,8 @@ fn new_data_postpones_the_probe() {
 
 #[test]
 fn a_probe_never_waits_longer_than_the_timeout() {
-    let mut s = SenderScript::new(probing(), 4.0);
+    let options = with(probing(), |s| s.timers.rto_variance = Variance::Deviation);
+    let mut s = SenderScript::new(options, 4.0);
     // Two round trips are 600 ms, the timeout 300 + 4 * 150 = 900 ms; after many samples it is 300 + 200 ms.
     s.leave(0..4);
     for round in 1..40 {

@@ -2,21 +2,23 @@
 //!
 //! | rule of tcp_cubic.c | here |
 //! | --- | --- |
-//! | the count of segments for one more, from the cubic or Reno's window, computed at most each 32nd of a second | `Cubic::segments_for_one`, `Cubic::grow` |
-//! | the target lies the smallest RTT ahead; 5 % a round trip at least while no loss has shown W_max | `Cubic::avoid_congestion` |
+//! | the count of segments for one more, from the cubic and Reno's window (`bictcp_update`): the cubic at most once a tick, and for the same window not within a 32nd of a second | `Cubic::update` |
+//! | the target lies the smallest RTT ahead; 5 % a round trip at least while no loss has shown W_max | `Cubic::count` |
+//! | RTT samples (`bictcp_cubic_acked`): none in the first second of an epoch | `Cubic::take_sample` |
+//! | an ACK train may be longer by what segmentation offload bunches (`hystart_ack_delay`) | `train_allowance` |
 //! | C = 410 * 2^10 / 2^40 in units of its clock, beta = 717/1024 | `Settings` |
 //! | time idle does not move the cubic on; a slow start does not end the epoch | `Controller::on_transmit_start` |
 //! | a spurious loss gives back window and threshold, not the cubic | `Controller::on_spurious` |
 //! | timeout: W_max is forgotten, HyStart begins anew (`bictcp_reset`) | `Controller::on_timeout` |
 //!
-//! Differences from Linux: the cubic is computed with real numbers, on an exact clock.
+//! Differences from Linux: the cubic is computed with real numbers.
 
 use units::{Span, Time};
 
 use crate::controllers::cubic;
 use crate::entry::Form;
 use crate::parameters::parameters;
-use crate::parts::linux::Counter;
+use crate::parts::linux::{Counter, HZ, avoidance, ticks, ticks_rounded_up};
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
@@ -53,25 +55,31 @@ parameters! {
 const HYSTART_DELAY_DIVISOR: u32 = 8;
 /// At most so many segments are counted for one more while no loss has shown W_max.
 const BEFORE_LOSS: f64 = 20.0;
-/// A count stays valid so long while the window is the same.
-const COUNT_LASTS: Span = Span::from_micros(31_250);
-/// The smallest window after a mark.
-const MINIMUM_AFTER_MARK: f64 = 1.0;
+/// A count stays valid for so many ticks while the window is the same: a 32nd of a second.
+const COUNT_LASTS: u64 = HZ as u64 / 32;
+/// Reno's window grows by a segment for so many eighths of a window (beta_scale).
+const RENO_EIGHTHS: f64 = 8.0;
+/// At most so much longer is an ACK train for segmentation offload.
+const MOST_ALLOWANCE: Span = Span::from_millis(1);
+/// Bytes in four trains of the largest size.
+const TRAINS: f64 = 4.0 * 65_536.0;
 
 /// A stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// When it began, later by every idle time.
-    start: Time,
+    /// The tick in which it began, later by every idle time.
+    start: u64,
     /// K: the time from then to W_max, seconds.
     k: f64,
+    /// The window on the plateau.
+    plateau: f64,
 }
 
-/// The count of segments for one more, and when and for which window it was computed.
+/// The count of segments for one more, and in which tick and for which window it was computed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     window: f64,
-    at: Time,
+    at: u64,
     segments: u32,
 }
 
@@ -87,11 +95,12 @@ struct Cubic {
     w_max: f64,
     /// The window before the threshold was last set.
     cwnd_prior: f64,
-    /// The window of a Reno flow.
+    /// The window of a Reno flow, and the segments acknowledged towards its next one.
     w_est: f64,
+    acknowledged: f64,
     epoch: Option<Epoch>,
-    /// A loss, and no timeout since, has shown where the path ends.
-    loss_seen: bool,
+    /// The smallest RTT sample, zero before the first.
+    shortest: Span,
     count: Count,
 }
 
@@ -107,90 +116,104 @@ impl Cubic {
             w_max: 0.0,
             cwnd_prior: 0.0,
             w_est: 0.0,
+            acknowledged: 0.0,
             epoch: None,
-            loss_seen: false,
+            shortest: Span::ZERO,
             count: Count::default(),
         }
     }
 
-    /// Congestion avoidance begins.
-    fn begin_epoch(&mut self, now: Time) -> Epoch {
-        let cwnd_epoch = self.reno.window.floor();
-        self.w_est = cwnd_epoch;
-        let k = if self.w_max > cwnd_epoch {
-            libm::cbrt((self.w_max - cwnd_epoch) / self.settings.c)
+    /// Congestion avoidance begins with the segments that an ACK counts.
+    fn begin_epoch(&mut self, now: u64, cwnd: f64, credit: f64) -> Epoch {
+        (self.w_est, self.acknowledged) = (cwnd, credit);
+        if self.w_max > cwnd {
+            let k = libm::cbrt((self.w_max - cwnd) / self.settings.c);
+            Epoch { start: now, k, plateau: self.w_max }
         } else {
-            self.w_max = cwnd_epoch;
-            0.0
-        };
-        Epoch { start: now, k }
-    }
-
-    /// An ACK in congestion avoidance that counts `credit` segments.
-    fn avoid_congestion(&mut self, now: Time, ack: &Ack, credit: f64) {
-        let epoch = match self.epoch {
-            Some(epoch) => epoch,
-            None => self.begin_epoch(now),
-        };
-        self.epoch = Some(epoch);
-        let beta = self.settings.beta;
-        let alpha = 3.0 * (1.0 - beta) / (1.0 + beta);
-        self.w_est += alpha * (credit / self.reno.window).min(1.0);
-        let ahead = ack.min_rtt.min(ack.smoothed_rtt);
-        let from_plateau = now.since(epoch.start).as_secs_f64() + ahead.as_secs_f64() - epoch.k;
-        let target = self.settings.c * from_plateau * from_plateau * from_plateau + self.w_max;
-        self.grow(now, target, credit);
-    }
-
-    /// One segment more for each so many counted (`bictcp_update`, `tcp_cong_avoid_ai`).
-    fn grow(&mut self, now: Time, target: f64, credit: f64) {
-        let cwnd = self.reno.window.floor();
-        if self.count.window != cwnd || now.since(self.count.at) > COUNT_LASTS {
-            self.count = Count { window: cwnd, at: now, segments: self.segments_for_one(cwnd, target) };
+            Epoch { start: now, k: 0.0, plateau: cwnd }
         }
+    }
+
+    /// An ACK in congestion avoidance that counts `credit` segments: one segment more for each so many counted
+    /// (`bictcp_update`, `tcp_cong_avoid_ai`).
+    fn avoid_congestion(&mut self, now: Time, credit: f64) {
+        self.update(ticks(now, HZ.into()), credit);
         self.counter.grow(&mut self.reno, self.count.segments, credit as u32, Counting::Segments);
     }
 
-    /// The count of segments for one more.
-    fn segments_for_one(&self, cwnd: f64, target: f64) -> u32 {
-        // The distance of the target from W_max is rounded down.
-        let target = if target < self.w_max { target.ceil() } else { target.floor() };
-        let per_segment = |rise: f64| if rise > 0.0 { (cwnd / rise).floor() } else { f64::INFINITY };
-        let mut count = per_segment(target - cwnd).min(100.0 * cwnd);
-        if !self.loss_seen {
-            count = count.min(BEFORE_LOSS);
+    /// Computes the count anew where it is due.
+    fn update(&mut self, now: u64, credit: f64) {
+        self.acknowledged += credit;
+        let cwnd = self.reno.window.floor();
+        let Count { window, at, .. } = self.count;
+        if window == cwnd && now - at <= COUNT_LASTS {
+            return;
+        }
+        if self.epoch.is_none() || now != at {
+            let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, cwnd, credit));
+            self.epoch = Some(epoch);
+            self.count = Count { window: cwnd, at: now, segments: self.count_of(&epoch, now, cwnd) };
         }
         if self.settings.reno_friendly {
-            count = count.min(per_segment(self.w_est.floor() - cwnd));
+            self.count.segments = self.count.segments.min(self.count_of_reno(cwnd));
         }
-        count.max(2.0) as u32
+        self.count.segments = self.count.segments.max(2);
     }
 
-    /// Slow start. Returns the credit left for congestion avoidance.
-    fn slow_start(&mut self, now: Time, ack: &Ack) -> f64 {
-        let reno = &mut self.reno;
-        if self.settings.hystart && self.hystart.observe(now, ack, reno.window) {
-            reno.threshold = reno.window;
-            self.cwnd_prior = reno.window;
-            if !reno.grows_exponentially(ack) {
-                return ack.avoidance_credit();
+    /// The count by the cubic.
+    fn count_of(&self, epoch: &Epoch, now: u64, cwnd: f64) -> u32 {
+        let elapsed = now - epoch.start + ticks_rounded_up(self.shortest, HZ.into());
+        let from_plateau = elapsed as f64 / f64::from(HZ) - epoch.k;
+        // The distance of the target from the plateau is rounded down.
+        let rise = (self.settings.c * from_plateau * from_plateau * from_plateau).trunc();
+        let target = epoch.plateau + rise;
+        let count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if self.w_max == 0.0 { count.min(BEFORE_LOSS) as u32 } else { count as u32 }
+    }
+
+    /// The count by which the window reaches that of a Reno flow in a round trip.
+    fn count_of_reno(&mut self, cwnd: f64) -> u32 {
+        let beta = self.settings.beta;
+        let scale = (RENO_EIGHTHS * (1.0 + beta) / (1.0 - beta) / 3.0).floor();
+        let for_one = (cwnd * scale / RENO_EIGHTHS).floor().max(1.0);
+        while self.acknowledged > for_one {
+            self.acknowledged -= for_one;
+            self.w_est += 1.0;
+        }
+        if self.w_est > cwnd { (cwnd / (self.w_est - cwnd)) as u32 } else { u32::MAX }
+    }
+
+    /// Takes the RTT sample of an ACK (`bictcp_cubic_acked`), and ends slow start where HyStart says so.
+    fn take_sample(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        let recovers = |epoch: Epoch| ticks(cx.now, HZ.into()) < epoch.start + u64::from(HZ);
+        if self.epoch.is_some_and(recovers) {
+            return;
+        }
+        if self.shortest.is_zero() || rtt.value < self.shortest {
+            self.shortest = rtt.value;
+        }
+        if self.settings.hystart && self.reno.grows_exponentially(ack) {
+            let allowance = train_allowance(cx, ack, self.reno.window);
+            let ack = Ack { min_rtt: self.shortest, ..*ack };
+            if self.hystart.observe(cx.now, &ack, self.reno.window, allowance) {
+                self.reno.threshold = self.reno.window;
+                self.cwnd_prior = self.reno.window;
             }
         }
-        if ack.window_limited { reno.slow_start(ack) } else { 0.0 }
     }
 
-    /// Multiplicative decrease, to no window below `minimum` (`bictcp_recalc_ssthresh`).
-    fn reduce(&mut self, minimum: f64) {
+    /// Multiplicative decrease (`bictcp_recalc_ssthresh`).
+    fn reduce(&mut self) {
         let Settings { beta, fast_convergence, .. } = self.settings;
         let cwnd = self.reno.window.floor();
         let converges = fast_convergence && cwnd < self.w_max;
         self.w_max = if converges { (cwnd * (1.0 + beta) / 2.0).floor() } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.loss_seen = true;
         self.counter.clear();
-        let kept = (cwnd * beta).floor();
-        self.reno = Reno { window: kept.max(minimum).min(cwnd), threshold: kept.max(Reno::MINIMUM) };
+        let kept = (cwnd * beta).floor().max(Reno::MINIMUM);
+        self.reno = Reno { window: kept.min(cwnd), threshold: kept };
     }
 }
 
@@ -207,21 +230,24 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let exponential = self.reno.grows_exponentially(ack);
-        let credit = if exponential { self.slow_start(cx.now, ack) } else { ack.avoidance_credit() };
-        if ack.window_limited && credit > 0.0 {
-            self.avoid_congestion(cx.now, ack, credit);
+        self.take_sample(cx, ack);
+        if let Some(credit) = avoidance(&mut self.reno, ack) {
+            self.avoid_congestion(cx.now, f64::from(credit));
         }
+    }
+
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.take_sample(cx, ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reduce(Reno::MINIMUM);
+        self.reduce();
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
         self.undo.forget();
-        self.reduce(MINIMUM_AFTER_MARK);
+        self.reduce();
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
@@ -232,9 +258,7 @@ impl Controller for Cubic {
         self.counter.clear();
         self.reno.timeout(self.settings.beta, loss.again);
         self.reno.threshold = self.reno.threshold.floor();
-        self.loss_seen = false;
-        self.w_max = 0.0;
-        self.epoch = None;
+        (self.w_max, self.shortest, self.epoch, self.count) = (0.0, Span::ZERO, None, Count::default());
         self.hystart.restart(cx.now);
     }
 
@@ -248,7 +272,9 @@ impl Controller for Cubic {
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.start = (epoch.start + idle).min(cx.now);
+            let hz = HZ.into();
+            let (now, before) = (ticks(cx.now, hz), ticks(Time::ZERO + cx.now.since(Time::ZERO + idle), hz));
+            epoch.start = (epoch.start + now - before).min(now);
         }
     }
 
@@ -259,6 +285,13 @@ impl Controller for Cubic {
         out.value("cwnd_prior", self.cwnd_prior);
         out.value("hystart_found", f64::from(self.hystart.found() as u8));
     }
+}
+
+/// By how much an ACK train may be longer, as Linux sends in trains: what four of the largest take at the pacing rate.
+fn train_allowance(cx: &Context<'_>, ack: &Ack, window: f64) -> Span {
+    let seconds = ack.smoothed_rtt.as_secs_f64();
+    let rate = 2.0 * window * cx.segment_size.get() as f64 / seconds.max(1e-9);
+    Span::from_secs_f64(TRAINS / rate).min(MOST_ALLOWANCE)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use crate::entry::Form;
 use crate::parts::linux::{self, Counter};
 use crate::parts::reno::{delegate, reduce};
-use crate::{Ack, Context, Controller, Reno, Undo};
+use crate::{Ack, Context, Controller, Marks, Reno, Undo};
 
 /// The form of NewReno.
 pub(crate) const FORM: Form = Form { parameters: &[], probes: &[], make: |_| Ok(Box::new(LinuxReno::default())) };
@@ -33,6 +33,13 @@ impl Controller for LinuxReno {
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.counter.grow_as_reno(&mut self.reno, ack);
+    }
+
+    fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
+        // tcp_enter_cwr: nothing is undone.
+        self.undo.forget();
+        let threshold = self.threshold();
+        self.reno.reduce_to(threshold);
     }
 }
 

@@ -8,7 +8,7 @@
 //! Linux takes the smallest of all RTTs of a round since 5.8. Before, that of the first eight stayed, which leaves slow
 //! start on a queue that has drained meanwhile: `first_samples`.
 //!
-//! Differences from Linux: no allowance for pacing and segmentation offload in the length of the train.
+//! A stack whose segments leave in trains allows for them in the length of an ACK train (in Linux since 5.6).
 
 use units::{Span, Time};
 
@@ -76,8 +76,8 @@ impl HyStart {
         self.found
     }
 
-    /// An ACK in slow start: whether slow start should end now.
-    pub(crate) fn observe(&mut self, now: Time, ack: &Ack, window: f64) -> bool {
+    /// An ACK in slow start: whether slow start should end now. `allowance` is for trains of the stack.
+    pub(crate) fn observe(&mut self, now: Time, ack: &Ack, window: f64, allowance: Span) -> bool {
         if self.found != Found::Nothing {
             return false;
         }
@@ -90,7 +90,7 @@ impl HyStart {
         }
         if self.ack_train && now.since(self.last_of_train) <= TRAIN_SPACING {
             self.last_of_train = now;
-            if now.since(self.round_start) > ack.min_rtt / 2 {
+            if now.since(self.round_start) > (ack.min_rtt + allowance) / 2 {
                 self.found = Found::AckTrain;
             }
         }
@@ -128,7 +128,7 @@ mod tests {
         let start = Time::from_nanos(1_000_000_000);
         (0..100).find_map(|n: u64| {
             let now = start + Span::from_millis(spacing) * n;
-            let ends = hystart.observe(now, &Ack { round_start: n == 0, ..ack }, window);
+            let ends = hystart.observe(now, &Ack { round_start: n == 0, ..ack }, window, Span::ZERO);
             ends.then_some((n as usize + 1, hystart.found()))
         })
     }
@@ -156,7 +156,7 @@ mod tests {
         for (millis, expected) in [(170, false), (171, true)] {
             let mut hystart = HyStart::new(false, true, 16, false);
             let ack = Ack { rtt: rtt(millis), min_rtt: Span::from_millis(160), ..ack() };
-            assert_eq!((0..9).any(|_| hystart.observe(Time::ZERO, &ack, 30.0)), expected, "{millis}");
+            assert_eq!((0..9).any(|_| hystart.observe(Time::ZERO, &ack, 30.0, Span::ZERO)), expected, "{millis}");
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
             let mut hystart = HyStart::new(false, true, 8, first_samples);
             let ended = (0..12).find(|&n| {
                 let ack = Ack { rtt: rtt(if n < 8 { 60 } else { 41 }), min_rtt: Span::from_millis(40), ..ack() };
-                hystart.observe(Time::ZERO, &ack, 30.0)
+                hystart.observe(Time::ZERO, &ack, 30.0, Span::ZERO)
             });
             assert_eq!(ended, ends);
         }
@@ -184,7 +184,7 @@ mod tests {
         let mut neither = HyStart::new(false, false, 8, false);
         for n in 0..100 {
             let now = start + Span::from_millis(1) * n;
-            assert!(!neither.observe(now, &Ack { rtt: rtt(80), round_start: n == 0, ..ack() }, 30.0));
+            assert!(!neither.observe(now, &Ack { rtt: rtt(80), round_start: n == 0, ..ack() }, 30.0, Span::ZERO));
         }
     }
 
@@ -192,7 +192,10 @@ mod tests {
     fn a_new_round_starts_the_count_anew() {
         let mut hystart = HyStart::new(false, true, 8, false);
         for n in 0..40 {
-            assert!(!hystart.observe(Time::ZERO, &Ack { rtt: rtt(80), round_start: n % 8 == 0, ..ack() }, 30.0), "{n}");
+            assert!(
+                !hystart.observe(Time::ZERO, &Ack { rtt: rtt(80), round_start: n % 8 == 0, ..ack() }, 30.0, Span::ZERO),
+                "{n}"
+            );
         }
     }
 }

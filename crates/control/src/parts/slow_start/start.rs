@@ -73,7 +73,7 @@ impl Start {
         let is_first = threshold.is_infinite();
         match &mut self.method {
             Finder::Limited => Step::grow(limited::growth(window, self.settings.limited_above)),
-            Finder::HyStart(hystart) => Step { growth: 1.0, ends: hystart.observe(now, ack, window) },
+            Finder::HyStart(hystart) => Step { growth: 1.0, ends: hystart.observe(now, ack, window, Span::ZERO) },
             Finder::HyStartPlusPlus(search) if is_first => search.observe(ack),
             Finder::Search(search) if is_first => search.observe(now, ack),
             Finder::RapidStart(rapid) if is_first => rapid.observe(ack),

@@ -55,13 +55,25 @@ impl Flight {
         summary: &AckSummary,
         repeated: Option<u64>,
     ) {
-        if let Some((extent, true)) = summary.overtaken {
+        if !self.reordering.counts() {
+            if let Some(late) = summary.late {
+                self.observe_late(late);
+            }
+        } else if let Some((extent, true)) = summary.overtaken {
             self.reordering.observe(extent);
         }
         if let Some(duplicate) = ack.duplicate
             && repeated != Some(duplicate)
         {
             self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
+        }
+    }
+
+    /// Segment `number` arrived late: it was overtaken by all that has arrived (in Linux tcp_check_sack_reordering).
+    pub(in crate::tcp) fn observe_late(&mut self, number: u64) {
+        let end = self.board.highest_sacked().map_or(self.board.first(), |highest| highest + 1);
+        if end > number {
+            self.reordering.observe(end - number - 1);
         }
     }
 
@@ -94,8 +106,10 @@ impl Flight {
 
     /// RACK (RFC 8985, section 6.2).
     pub(in crate::tcp) fn detect_by_time(&mut self, now: Time, stage: Stage) -> Found {
-        let evidence = stage.is_repairing() || self.board.sacked_count() >= self.reordering.threshold;
-        let window = self.reordering.window(evidence, self.rtt.shortest(), self.rtt.smoothed);
+        // The ACK that ends a recovery ends it before losses are looked for (in Linux tcp_fastretrans_alert).
+        let repairing = stage.is_repairing() && !stage.is_complete(self.board.first());
+        let evidence = repairing || self.board.sacked_count() >= self.reordering.threshold;
+        let window = self.reordering.window(evidence, self.shortest(), self.rtt.smoothed);
         let (lost, again, next) = self.board.detect_by_time(now, window);
         self.lost_again = again;
         Found { lost, suspect: Some(next) }

@@ -5,7 +5,9 @@ use units::Span;
 use crate::{Detection, Losses, MAX_THRESHOLD, Rule, Selective};
 
 /// Recoveries without a duplicate SACK after which the window of RACK shrinks again (RACK.reo_wnd_persist).
-const PERSISTENCE: u32 = 16;
+const PERSISTENCE: u8 = 16;
+/// The largest DupThresh with RACK, which counts no segments (net.ipv4.tcp_max_reordering).
+const RACK_MAX_THRESHOLD: u32 = 300;
 
 /// How far the path is known to reorder.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +18,14 @@ pub(crate) struct Reordering {
     pub(crate) forward: bool,
     /// DupThresh follows what is observed.
     adapts: bool,
+    /// RACK counts no segments, so that DupThresh has no bound but its own.
+    rack: bool,
     seen: bool,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
-    quarters: u32,
-    persistence: u32,
-    /// Duplicate SACKs count once a round trip: not again below this number (RACK.dsack_round).
-    round: u64,
+    quarters: u8,
+    persistence: u8,
+    /// Duplicate SACKs count once a round trip: not again below this number (RACK.dsack_round), modulo 2^32.
+    round: u32,
 }
 
 impl Reordering {
@@ -34,25 +38,34 @@ impl Reordering {
                 (reordering_adapts, matches!(rule, Rule::Forward(_)))
             }
         };
-        Self { threshold, adapts, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
+        let rack = losses.is_rack();
+        Self { threshold, adapts, rack, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
+    }
+
+    /// True if segments are counted above one that may be lost.
+    pub(crate) fn counts(&self) -> bool {
+        !self.rack
     }
 
     /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. If this
     /// raises DupThresh, holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
         self.seen = true;
-        let needed = extent.saturating_add(1).min(u64::from(MAX_THRESHOLD)) as u32;
+        let most = if self.rack { RACK_MAX_THRESHOLD } else { MAX_THRESHOLD };
+        let needed = extent.saturating_add(1).min(u64::from(most)) as u32;
         if self.adapts && needed > self.threshold {
             self.threshold = needed;
             self.forward = false;
         }
     }
 
-    /// A retransmission was unnecessary: RACK waits a quarter longer from now on.
+    /// A retransmission was unnecessary: RACK waits a quarter longer from now on, if the path was seen to reorder (in
+    /// Linux since 5.6 tcp_dsack_seen; RFC 8985 does not ask for that).
     pub(crate) fn on_duplicate_sack(&mut self, acknowledged_to: u64, sent_to: u64) {
-        if acknowledged_to >= self.round {
-            self.round = sent_to;
-            self.quarters += 1;
+        let passed = (acknowledged_to as u32).wrapping_sub(self.round) as i32 >= 0;
+        if self.seen && passed {
+            self.round = sent_to as u32;
+            self.quarters = self.quarters.saturating_add(1);
             self.persistence = PERSISTENCE;
         }
     }
@@ -78,7 +91,7 @@ impl Reordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{freebsd_9, linux};
+    use crate::{freebsd_9, linux, linux_3_5};
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
@@ -90,7 +103,10 @@ mod tests {
         reordering.observe(2);
         assert_eq!(reordering.threshold, 5, "it never falls");
         reordering.observe(1000);
-        assert_eq!(reordering.threshold, 16);
+        assert_eq!(reordering.threshold, 300);
+        let mut counting = Reordering::new(&linux_3_5().losses);
+        counting.observe(1000);
+        assert_eq!(counting.threshold, 16);
         let mut constant = Reordering::new(&freebsd_9().losses);
         constant.observe(4);
         assert_eq!(constant.threshold, 3);
@@ -108,6 +124,8 @@ mod tests {
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
         let mut reordering = Reordering::new(&linux().losses);
+        reordering.on_duplicate_sack(0, 10);
+        assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10), "no reordering was seen");
         reordering.observe(1);
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);

@@ -5,6 +5,7 @@
 
 mod detection;
 mod duplicates;
+mod place;
 mod retransmission;
 
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
+use self::place::{AHEAD, Place, Resent};
 use super::delivery_rate::DeliveryState;
 use super::segment_reports::SegmentReports;
 use crate::tcp::ranges::Ranges;
@@ -110,12 +112,17 @@ pub(crate) struct AckSummary {
     /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether
     /// it was sent once, so that the path must have reordered it.
     pub(crate) overtaken: Option<(u64, bool)>,
+    /// The lowest of such segments that were sent once.
+    pub(crate) late: Option<u64>,
 }
 
 impl AckSummary {
     fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u32) {
         if let Some(extent) = highest.and_then(|h| h.checked_sub(number)) {
             let sent_once = flags & AMBIGUOUS == 0;
+            if sent_once && extent > 0 {
+                self.late = Some(self.late.map_or(number, |late| late.min(number)));
+            }
             let (most, once) = self.overtaken.unwrap_or((0, false));
             self.overtaken = Some((most.max(extent), once || sent_once));
         }
@@ -126,18 +133,8 @@ impl AckSummary {
 /// was reported last (RACK.rtt).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
-    sent_at: Time,
-    sequence: u64,
+    last: Place,
     rtt: Span,
-}
-
-/// A retransmission.
-#[derive(Clone, Copy, Debug)]
-struct Resent {
-    number: u64,
-    at: Time,
-    /// The next new segment at that moment.
-    sent_to: u64,
 }
 
 /// Outstanding segments of a sender. State that every ACK touches is in the structure itself, everything
@@ -332,9 +329,7 @@ impl Scoreboard {
         self.first = cumulative;
         self.rack.rtt = now.since(newest.at);
         let number = cumulative - 1;
-        if (newest.at, number) >= (self.rack.sent_at, self.rack.sequence) {
-            (self.rack.sent_at, self.rack.sequence) = (newest.at, number);
-        }
+        self.rack.last = self.rack.last.max(newest.place(number));
         Some(AckSummary {
             acknowledged: count as u32,
             delivered: count as u32,
@@ -435,9 +430,7 @@ impl Scoreboard {
             return;
         }
         self.rack.rtt = rtt;
-        if (segment.at, number) >= (self.rack.sent_at, self.rack.sequence) {
-            (self.rack.sent_at, self.rack.sequence) = (segment.at, number);
-        }
+        self.rack.last = self.rack.last.max(segment.place(number));
     }
 
     /// The highest outstanding number that was not SACKed.

@@ -11,7 +11,7 @@ fn at(ms: u64) -> Time {
 /// Ten segments that left with a millisecond between them.
 fn ten(stack: &Stack) -> Flight {
     let mut flight = Flight::new(stack, &Wants::default());
-    flight.open(at(0), None, &stack.clock);
+    flight.open(at(0), None, stack);
     for ms in 0..10 {
         flight.push(at(ms));
     }
@@ -207,4 +207,24 @@ fn an_ack_is_described_with_the_clocks_of_the_stack() {
         assert_eq!((described.one_way_delay, described.in_flight), (Some(Span::from_millis(7)), 10));
         assert_eq!((described.acknowledged_to, described.sent_to), (0, 10));
     }
+}
+
+#[test]
+fn the_handshake_counts_in_the_smallest_rtt_of_the_path_for_five_minutes() {
+    let stack = linux();
+    let mut flight = Flight::new(&stack, &Wants::default());
+    flight.open(at(0), Some(at(40)), &stack);
+    let mut acknowledge = |second: u64| {
+        let sent = at(1000 * second);
+        let number = flight.push(sent);
+        let ack = Acknowledgement { cumulative: number + 1, ..Acknowledgement::default() };
+        let now = sent + Span::from_millis(41);
+        let summary = flight.apply(now, &ack);
+        flight.take_samples(now, &ack, &summary, &stack, false);
+        (flight.shortest(), flight.rtt().minimum)
+    };
+    let ms = Span::from_millis;
+    assert_eq!(acknowledge(1), (ms(40), ms(41)), "and 41 for controllers");
+    assert_eq!(acknowledge(300), (ms(40), ms(41)));
+    assert_eq!(acknowledge(301), (ms(41), ms(41)));
 }

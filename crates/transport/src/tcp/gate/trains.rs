@@ -150,10 +150,22 @@ impl Trains {
         if recent && left * SHARE < room.window {
             return self.gathers(room, waits);
         }
-        self.train = left;
-        self.begin_piece(left, room);
+        self.train = left - self.rest(left, room);
+        self.begin_piece(self.train, room);
         self.train -= 1;
         false
+    }
+
+    /// Segments that are left of `left` once full trains of them, or halves of the window, have left: there is another
+    /// look at so few (tcp_write_xmit).
+    #[inline]
+    fn rest(&mut self, left: u32, room: &Room) -> u32 {
+        if left <= SHORTEST {
+            return 0;
+        }
+        let step = self.full_train(room).min((room.limit / 2).max(1));
+        let rest = left % step;
+        if left > step && rest * SHARE < room.window { rest } else { 0 }
     }
 
     /// True if the segments that may leave, a small part of the window, wait for more; else the train begins.

@@ -2,6 +2,9 @@
 
 use units::Time;
 
+use super::{Phase, Repair};
+use crate::tcp::flight::{AckSummary, Flight};
+
 /// The test of the last timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForwardRto {
@@ -52,11 +55,6 @@ impl ForwardRto {
         self.sends_new
     }
 
-    /// True if the oldest segment alone was sent again, for which no ACK has come.
-    pub(super) fn is_unanswered(&self) -> bool {
-        self.is_on() && !self.sends_new
-    }
-
     /// The timer expired at `now`, and the oldest segment leaves again (step 1).
     pub(super) fn begin(&mut self, now: Time) {
         *self = Self { since: now, sends_new: false };
@@ -88,6 +86,39 @@ impl ForwardRto {
     }
 }
 
+impl Repair {
+    /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious;
+    /// `has_new`: a new segment may leave.
+    #[inline]
+    pub(in crate::tcp) fn is_timeout_spurious(
+        &mut self,
+        summary: &AckSummary,
+        flight: &Flight,
+        has_new: impl FnOnce() -> bool,
+    ) -> bool {
+        self.forward_rto.is_on() && self.tests_timeout(summary, flight, has_new)
+    }
+
+    #[inline(never)]
+    fn tests_timeout(&mut self, summary: &AckSummary, flight: &Flight, has_new: impl FnOnce() -> bool) -> bool {
+        if self.recovery.phase() != Phase::Loss {
+            self.forward_rto.end();
+            return false;
+        }
+        let evidence = Evidence {
+            oldest_original: summary.oldest_at,
+            partial: summary.acknowledged > 0 && !self.stage().is_complete(flight.first()),
+            duplicate: summary.acknowledged == 0 || summary.sacked > 0,
+            new_data: has_new(),
+        };
+        let verdict = self.forward_rto.on_ack(evidence);
+        if verdict == Verdict::SendNew {
+            self.recovery.move_point(flight.next());
+        }
+        verdict == Verdict::Spurious
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,16 +127,16 @@ mod tests {
     #[test]
     fn new_data_leave_after_the_first_ack_and_the_second_one_tells() {
         let mut test = ForwardRto::default();
-        assert!(!test.is_on() && !test.is_unanswered());
+        assert!(!test.is_on());
         let timeout = Time::from_nanos(1000);
         let partial = Evidence { partial: true, new_data: true, ..Evidence::default() };
         let original = |left| Evidence { oldest_original: Some(Time::from_nanos(left)), ..Evidence::default() };
         test.begin(timeout);
-        assert!(test.is_on() && test.is_unanswered() && !test.sends_new());
+        assert!(test.is_on() && !test.sends_new());
         // A duplicate before any advance says nothing.
         assert_eq!(test.on_ack(Evidence { duplicate: true, ..Evidence::default() }), Verdict::None);
         assert_eq!(test.on_ack(partial), Verdict::SendNew);
-        assert!(test.sends_new() && !test.is_unanswered());
+        assert!(test.sends_new());
         // What left later says nothing; what left by then was no retransmission.
         assert_eq!(test.on_ack(original(1001)), Verdict::None);
         assert_eq!(test.on_ack(original(1000)), Verdict::Spurious);

@@ -51,6 +51,13 @@ impl Prr {
         self.limit_to(in_flight, allowed);
     }
 
+    /// RACK's timer has begun the recovery: in Linux that counts one segment as delivered (tcp_rack_reo_timeout).
+    pub(crate) fn on_timer(&mut self, in_flight: u32) {
+        if self.method == Reduction::ProportionalRate {
+            self.on_ack(1, in_flight, false);
+        }
+    }
+
     /// A loss was found while the window came down for an ECN echo. By the pipe its fast retransmission leaves at once,
     /// with `in_flight` segments in flight (RFC 6675, step 4.3); proportional reduction sends anyway.
     pub(crate) fn owe(&mut self, in_flight: u32) {

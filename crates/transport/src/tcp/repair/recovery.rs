@@ -231,6 +231,13 @@ impl Recovery {
         }
     }
 
+    /// RACK's timer has begun it, with `in_flight` in flight.
+    pub(super) fn on_reordering_timeout(&mut self, in_flight: u32) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_timer(in_flight);
+        }
+    }
+
     /// Unless something is reduced, notes whether segments above the cumulative point have arrived.
     pub(super) fn note_disorder(&mut self, disorder: bool) {
         if self.stage().is_open() {
@@ -407,10 +414,10 @@ mod tests {
     #[test]
     fn evidence_remains_only_while_duplicates_may_come() {
         let mut recovery = Recovery::default();
-        recovery.undo_on(Some(Retransmissions::from(3)));
+        recovery.undo_on(Some(Retransmissions::from(3, 0)));
         recovery.settle();
         assert!(recovery.undo().is_none());
-        recovery.undo_on(Some(Retransmissions::from(3)));
+        recovery.undo_on(Some(Retransmissions::from(3, 0)));
         recovery.on_retransmission(Time::ZERO, 5);
         recovery.settle();
         assert!(recovery.undo().is_some_and(|undo| undo.may_be_reported()));

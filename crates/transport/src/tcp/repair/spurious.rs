@@ -20,14 +20,15 @@ pub(super) struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// None yet; loss was detected at the cumulative point `from`.
-    pub(super) fn from(from: u64) -> Self {
-        Self { from, first_at: Time::NEVER, unreported: 0 }
+    /// Those under way when loss was detected at the cumulative point `from`.
+    pub(super) fn from(from: u64, under_way: u32) -> Self {
+        Self { from, first_at: Time::NEVER, unreported: under_way }
     }
 
-    /// None of a further reduction, which begins at the cumulative point `from`, while the first of all still counts.
-    pub(super) fn anew(self, from: u64) -> Self {
-        Self { from, unreported: 0, ..self }
+    /// Those under way at a further reduction, which begins at the cumulative point `from`; the first of all still
+    /// counts.
+    pub(super) fn anew(self, from: u64, under_way: u32) -> Self {
+        Self { from, unreported: under_way, ..self }
     }
 
     /// A segment leaves again.
@@ -68,22 +69,48 @@ impl Repair {
         flight: &Flight,
         stack: &Stack,
     ) -> bool {
-        let Some(undo) = self.recovery.undo() else { return false };
-        let timestamps = stack.timestamps && summary.acknowledged > 0;
-        let echoes_original = timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick);
-        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original, flight)
+        let echoes_original = self.echoes_original(ack, summary, stack);
+        (echoes_original || ack.duplicate.is_some())
+            && self.shows_spurious(ack, echoes_original, flight, stack.losses.is_rack())
     }
 
     #[inline(never)]
-    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight) -> bool {
+    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight, by_time: bool) -> bool {
         let stage = self.stage();
         let partial = stage.phase() == Phase::Recovery && !stage.is_complete(flight.first());
         let Some(undo) = self.recovery.undo_mut() else { return false };
-        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
+        // Above the cumulative point a duplicate counts only of what was sent again (in Linux tcp_sacktag_one;
+        // below it tcp_check_dsack).
+        let counts = |&sequence: &u64| sequence < flight.first() || !by_time || flight.was_sent_again(sequence);
+        if ack.duplicate.filter(counts).is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
             return true;
         }
         // A late segment beside lost ones: what was sent again for those may still prove necessary.
         echoes_original && !(partial && flight.retransmitted_count() > 0)
+    }
+
+    /// True if the ACK, which moves the cumulative point, echoes a timestamp of before the first retransmission.
+    #[inline]
+    pub(in crate::tcp) fn echoes_original(&self, ack: &Acknowledgement, summary: &AckSummary, stack: &Stack) -> bool {
+        let Some(undo) = self.recovery.undo() else { return false };
+        let timestamps = stack.timestamps && summary.acknowledged > 0;
+        timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick)
+    }
+
+    /// Evidence that may show a reduction which begins now to be spurious. While a timeout is repaired, timestamps tell
+    /// nothing of what left since (in Linux `retrans_stamp` stays).
+    pub(super) fn evidence(&self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
+        let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
+        // As tcp_init_undo in Linux: what is under way may be reported as a duplicate, a probe included.
+        let under_way = flight.retransmitted_count() + u32::from(probed);
+        let (from, first) = (Retransmissions::from, flight.first());
+        stack.undo.then(|| earlier.map_or_else(|| from(first, under_way), |one| one.anew(first, under_way)))
+    }
+
+    /// From now on the reduction may prove spurious.
+    pub(in crate::tcp) fn await_evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) {
+        let evidence = self.evidence(flight, stack, probed);
+        self.recovery.undo_on(evidence);
     }
 }
 
@@ -97,7 +124,7 @@ mod tests {
 
     #[test]
     fn each_retransmission_must_come_twice_for_all_to_be_unnecessary() {
-        let mut sent = Retransmissions::from(10);
+        let mut sent = Retransmissions::from(10, 0);
         assert!(!sent.may_be_reported() && !sent.were_all_duplicates(10));
         sent.on_sent(at(5));
         sent.on_sent(at(6));
@@ -106,11 +133,15 @@ mod tests {
         assert!(!sent.were_all_duplicates(9));
         assert!(!sent.were_all_duplicates(10) && sent.may_be_reported());
         assert!(sent.were_all_duplicates(12) && !sent.may_be_reported());
+        // One was under way when loss was detected.
+        let mut sent = Retransmissions::from(10, 1);
+        sent.on_sent(at(5));
+        assert!(!sent.were_all_duplicates(10) && sent.were_all_duplicates(11));
     }
 
     #[test]
     fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps() {
-        let mut sent = Retransmissions::from(10);
+        let mut sent = Retransmissions::from(10, 0);
         let tick = Span::from_millis(4);
         assert!(!sent.left_after(at(0), tick), "nothing was sent again");
         sent.on_sent(at(10));
@@ -118,7 +149,7 @@ mod tests {
         // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
         assert_eq!([7, 8, 10, 12].map(|ms| sent.left_after(at(ms), tick)), [true, false, false, false]);
         // A further reduction counts its own, and the first of all still is the first.
-        let mut anew = sent.anew(20);
+        let mut anew = sent.anew(20, 0);
         assert!(!anew.may_be_reported() && anew.left_after(at(7), tick));
         anew.on_sent(at(50));
         assert!(!anew.were_all_duplicates(19) && anew.were_all_duplicates(20));

@@ -38,6 +38,8 @@ pub(super) struct Timers {
     /// The timer of a tail loss probe has expired: it leaves next.
     probe_next: bool,
     stale: Causes,
+    /// Lost segments wait for the next ACK: this one was for a late original.
+    pub(super) repair_waits: bool,
 }
 
 impl Default for Timers {
@@ -50,6 +52,7 @@ impl Default for Timers {
             on_tick: false,
             probe_next: false,
             stale: Causes::default(),
+            repair_waits: false,
         }
     }
 }
@@ -127,12 +130,18 @@ impl Timers {
 
     /// Nothing is outstanding.
     pub(super) fn disarm(&mut self) {
-        *self = Self { stale: self.stale, probe_next: self.probe_next, ..Self::default() };
+        let Self { stale, probe_next, repair_waits, .. } = *self;
+        *self = Self { stale, probe_next, repair_waits, ..Self::default() };
     }
 
     /// When RACK deems the next segment lost, if there is a suspect.
     pub(super) fn set_reordering(&mut self, at: Option<Time>) {
         self.reordering_at = at.unwrap_or(Time::NEVER);
+    }
+
+    /// True if RACK suspects a segment.
+    pub(super) fn awaits_suspect(&self) -> bool {
+        self.reordering_at != Time::NEVER
     }
 
     /// True if the reordering timer has expired; if so it stops.

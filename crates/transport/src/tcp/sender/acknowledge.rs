@@ -58,44 +58,56 @@ impl Sender {
 
     #[inline(never)]
     fn on_any_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
-        if ack.cumulative > self.flight.next() {
-            return None; // never sent (RFC 9293, section 3.10.7.4)
+        let old = ack.cumulative < self.flight.first();
+        let says_nothing = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
+        if ack.cumulative > self.flight.next() || (old && says_nothing) {
+            return None; // never sent (RFC 9293, section 3.10.7.4), or known
         }
-        if ack.cumulative < self.flight.first() {
+        let without = Acknowledgement { duplicate: None, ..*ack };
+        let of_network = ack.duplicate.is_some() && self.is_of_network();
+        let ack = if of_network { &without } else { ack };
+        if old {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
         }
+        self.on_valid_acknowledgement(now, ack, journal)
+    }
+
+    #[inline(always)]
+    fn on_valid_acknowledgement(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        journal: &mut dyn Journal,
+    ) -> Option<Span> {
         self.gate.look_again();
         let in_flight_before = self.flight.in_flight();
         let had_duplicates = self.flight.sacked_count() > 0;
         let mut summary = self.flight.apply(now, ack);
+        if ack.duplicate.is_some() {
+            self.count_duplicate(&mut summary);
+        }
         self.gate.set_peer_window(ack.window);
         let sack = self.stack.sack();
-        let mut newly_lost = if sack { 0 } else { self.flight.count_duplicates(&mut summary, self.repair.stage()) };
+        let counted = if sack { 0 } else { self.flight.count_duplicates(&mut summary, self.repair.stage()) };
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
         let reports = self.driver.wants().segments.any();
         let sent = if reports { self.flight.state_when_sent(&summary) } else { None };
         let round_start = self.flight.round_ends();
         let newly_marked = self.flight.count_marks(ack);
-        if sack {
-            newly_lost = self.look_for_losses(now, ack, &summary);
-        }
-        if self.is_spurious(now, ack, &summary) {
-            self.undo_reduction(now, &summary, journal);
-            newly_lost = 0;
-        }
-        self.note_lost(newly_lost, self.flight.first(), journal);
-        self.report_segments(now);
+        let newly_lost = self.find_losses(now, ack, &summary, counted, journal);
 
         let stage = self.repair.stage();
         let entering = self.flight.begins_loss_event(newly_lost, stage);
         let held = !self.driver.wants().governs_recovery && (stage.is_reducing() || entering);
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
-        // RFC 3168, section 6.1.2: no growth on an ACK with an echo.
-        let marked = echo && !self.driver.wants().governs_marks;
-        let grows = summary.acknowledged > 0 && (!held || ends_recovery) && !marked;
+        // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
+        let deaf = self.stack.growth.recovery_end_grows && stage.phase() == Phase::Loss && !self.is_over();
+        let marked = echo && !self.driver.wants().governs_marks && !deaf;
+        let advances = summary.acknowledged > 0 || (summary.sacked > 0 && self.flight.reorders(&self.stack));
+        let grows = advances && (!held || ends_recovery) && !marked;
         let unreported = if entering { 0 } else { self.flight.take_unreported() };
         let mut signal = Ack {
             rtt: sample,
@@ -121,6 +133,54 @@ impl Sender {
         sample.map(|sample| sample.value)
     }
 
+    /// Losses that an ACK shows, besides those `counted` without SACK, and reductions that it shows to be spurious: how
+    /// many segments are newly deemed lost.
+    #[inline(always)]
+    fn find_losses(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        counted: u32,
+        journal: &mut dyn Journal,
+    ) -> u32 {
+        let rack = self.stack.losses.is_rack();
+        let mut newly_lost = counted;
+        if rack {
+            self.learn(ack, summary);
+        } else if self.stack.sack() {
+            newly_lost = self.look_for_losses(now, ack, summary);
+        }
+        // In Linux a reduction is undone before losses are looked for (tcp_fastretrans_alert).
+        let delayed = self.shows_late_original(ack, summary);
+        if self.is_spurious(now, ack, summary) {
+            self.undo_reduction(now, summary, journal);
+            newly_lost = 0;
+        } else if delayed {
+            newly_lost = 0;
+        }
+        let waits = delayed && self.repair.stage().is_repairing();
+        self.repair.wait_for_next(waits);
+        if rack && !waits {
+            newly_lost = self.detect_losses(now);
+        }
+        self.note_lost(newly_lost, self.flight.first(), journal);
+        self.report_segments(now);
+        newly_lost
+    }
+
+    /// With RACK: true if a duplicate SACK is of a segment that the network doubled, as nothing else explains so many.
+    #[cold]
+    fn is_of_network(&mut self) -> bool {
+        self.stack.losses.is_rack() && !self.repair.counts_duplicate()
+    }
+
+    /// A needless retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
+    #[cold]
+    fn count_duplicate(&self, summary: &mut AckSummary) {
+        summary.delivered += u32::from(self.stack.losses.is_rack());
+    }
+
     /// True if the reduction under way ends with the cumulative point where it is now.
     #[inline(always)]
     fn is_over(&self) -> bool {
@@ -132,9 +192,6 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
-        if !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none()) {
-            return;
-        }
         let in_flight_before = self.flight.in_flight();
         let summary = self.flight.receive_old(now, ack);
         self.flight.observe_reordering(ack, &summary, self.repair.repeated());
@@ -154,10 +211,34 @@ impl Sender {
     /// With SACK: learns from an ACK how the path reorders, then looks for losses.
     #[inline(always)]
     fn look_for_losses(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> u32 {
+        self.learn(ack, summary);
+        self.detect_losses(now)
+    }
+
+    /// Learns from an ACK how the path reorders.
+    #[inline(always)]
+    fn learn(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
         if summary.overtaken.is_some() || ack.duplicate.is_some() {
             self.flight.observe_reordering(ack, summary, self.repair.repeated());
         }
-        self.detect_losses(now)
+    }
+
+    /// With RACK: true if a partial ACK in recovery is for a late original (in Linux tcp_try_undo_partial). Then the
+    /// path reorders by all that has arrived. While something sent again is under way, nothing is deemed lost on this
+    /// ACK.
+    #[inline]
+    fn shows_late_original(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
+        self.stack.losses.is_rack()
+            && self.repair.echoes_original(ack, summary, &self.stack)
+            && self.repair.phase() == Phase::Recovery
+            && !self.is_over()
+            && self.observe_late_original(summary)
+    }
+
+    #[inline(never)]
+    fn observe_late_original(&mut self, summary: &AckSummary) -> bool {
+        self.flight.observe_late(self.flight.first() - u64::from(summary.acknowledged));
+        true
     }
 
     /// Loss detection with SACK. Returns how many segments are newly deemed lost.
@@ -282,7 +363,8 @@ impl Sender {
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
-        } else if signal.ecn_echo && !self.driver.wants().governs_marks && self.repair.answers_echo(first) {
+        } else if signal.ecn_echo && !self.driver.wants().governs_marks && self.repair.answers_echo(first, &self.stack)
+        {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
         self.repair.end_ack(self.driver.window(), signal, self.flight.sacked_count() > 0, progress);

@@ -35,6 +35,7 @@ impl Sender {
         self.report_segments(now);
         if found.lost > 0 && self.repair.phase() != Phase::Recovery {
             self.enter_recovery(now, in_flight, journal);
+            self.repair.on_reordering_timeout(self.flight.in_flight());
         }
     }
 
@@ -63,6 +64,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.repair.phase() == Phase::Reduced;
+        let probed = self.repair.repeated().is_some();
         let fast = self.stack.losses.is_fast();
         self.repair.enter(self.flight.next(), fast);
         if self.stack.losses.retransmits() == Retransmits::Holes {
@@ -77,7 +79,11 @@ impl Sender {
             self.report_segments(now);
         }
         if already_reduced {
-            return self.repair.extend(&self.flight);
+            self.repair.extend(&self.flight, &self.stack);
+            if self.stack.growth.recovery_end_grows {
+                self.repair.await_evidence(&self.flight, &self.stack, probed);
+            }
+            return;
         }
         let window = self.driver.controller().window();
         journal.note(Event::LossEvent { window });
@@ -89,7 +95,7 @@ impl Sender {
         } else {
             self.repair.begin(self.flight.next(), &self.stack);
         }
-        self.repair.await_evidence(self.flight.first(), &self.stack);
+        self.repair.await_evidence(&self.flight, &self.stack, probed);
     }
 
     /// The window comes down on an ECN echo.
@@ -107,8 +113,9 @@ impl Sender {
             }
         });
         self.repair.enter_reduction();
-        self.begin_reduction(window, false);
-        if self.flight.outstanding() == 0 {
+        // Linux lets a segment leave at once here, too (tcp_cwnd_reduction).
+        self.begin_reduction(window, self.stack.reduction == Reduction::ProportionalRate);
+        if self.flight.outstanding() == 0 && !self.stack.growth.recovery_end_grows {
             self.leave_reduction(now, journal);
         }
     }

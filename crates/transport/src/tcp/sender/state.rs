@@ -58,7 +58,7 @@ impl Sender {
 
     /// Counters since the start.
     pub fn counters(&self) -> SenderCounters {
-        let Counters { retransmitted, timeouts, recoveries, spurious } = self.repair.counters();
+        let Counters { retransmitted, timeouts, recoveries, spurious, .. } = self.repair.counters();
         SenderCounters {
             sent: self.flight.next() + retransmitted,
             retransmitted,
@@ -82,7 +82,7 @@ impl Sender {
     /// The latest, the smoothed and the smallest RTT, once there is a sample.
     pub fn round_trip_times(&self) -> Option<[Span; 3]> {
         let rtt = self.flight.rtt();
-        (rtt.minimum != Span::MAX).then_some([rtt.latest, rtt.smoothed, rtt.minimum])
+        (rtt.minimum != Span::MAX).then_some([rtt.latest, rtt.smoothed, self.flight.shortest()])
     }
 
     /// The state at this moment. Valid once nothing more leaves.
@@ -99,12 +99,12 @@ impl Sender {
             retransmissions: flight.retransmitted_count(),
             total_retransmissions: self.repair.counters().retransmitted,
             reordering: flight.threshold(),
-            backoff: rtt.backoff,
+            backoff: rtt.backoff.into(),
             delivered: flight.delivered(),
             timeout: flight.timeout(&self.stack.timers),
             smoothed_rtt: rtt.smoothed,
             rtt_variation: rtt.variation,
-            minimum_rtt: (rtt.minimum != Span::MAX).then_some(rtt.minimum),
+            minimum_rtt: Some(flight.shortest()).filter(|&rtt| rtt != Span::MAX),
         }
     }
 

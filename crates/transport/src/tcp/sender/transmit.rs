@@ -49,7 +49,7 @@ impl Sender {
     /// Nothing more leaves now: remembers whether the window is the reason.
     #[inline(always)]
     fn note_usage(&mut self, now: Time) {
-        let shows = self.gate.close(now, self.flight.first(), self.flight.next());
+        let shows = self.gate.close(self.flight.first(), self.flight.next());
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -223,7 +223,7 @@ impl Sender {
         if self.gate.is_paced() {
             self.pace(now, payload, retransmission);
         }
-        self.gate.note_departure(now);
+        self.gate.note_departure(now, retransmission);
         let wants = self.driver.wants();
         if wants.sent || wants.segments.any() {
             self.report_sent(now, sequence, retransmission);

@@ -5,7 +5,7 @@ use units::{Bytes, Span};
 
 use super::{
     Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Pacing, Reduction, Repair, Rule, Selective, Stack,
-    Timers, WindowValidation, plain,
+    Timers, Variance, WindowValidation, plain,
 };
 
 /// Linux 6.
@@ -66,7 +66,8 @@ pub fn linux() -> Stack {
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_millis(200),
             rto_max: Span::from_secs(120),
-            // tcp_rtt_estimator: the variance is no less than TCP_RTO_MIN.
+            // tcp_rtt_estimator: mdev_max_us, rttvar_us, which is no less than TCP_RTO_MIN.
+            rto_variance: Variance::LargestOfRounds,
             rto_variance_min: Span::from_millis(200),
             // tcp_enter_loss.
             every_timeout_reduces: false,

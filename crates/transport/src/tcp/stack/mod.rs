@@ -243,6 +243,8 @@ pub struct Timers {
     pub rto_min: Span,
     /// The largest one, back-off included.
     pub rto_max: Span,
+    /// The variance term.
+    pub rto_variance: Variance,
     /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this) + slack.
     pub rto_variance_min: Span,
     /// Added to every retransmission timeout.
@@ -250,6 +252,16 @@ pub struct Timers {
     /// Every expiry of the retransmission timer reduces the slow-start threshold. Otherwise the first since new data
     /// was acknowledged does, and none in fast recovery or after a mark. A second reduction is not undone.
     pub every_timeout_reduces: bool,
+}
+
+/// The variance term of the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variance {
+    /// Four times the mean deviation (RFC 6298, section 2).
+    Deviation,
+    /// The largest of that in a round trip; from round to round it falls by a quarter of the difference at most, and an
+    /// RTT that is shorter than the deviation below the mean adds to it by an eighth only (Linux).
+    LargestOfRounds,
 }
 
 /// How a paced flow keeps its rate. Its segments leave in trains, as long as its controller says.

@@ -4,7 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Pacing, Reduction, Repair, Stack, Timers, WindowValidation,
+    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Pacing, Reduction, Repair, Stack, Timers, Variance,
+    WindowValidation,
 };
 
 /// TCP of RFC 5681, RFC 6298 and RFC 6582.
@@ -49,6 +50,7 @@ pub fn plain() -> Stack {
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
+            rto_variance: Variance::Deviation,
             rto_variance_min: Span::ZERO,
             rto_slack: Span::ZERO,
             // RFC 5681, section 3.1.

@@ -1,7 +1,7 @@
 //! Tests of `cubic.rs`, with numbers worked out by hand.
 
 use super::*;
-use crate::testing::{World, ack, loss, probed};
+use crate::testing::{World, ack, loss, probed, rtt};
 
 /// An ACK of so many segments.
 fn segments(count: u32) -> Ack {
@@ -15,16 +15,16 @@ fn an_idle_time_does_not_move_the_cubic_on_and_a_slow_start_does_not_end_the_epo
     cubic.on_loss(&mut world.context(), &loss());
     cubic.on_ack(&mut world.context(), &segments(1));
     world.pass(Span::from_secs(11));
-    // The last segment left 100 ms before the last ACK: 10.1 s idle, 0.9 s of the cubic.
+    // The last segment left 100 ms before the last ACK: 10.1 s idle, 0.9 s of the cubic, in ticks of 4 ms.
     cubic.on_transmit_start(&mut world.context(), Span::from_millis(10_100));
     let start = cubic.epoch.unwrap().start;
-    assert_eq!(world.now.since(start), Span::from_millis(900));
+    assert_eq!(ticks(world.now, 250) - start, 225);
     cubic.on_idle_restart(&mut world.context());
     cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!((cubic.window(), cubic.epoch.unwrap().start), (12.0, start));
     // Longer than the epoch: it begins now.
     cubic.on_transmit_start(&mut world.context(), Span::from_secs(100));
-    assert_eq!(cubic.epoch.unwrap().start, world.now);
+    assert_eq!(cubic.epoch.unwrap().start, ticks(world.now, 250));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn begins_a_new_cubic_after_a_spurious_timeout() {
     // Ten seconds up the old cubic every second ACK would add a segment. The new one has its plateau here, and of
     // the twenty segments of growth_before_loss ten are not enough.
     cubic.on_ack(&mut world.context(), &segments(10));
-    assert_eq!((cubic.window(), cubic.w_max, probed(&cubic, "k_s")), (50.0, 50.0, 0.0));
+    assert_eq!((cubic.window(), cubic.w_max, probed(&cubic, "k_s")), (50.0, 0.0, 0.0));
 }
 
 #[test]
@@ -77,11 +77,12 @@ fn computes_its_growth_anew_after_a_thirty_second_of_a_second() {
     // One segment for every 20: the rule before the first loss.
     cubic.on_ack(&mut world.context(), &segments(1));
     cubic.w_est = 20.0;
-    world.pass(Span::from_millis(31));
+    // Seven ticks of 4 ms later the count still holds.
+    world.pass(Span::from_millis(28));
     cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!(cubic.window(), 10.0, "3 of 20 were counted");
     // Reno's window lies 10 above: one segment for every 2 from now on.
-    world.pass(Span::from_millis(1));
+    world.pass(Span::from_millis(4));
     cubic.on_ack(&mut world.context(), &segments(1));
     assert_eq!(cubic.window(), 11.0);
 }
@@ -92,7 +93,7 @@ fn rounds_the_target_towards_the_plateau_and_the_count_down() {
     let mut cubic = Cubic::new(Settings::default());
     cubic.reno = Reno { window: 1000.0, threshold: 2.0 };
     cubic.on_loss(&mut world.context(), &loss());
-    cubic.on_ack(&mut world.context(), &Ack { window_limited: false, ..segments(1) });
+    cubic.on_ack(&mut world.context(), &Ack { window_limited: false, rtt: rtt(40), ..segments(1) });
     // From 700 on, `K = cbrt(300/0.4004) = 9.0826`; the target 40 ms ahead is `1000 - floor(0.4004 * 9.0426^3) = 704`,
     // so a segment for every `700/4 = 175` counted.
     cubic.on_ack(&mut world.context(), &segments(174));
@@ -105,7 +106,7 @@ fn rounds_the_target_towards_the_plateau_and_the_count_down() {
 fn approaches_the_window_of_reno_over_a_round_trip() {
     let mut world = World::new();
     let mut cubic = Cubic::new(Settings::default());
-    (cubic.w_max, cubic.loss_seen) = (20.0, true);
+    cubic.w_max = 20.0;
     cubic.reno = Reno { window: 20.0, threshold: 2.0 };
     cubic.on_ack(&mut world.context(), &segments(1));
     // On the plateau the cubic asks for a segment in 100 windows. Reno is four ahead, and a bit: a segment for every
@@ -116,4 +117,38 @@ fn approaches_the_window_of_reno_over_a_round_trip() {
     // With the one counted before, ten make two segments.
     cubic.on_ack(&mut world.context(), &segments(9));
     assert_eq!(cubic.window(), 22.0);
+}
+
+#[test]
+fn computes_the_cubic_once_a_tick_though_the_window_has_grown() {
+    let mut world = World::new();
+    let mut cubic = Cubic::new(Settings::default());
+    cubic.reno = Reno { window: 10.0, threshold: 2.0 };
+    cubic.on_loss(&mut world.context(), &loss());
+    // `W_max = 10`, window 7, `K = cbrt(3/0.4004) = 1.9571`.
+    world.pass(Span::from_secs(1));
+    cubic.on_ack(&mut world.context(), &segments(1));
+    // 0.4 s later the target is `10 - floor(0.4004 * 1.5571^3) = 9`: a segment for every `7/2 = 3`.
+    world.pass(Span::from_millis(400));
+    cubic.on_ack(&mut world.context(), &segments(2));
+    assert_eq!((cubic.window(), cubic.count.segments), (8.0, 3));
+    // By the cubic it would be 8/1 now, but the tick is the same.
+    cubic.on_ack(&mut world.context(), &segments(3));
+    assert_eq!((cubic.window(), cubic.count.segments), (9.0, 3));
+    world.pass(Span::from_millis(4));
+    cubic.on_ack(&mut world.context(), &segments(1));
+    assert_eq!(cubic.count.segments, 900, "the target lies no higher");
+}
+
+#[test]
+fn a_train_may_be_longer_by_four_trains_of_segmentation_offload_and_a_millisecond_at_most() {
+    let mut world = World::new();
+    // 262,144 bytes at `2 * 100 * 1000 B / 10 ms`: 13 ms.
+    let ack = Ack { smoothed_rtt: Span::from_millis(10), ..segments(1) };
+    let mut cx = world.context();
+    cx.segment_size = units::Bytes::new(1000);
+    assert_eq!(train_allowance(&cx, &ack, 100.0), Span::from_millis(1));
+    // At twenty times that and a tenth of the RTT, 0.0655 ms.
+    let near = Ack { smoothed_rtt: Span::from_millis(1), ..ack };
+    assert_eq!(train_allowance(&cx, &near, 2000.0).as_nanos() / 1000, 65);
 }

@@ -84,7 +84,7 @@ impl Scoreboard {
         while cursor < self.next() {
             let segment = self.segments[self.index(cursor)];
             if segment.flags & (SACKED | LOST | AMBIGUOUS) == 0 {
-                if (segment.at, cursor) >= (rack.sent_at, rack.sequence) {
+                if segment.place(cursor) >= rack.last {
                     break;
                 }
                 let due = segment.at + patience;
@@ -101,9 +101,9 @@ impl Scoreboard {
         }
         // …and retransmissions in the order of their sending.
         let mut again = false;
-        while let Some(Resent { number, at, .. }) = self.first_resent() {
+        while let Some(resent @ Resent { number, at, .. }) = self.first_resent() {
             if self.awaits(number, at) {
-                if (at, number) >= (rack.sent_at, rack.sequence) {
+                if resent.place() >= rack.last {
                     break;
                 }
                 let due = at + patience;
@@ -126,16 +126,17 @@ impl Scoreboard {
     fn last_suspect(&self, first: u64) -> Time {
         let rack = self.rack;
         let sent_once = |number: u64| self.segments[self.index(number)].flags & AMBIGUOUS == 0;
-        let outstanding = (first..self.next()).contains(&rack.sequence);
+        let outstanding = (first..self.next()).contains(&rack.last.number());
         // Behind a retransmission all that left before it is suspect, whatever its number.
-        let mut number = if outstanding && sent_once(rack.sequence) { rack.sequence } else { self.next() - 1 };
+        let mut number =
+            if outstanding && sent_once(rack.last.number()) { rack.last.number() } else { self.next() - 1 };
         while number > first {
             if let Some((start, _)) = self.holes.as_ref().and_then(|holes| holes.sacked.containing(number)) {
                 number = start - 1;
                 continue;
             }
             let segment = &self.segments[self.index(number)];
-            if segment.flags & (LOST | AMBIGUOUS) == 0 && (segment.at, number) < (rack.sent_at, rack.sequence) {
+            if segment.flags & (LOST | AMBIGUOUS) == 0 && segment.place(number) < rack.last {
                 break;
             }
             number -= 1;
@@ -145,9 +146,8 @@ impl Scoreboard {
 
     /// The same of those sent again.
     fn last_resent_suspect(&self) -> Option<Time> {
-        let rack = (self.rack.sent_at, self.rack.sequence);
         let mut resent = self.holes.as_ref()?.resent.iter().rev();
-        resent.find(|one| (one.at, one.number) < rack && self.awaits(one.number, one.at)).map(|one| one.at)
+        resent.find(|one| one.place() < self.rack.last && self.awaits(one.number, one.at)).map(|one| one.at)
     }
 
     fn first_resent(&self) -> Option<Resent> {
@@ -226,9 +226,9 @@ impl Scoreboard {
                 self.to_retransmit -= 1;
             }
         }
-        let holes = self.holes();
-        holes.count_cursor = 0;
-        holes.rack_cursor = 0;
+        // RACK does not look at these again: in Linux they have left the list of what it looks at (tcp_mark_skb_lost),
+        // until they are sent again.
+        self.holes().count_cursor = 0;
         if let Some(reports) = &mut self.reports {
             reports.forget_losses();
         }

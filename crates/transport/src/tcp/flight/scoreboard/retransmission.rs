@@ -2,10 +2,15 @@
 
 use units::Time;
 
-use super::{AMBIGUOUS, APPLICATION_LIMITED, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard, Sent};
+use super::{AHEAD, AMBIGUOUS, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard, Sent};
 use crate::tcp::flight::delivery_rate::DeliveryState;
 
 impl Scoreboard {
+    /// True if the outstanding segment `number` was sent more than once.
+    pub(crate) fn was_sent_again(&self, number: u64) -> bool {
+        (self.first..self.next()).contains(&number) && self.segments[self.index(number)].flags & AMBIGUOUS != 0
+    }
+
     /// True if a lost segment has yet to be sent again.
     pub(crate) fn awaits_retransmission(&self) -> bool {
         self.to_retransmit > 0
@@ -49,19 +54,24 @@ impl Scoreboard {
     /// Segment `number` leaves again and is in flight twice, though it is not known to be lost (RFC 6675, SetPipe,
     /// b).
     pub(crate) fn resend_hole(&mut self, number: u64, now: Time, state: DeliveryState) {
-        let index = self.index(number);
+        let (index, ahead) = (self.index(number), self.ahead_of(number));
         let segment = &mut self.segments[index];
-        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS | RETRANSMITTED);
+        *segment = Sent::new(now, state, segment.flags & (SACKED | LOST) | AMBIGUOUS | RETRANSMITTED | ahead);
         self.retransmitted_count += 1;
+    }
+
+    /// By how much the next new segment is ahead of `number`, as a flag.
+    fn ahead_of(&self, number: u64) -> u32 {
+        ((self.next() - number) as u32) << AHEAD
     }
 
     /// Segment `number` leaves again. It need not be lost: a tail loss probe resends on suspicion.
     pub(crate) fn resend(&mut self, number: u64, now: Time, state: DeliveryState, track: bool) {
-        let index = self.index(number);
+        let (index, ahead) = (self.index(number), self.ahead_of(number));
         let segment = &mut self.segments[index];
         let lost = segment.flags & LOST != 0;
         let pending = segment.flags & RETRANSMITTED == 0;
-        *segment = Sent::new(now, state, segment.flags & !APPLICATION_LIMITED | AMBIGUOUS);
+        *segment = Sent::new(now, state, segment.flags & (SACKED | LOST | RETRANSMITTED) | AMBIGUOUS | ahead);
         if lost && pending {
             segment.flags |= RETRANSMITTED;
             self.retransmitted_count += 1;

@@ -57,11 +57,13 @@ fn a_hole_that_leaves_again_is_in_flight_twice_and_ambiguous() {
     board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, Time::from_nanos(5), Span::ZERO);
     assert_eq!((board.next_hole(0), board.next_hole(1), board.in_flight()), (Some(0), Some(1), 3));
     board.resend_hole(1, Time::from_nanos(7), state);
-    assert_eq!((board.segments[1].flags, board.segments[1].at), (AMBIGUOUS | RETRANSMITTED, Time::from_nanos(7)));
+    // Three segments behind it had left.
+    let flags = AMBIGUOUS | RETRANSMITTED | 3 << AHEAD;
+    assert_eq!((board.segments[1].flags, board.segments[1].at), (flags, Time::from_nanos(7)));
     assert_eq!((board.next_hole(0), board.next_hole(1), board.in_flight()), (Some(0), Some(2), 4));
     // A retransmission on suspicion alone counts once, and keeps no mark of its first transmission.
     board.resend(2, Time::from_nanos(8), state, false);
-    assert_eq!((board.segments[2].flags, board.in_flight()), (AMBIGUOUS, 4));
+    assert_eq!((board.segments[2].flags, board.in_flight()), (AMBIGUOUS | 2 << AHEAD, 4));
 }
 
 fn at(ms: u64) -> Time {
