@@ -135,6 +135,13 @@ def comparison(simulated, live, rate="10mbit", cc="cdg"):
     return parity.Comparison(cell, Simulated(simulated[0], quantities), live)
 
 
+def test_headings_name_the_engine_that_ran():
+    done = comparison([of(), of()], [of()])
+    done.live[0].engine["kind"] = "uml"
+    assert parity.legend([done]).startswith("Simulated / uml. ")
+    assert parity.far_headings([done.as_json()])[-2:] == ["simulated", "uml"]
+
+
 def test_a_difference_counts_when_it_exceeds_three_standard_errors():
     # Mean 10, standard deviation 1. Of three runs and one alike the standard error is sqrt(1/3 + 1) = 1.155.
     simulated = [of(queue=9.0), of(queue=10.0), of(queue=11.0)]

@@ -25,7 +25,7 @@ from ackclock import _engine, repetitions
 from ackclock.cli import completing
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.status import NO_CURRENT_FOLDER
-from ackclock.engines import LARGEST_SEED, Engine
+from ackclock.engines import LARGEST_SEED, Engine, NamedEngine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
 from ackclock.report import FORMATS, check_folder, resumable_folder
@@ -343,14 +343,14 @@ def run_all(
 
 @contextmanager
 def cached(
-    engine: Engine, out: Path, settings: Mapping[str, Any], force: bool, name: str
+    engine: NamedEngine, out: Path, settings: Mapping[str, Any], force: bool
 ) -> Iterator[tuple[CachedEngine, Path]]:
-    """The engine called ``name`` with a cache of its runs in the folder of the report, and that folder."""
-    with resumable_folder(out, settings, force) as folder:
-        engine = CachedEngine(engine, folder / name)
-        if count := engine.count():
-            notes.print(f"{count} {name} runs are taken from {out}", markup=False, soft_wrap=True)
-        yield engine, folder
+    """``engine`` with a cache of its runs in the folder of the report, and that folder."""
+    with resumable_folder(out, {**settings, **engine.identity()}, force) as folder:
+        made = CachedEngine(engine, folder / engine.name)
+        if count := made.count():
+            notes.print(f"{count} {engine.name} runs are taken from {out}", markup=False, soft_wrap=True)
+        yield made, folder
 
 
 def place(pcap: Path | None, pcap_at: PcapPoint | None) -> PcapPoint:

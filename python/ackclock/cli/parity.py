@@ -110,10 +110,10 @@ def parity(
     runner, simulated = engine.make(), simulator.make()
     output.preflight([cell.plan() for cell in grid.cells()], 1, runner)
     if out is None:
-        done, interrupted = _run(grid, simulations, simulated, runner)
+        done, interrupted = _run(grid, simulations, simulated, runner, runner.name)
     else:
-        with output.cached(runner, out, settings, force, runner.name) as (cached, folder):
-            done, interrupted = _run(grid, simulations, simulated, cached, folder)
+        with output.cached(runner, out, settings, force) as (cached, folder):
+            done, interrupted = _run(grid, simulations, simulated, cached, runner.name, folder)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if done:
         output.show(*_tables(done), as_json=as_json)
@@ -126,7 +126,7 @@ def parity(
 
 
 def _run(
-    grid: Grid, simulations: int, simulator: Engine, live: Engine, folder: Path | None = None
+    grid: Grid, simulations: int, simulator: Engine, live: Engine, name: str, folder: Path | None = None
 ) -> tuple[list[Comparison], bool]:
     """Runs the grid, with a report of what has finished; gives the cells, and whether it was interrupted."""
     from ackclock import parity as both
@@ -139,7 +139,7 @@ def _run(
     def report(finished: bool = False) -> None:
         nonlocal reported
         if folder is not None:
-            both.write(done, repetitions.count(planned), folder, finished)
+            both.write(done, repetitions.count(planned), name, folder, finished)
         reported = time.monotonic()
 
     with Interrupts() as interrupts:
@@ -148,7 +148,7 @@ def _run(
                 report()
             with output.progress("simulated") as at:
                 simulated = both.simulate(grid, simulations, simulator, at)
-            with output.progress(f"{len(cells)} cells live") as at:
+            with output.progress(f"{len(cells)} cells: {name}") as at:
                 for cell, _, run in repetitions.results(planned, live, at):
                     found.setdefault(cell, []).append(run)
                     done = both.compared(cells, simulated, found)
@@ -213,7 +213,9 @@ def _numbers(text: str) -> list[int]:
 def _tables(done: list[Comparison]) -> tuple[Table | str, ...]:
     from ackclock import parity as both
 
-    table = Table("situation", *both.HEADINGS, title="simulated / live", title_justify="left")
+    table = Table(
+        "situation", *both.HEADINGS, title=f"simulated / {both.engine_of(done)}", title_justify="left"
+    )
     for path, of_path in both.by_path(done):
         for index, one in enumerate(of_path):
             table.add_row("" if index else path, *both.row(one.as_json(), ranges=False))

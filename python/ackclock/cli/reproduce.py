@@ -96,7 +96,7 @@ def reproduce(
     if other is not None:
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
         runner = other.make()
-        with output.cached(runner, folder, settings, force, runner.name) as (cached, work):
+        with output.cached(runner, folder, settings, force) as (cached, work):
             done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work)
     else:
         check_folder(folder, force)

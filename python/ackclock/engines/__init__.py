@@ -6,9 +6,9 @@ An engine takes jobs and yields runs as they finish. Commands work with any engi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from ackclock import _engine
 from ackclock.result import Run
@@ -78,6 +78,10 @@ class NamedEngine(ABC):
     @abstractmethod
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """What its results depend on besides plans, as values of JSON; saved runs of others are not taken."""
+        return {}
 
     def alone(self) -> Self:
         """The same for one run after the other, as in a worker of a sweep."""

@@ -7,11 +7,11 @@ seeds, for the spread from run to run, and run live.
 
 from ackclock.parity.comparison import Comparison, compared, simulate
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.page import by_path, document, legend, write
+from ackclock.parity.page import by_path, document, engine_of, legend, write
 from ackclock.parity.situations import GREEDY, GridPath, Situation, beside, catalogue, greedy, select
 from ackclock.parity.tables import (
-    FAR_HEADINGS,
     HEADINGS,
+    far_headings,
     far_rows,
     row,
     summary,
@@ -22,7 +22,6 @@ from ackclock.parity.tables import (
 )
 
 __all__ = [
-    "FAR_HEADINGS",
     "GREEDY",
     "HEADINGS",
     "Cell",
@@ -35,6 +34,8 @@ __all__ = [
     "catalogue",
     "compared",
     "document",
+    "engine_of",
+    "far_headings",
     "far_rows",
     "greedy",
     "legend",

@@ -27,15 +27,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def engine_of(done: Sequence[Comparison]) -> str:
+    """The name of the engine beside the simulator."""
+    return str(done[0].live[0].engine["kind"])
+
+
 def legend(done: Sequence[Comparison]) -> str:
     """The meaning of the tables, in words."""
+    engine = engine_of(done)
     simulations = len(done[0].simulated.quantities)
     live = max(len(comparison.live) for comparison in done)
     return (
-        f"Simulated / live. Simulated is the mean (and range) of {simulations} seeds, live that of {live}; "
-        f"greedy flows start within {START_JITTER}, as the seed draws. {tables.MARK.strip()} marks means "
-        f"that differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. Near "
-        f"is within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean "
+        f"Simulated / {engine}. Simulated is the mean (and range) of {simulations} seeds, {engine} that of "
+        f"{live}; greedy flows start within {START_JITTER}, as the seed draws. {tables.MARK.strip()} marks "
+        f"means that differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. "
+        f"Near is within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean "
         f"queue, completion time and window (or {NEAR_WINDOW:g} segment), and {100 * NEAR_POINTS:g} points "
         "of a share, as far as the situation compares them."
     )
@@ -52,22 +58,22 @@ def document(done: Sequence[Comparison]) -> dict[str, Any]:
     }
 
 
-def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -> None:
-    """Writes the report of a grid of ``runs`` live runs into ``folder``, over the one that is there.
+def write(done: Sequence[Comparison], runs: int, engine: str, folder: Path, finished: bool) -> None:
+    """Writes the report of a grid of ``runs`` runs on ``engine`` into ``folder``, over the one that is there.
 
     An unfinished grid has no figures.
     """
-    page = Page("Simulated and live")
+    page = Page(f"Simulated and {engine}")
     if not finished:
         have = sum(len(comparison.live) for comparison in done)
-        page.paragraph(f"Not finished: {have} of {runs} live runs, without figures.", "miss")
+        page.paragraph(f"Not finished: {have} of {runs} {engine} runs, without figures.", "miss")
     cells = [comparison.as_json() for comparison in done]
     if done:
         page.paragraph(tables.tally(cells))
         page.table(tables.summary_headings(cells), tables.summary(cells), numbers=False)
         page.paragraph(legend(done))
         if far := tables.far_rows(cells):
-            page.table(tables.FAR_HEADINGS, far, numbers=False)
+            page.table(tables.far_headings(cells), far, numbers=False)
     for number_of_path, (path, of_path) in enumerate(by_path(done)):
         page.heading(path)
         page.table(tables.HEADINGS, [tables.row(one.as_json()) for one in of_path], numbers=False)
@@ -77,18 +83,18 @@ def write(done: Sequence[Comparison], runs: int, folder: Path, finished: bool) -
                     why = "; ".join(run.engine["reasons"])
                     page.paragraph(f"{comparison.cell.name}, seed {run.seed} is not valid: {why}.", "miss")
         if finished:
-            caption = f"Windows over {path}: live solid, simulated dashed"
+            caption = f"Windows over {path}: {engine} solid, simulated dashed"
             page.draw(folder / f"window-{number_of_path}.png", caption, partial(trajectories, of_path))
     if done:
         page.heading("As run")
-        page.details("engine of the first live run", json.dumps(done[0].live[0].engine, indent=2))
+        page.details(f"engine of the first {engine} run", json.dumps(done[0].live[0].engine, indent=2))
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
     write_json(folder / "parity.json", document(done))
 
 
 def trajectories(of_path: Sequence[Comparison]) -> Figure:
-    """Windows over time, a panel for each cell: live solid, simulated dashed in the same colour."""
+    """Windows over time, a panel for each cell: simulated dashed, the other engine solid."""
     from ackclock.plots import draw
 
     panels = []
@@ -108,7 +114,9 @@ def trajectories(of_path: Sequence[Comparison]) -> Figure:
             # One legend is enough for all flows.
             Series("" if flow else label, curve.cc, curve.times, curve.values, look=look)
             for flow, curves in enumerate(both)
-            for curve, label, look in zip(curves, ("live", "simulated"), ("line", "model"), strict=True)
+            for curve, label, look in zip(
+                curves, (engine_of([comparison]), "simulated"), ("line", "model"), strict=True
+            )
         ]
         mark = "" if run.valid else " (invalid)"
         panels.append(Panel(comparison.cell.name + mark, series))

@@ -20,9 +20,6 @@ HEADINGS = (
 )
 """Of ``row``."""
 
-FAR_HEADINGS = ("situation", "flows", "far in", "simulated", "live")
-"""Of ``far_rows``."""
-
 MARK = " *"
 
 
@@ -72,8 +69,19 @@ def tally(cells: Sequence[Cell]) -> str:
     return f"{near} of {len(valid)} cells are near{others}{left_out}."
 
 
+def engine_of(cells: Sequence[Cell]) -> str:
+    """The name of the engine beside the simulator; ``live`` where several are."""
+    names = {run["engine"]["kind"] for cell in cells for run in cell["runs"]}
+    return names.pop() if len(names) == 1 else "live"
+
+
+def far_headings(cells: Sequence[Cell]) -> list[str]:
+    """The headings of ``far_rows``."""
+    return ["situation", "flows", "far in", "simulated", engine_of(cells)]
+
+
 def far_rows(cells: Sequence[Cell]) -> list[list[str]]:
-    """The quantities in which valid cells are not near, under ``FAR_HEADINGS``."""
+    """The quantities in which valid cells are not near, under ``far_headings``."""
     return [
         [cell["path"], cell["name"], check["what"], _of(check["simulated"]), _of(check["live"])]
         for cell in _valid(cells)

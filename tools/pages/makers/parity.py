@@ -42,7 +42,7 @@ def summary(*files: str) -> Table:
 def far(*files: str) -> Table:
     """A row for each thing that is not near."""
     measured, cells = _cells(files)
-    return Table(parity.FAR_HEADINGS, parity.far_rows(cells), measured)
+    return Table(parity.far_headings(cells), parity.far_rows(cells), measured)
 
 
 @maker("parity-cells")
