@@ -150,7 +150,9 @@ def engines() -> list[str]:
 def check(engine: str, plan: Plan) -> None:
     """Refuses a plan that the engine cannot run on this machine. Raises ScenarioError or MachineError."""
 
-def check_virtual_time(plan: Plan, controllers: Sequence[str]) -> None:
+def check_virtual_time(
+    plan: Plan, controllers: Sequence[str], offered: Sequence[str], disciplines: str | None = None
+) -> None:
     """Refuses a plan that a kernel in virtual time with these controllers cannot run: ScenarioError."""
 
 def controller_label(cc: str) -> str:

@@ -14,6 +14,7 @@ from ackclock.controller import Controller
 from ackclock.engines import Engine, Progress, registry
 from ackclock.engines.live import LiveOptions
 from ackclock.engines.simulator import SimulatorOptions
+from ackclock.engines.uml import UmlOptions
 from ackclock.result import Run, Runs
 from ackclock.scenario import Factory, Flow, Path, Scenario, override_list, read
 
@@ -24,7 +25,7 @@ Described: TypeAlias = Scenario | Path | str | os.PathLike[str]
 """A scenario, a path for ``flows``, or a scenario file."""
 
 
-class Options(SimulatorOptions, LiveOptions, total=False):
+class Options(SimulatorOptions, LiveOptions, UmlOptions, total=False):
     """The keyword arguments of ``simulate`` apart from ``repeat``, the options of all engines among them."""
 
     engine: str
@@ -72,8 +73,17 @@ def simulate(
     ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace those of the scenario. With
     ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, and the runs are
     returned in the order of their seeds. ``progress`` is called with the fraction done, several times a
-    second. ``engine`` is ``"sim"``, which runs on ``threads`` threads (by default one a core), each run on
-    ``cores`` cores (by default one), or ``"live"``, this machine's own TCP: see :func:`ackclock.live`.
+    second.
+
+    ``engine`` is one of these:
+
+    - ``"sim"`` runs on ``threads`` threads (by default one a core), each run on ``cores`` cores (by default
+      one).
+    - ``"live"`` is this machine's own TCP: see :func:`ackclock.live`.
+    - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
+      version (by default the newest), ``kernels`` the number of them side by side (by default one a core).
+      ``disciplines`` is ``"kernel"`` or ``"simulated"``; by default a queue is the kernel's where the
+      scenario names a discipline of ``tc``. ``gso_max_segs`` is as for live runs.
 
     Raises ScenarioError for a scenario that the engine cannot run, and whatever a controller written in
     Python raises.

@@ -17,7 +17,7 @@ import pytest
 
 import ackclock
 from ackclock import _engine
-from ackclock.engines import Job
+from ackclock.engines import Job, registry
 from ackclock.engines.uml import Uml
 from ackclock.errors import InputError
 from ackclock.uml import build, guest, kernels, machine, recipe, sources
@@ -160,6 +160,8 @@ def test_a_kernel_is_found_by_its_version(capsys, pretended, monkeypatch):
         kernels.find("7")
     _, out, _ = run(capsys, "uml", "list", "--json")
     assert [one["release"] for one in json.loads(out)["kernels"]] == ["6.1.7", "6.9.1", "6.12.3"]
+    assert registry.options()["linux"].option.known() == ["6.1.7", "6.9.1", "6.12.3"]
+    assert Uml(linux="6.1").identity()["linux"] == "6.1.7"
     # Another recipe makes other kernels.
     monkeypatch.setattr(recipe, "CONTROLLERS", ["vegas"])
     assert kernels.built() == []
@@ -298,6 +300,84 @@ def test_every_controller_of_the_kernel_runs_by_its_name(kernel):
     jobs = [Job(plan(name, duration="2s"), 1) for name in names]
     for name, found in zip(names, tables(jobs), strict=True):
         assert found["flows"]["goodput_bps"].to_pylist()[0] > 1e6, name
+
+
+DISCIPLINES = {
+    "codel": {"discipline": "codel"},
+    "fq_codel": {"discipline": "fq_codel", "ecn": False},
+    "pie": {"discipline": "pie"},
+    "fq_pie": {"discipline": "fq_pie"},
+    "red": {"discipline": "red", "limit": "200kB", "min": "15kB", "max": "45kB", "avpkt": "1500B"},
+    "cake": {"discipline": "cake"},
+}
+
+
+def test_the_kernels_disciplines_are_the_queues_that_scenarios_name(kernel):
+    assert {*DISCIPLINES} <= {*kernel.disciplines}
+    queues = [*DISCIPLINES.values(), {"limit": "1bdp"}]
+    plans = [plan("cubic", duration="6s", path=PATH | {"queue": queue}) for queue in queues]
+    runs = dict(Uml().run([Job(one, 1) for one in plans]))
+    means = {}
+    for index, name in enumerate([*DISCIPLINES, "fifo"]):
+        run = runs[index]
+        assert run.valid, run.engine["reasons"]
+        spelled = run.engine["queues"]
+        assert spelled == {} if name == "fifo" else spelled["bottleneck"].startswith(name)
+        [row] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
+        assert row["utilization"] > 0.8, name
+        left = row["arrived_packets"] - row["departed_packets"] - row["dropped_packets"]
+        assert 0 <= left <= row["queue_packets_max"] + 1, name
+        assert row["dropped_packets"] == run.events["kind"].to_pylist().count("drop"), name
+        means[name] = row["queue_packets_mean"]
+    # Active queue management keeps the queue short.
+    assert max(means[name] for name in DISCIPLINES) < means["fifo"]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_fifo_of_the_kernel_is_the_simulators():
+    jobs = [Job(plan("newreno", "cubic", duration="6s"), 3)]
+    [simulated] = tables(jobs, disciplines="simulated")
+    [own] = tables(jobs, disciplines="kernel")
+    for key in ("utilization", "queue_packets_mean", "dropped_packets"):
+        pair = [
+            next(row[key] for row in one["links"].to_pylist() if row["is_bottleneck"])
+            for one in (simulated, own)
+        ]
+        assert pair[1] == pytest.approx(pair[0], rel=0.05), key
+
+
+@pytest.mark.usefixtures("kernel")
+def test_marks_of_the_kernels_queue_reach_the_flows():
+    document = {
+        "duration": "5s",
+        "path": PATH | {"queue": {"discipline": "codel", "ecn": True}},
+        "flows": [{"cc": "newreno", "transport": {"ecn": True}}],
+    }
+    [(_, run)] = Uml().run([Job(_engine.resolve_json(json.dumps(document), []), 1)])
+    [row] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
+    [flow] = run.flows.to_pylist()
+    assert row["marked_packets"] > 3
+    assert row["dropped_packets"] == 0
+    assert flow["marked_packets"] in (row["marked_packets"], row["marked_packets"] - 1)
+    kinds = run.events["kind"].to_pylist()
+    assert kinds.count("mark") == row["marked_packets"]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_queue_that_the_kernel_cannot_be_is_refused_where_it_is_asked_for(capsys, tmp_path):
+    def sentence(queue, *options):
+        file = tmp_path / "a.toml"
+        file.write_text(
+            f'duration = "1s"\npath = {{ rate = "10mbit", rtt = "40ms", queue = {queue} }}\n'
+            'flows = [{ cc = "newreno" }]\n'
+        )
+        return refused(capsys, "run", file, "--engine", "uml", *options)
+
+    delay = '{ discipline = "codel", limit = "50ms" }'
+    assert "its limit in `tc` is one in packets" in sentence(delay, "--disciplines", "kernel")
+    assert "--disciplines" in sentence('"1bdp"', "--disciplines", "fast")
+    with pytest.raises(ValueError, match="disciplines is 'fast': must be 'kernel' or 'simulated'"):
+        Uml(disciplines="fast")
 
 
 @pytest.mark.usefixtures("kernel")

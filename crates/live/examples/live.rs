@@ -24,7 +24,12 @@ fn run() -> Result<(), String> {
     let scenario = scenario::from_path(&file, &files).map_err(|error| error.to_string())?;
     let plan = scenario.plan(&files).map_err(|error| error.to_string())?;
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
-    let live = Live { algorithms: Arc::new(ProjectControllers), gso_max_segs: None, capture: None };
+    let live = Live {
+        algorithms: Arc::new(ProjectControllers),
+        gso_max_segs: None,
+        capture: None,
+        queues: live::Queues::default(),
+    };
     let outcome =
         live.run(&Job { plan: Arc::new(plan), seed }, &Watch::default()).map_err(|error| error.to_string())?;
     for flow in &outcome.tables.flows {

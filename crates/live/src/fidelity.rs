@@ -46,6 +46,8 @@ pub struct Fidelity {
     pub missed_records: u64,
     /// The most segments that TCP hands down at once; none where that is left to the kernel.
     pub gso_max_segs: Option<u16>,
+    /// The queues that are the kernel's, by the names of their links: disciplines as `tc` spells them.
+    pub queues: BTreeMap<String, String>,
     /// Settings of the kernel's network at both ends.
     pub sysctls: BTreeMap<&'static str, String>,
 }

@@ -1,5 +1,6 @@
 //! One live run from plan to tables.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -24,8 +25,10 @@ use crate::emulator::pool::Pool;
 use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, SharedCounters};
 use crate::fidelity::{Fidelity, Lateness, Trains, reasons};
 use crate::host::namespace::{End, Setting};
+use crate::host::router::Router;
 use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::host::system;
+use crate::queues::{KernelDiscipline, Queues};
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::flow::opening_lead;
 use crate::tcp::probes;
@@ -42,6 +45,8 @@ pub struct Live {
     pub gso_max_segs: Option<u16>,
     /// A packet capture (pcapng) to write to a file, which is replaced, and where it is taken.
     pub capture: Option<(PathBuf, Point)>,
+    /// The source of the queues. Those of the kernel need virtual time, as their packets are looked for at once.
+    pub queues: Queues,
 }
 
 /// The outcome of a live run, with how far it can be trusted.
@@ -71,7 +76,8 @@ impl Engine for Live {
     type Notes = Fidelity;
 
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
-        check::check(plan, self.algorithms.as_ref()).map_err(refused)
+        check::check(plan, self.algorithms.as_ref()).map_err(refused)?;
+        in_kernel(plan, &self.queues).map(|_| ()).map_err(Failure::Refused)
     }
 
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
@@ -110,14 +116,21 @@ fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     }
     let mut loaded = Loaded::new(live, plan)?;
     let names = loaded.names(&drawn);
-    let mut testbed = Testbed::build(plan, &names, live.gso_max_segs).map_err(Failure::Machine)?;
+    let queues = in_kernel(plan, &live.queues).map_err(Failure::Refused)?;
+    let mut testbed = Testbed::build(plan, &names, live.gso_max_segs, queues).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
-    let threads = run_threads(job, watch, &drawn, &mut loaded, &testbed, (sockets, trace), live.capture.as_ref())?;
+    let threads = run_threads(job, watch, &drawn, &mut loaded, &mut testbed, (sockets, trace), live.capture.as_ref())?;
     if watch.stop.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
     Ok(outcome(plan, &drawn, &testbed, threads, wall))
+}
+
+/// The links of `plan` whose queues are disciplines of the kernel, and those.
+fn in_kernel(plan: &Plan, queues: &Queues) -> Result<Vec<(usize, KernelDiscipline)>, String> {
+    let links = plan.links.iter().enumerate();
+    links.filter_map(|(index, link)| Some(queues.of(link).transpose()?.map(|found| (index, found)))).collect()
 }
 
 /// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does
@@ -177,14 +190,22 @@ pub(crate) struct Testbed {
     sockets: Vec<Sockets>,
     pub(crate) near: End,
     pub(crate) far: End,
+    /// Between them, those that have the queues of links.
+    pub(crate) routers: Vec<Router>,
+    queues: Vec<(usize, KernelDiscipline)>,
     pub(crate) settings: Vec<Setting>,
     gso_max_segs: Option<u16>,
 }
 
 impl Testbed {
     /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of
-    /// `algorithms`.
-    pub(crate) fn build(plan: &Plan, algorithms: &[String], gso_max_segs: Option<u16>) -> Result<Self, String> {
+    /// `algorithms`, and each link its queue in the kernel of `queues`.
+    pub(crate) fn build(
+        plan: &Plan,
+        algorithms: &[String],
+        gso_max_segs: Option<u16>,
+        queues: Vec<(usize, KernelDiscipline)>,
+    ) -> Result<Self, String> {
         let build = || {
             let settings = settings(plan);
             let mtu = place_size(plan) as u32;
@@ -196,7 +217,11 @@ impl Testbed {
             for (i, (sockets, name)) in sockets.iter_mut().zip(algorithms).enumerate() {
                 sockets.listen(i, name)?;
             }
-            Ok(Self { sockets, near, far, settings, gso_max_segs })
+            let router = |(link, discipline): &(usize, KernelDiscipline)| {
+                Router::create(discipline, plan.links[*link].rate.unwrap_or_default(), mtu)
+            };
+            let routers = queues.iter().map(router).collect::<Result<_, _>>()?;
+            Ok(Self { sockets, near, far, routers, queues, settings, gso_max_segs })
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, build).map_err(|error| error.to_string())?;
@@ -204,9 +229,16 @@ impl Testbed {
         })
     }
 
-    /// Packets that either device dropped.
+    /// Packets that the devices dropped.
     pub(crate) fn dropped(&self) -> io::Result<u64> {
-        Ok(self.near.dropped()? + self.far.dropped()?)
+        let of_routers = self.routers.iter().map(Router::dropped).sum::<io::Result<u64>>()?;
+        Ok(self.near.dropped()? + self.far.dropped()? + of_routers)
+    }
+
+    /// The kernel's queues as `tc` spells them, by the names of their links.
+    fn spelled_queues(&self, plan: &Plan) -> BTreeMap<String, String> {
+        let spelled = |(link, of): &(usize, KernelDiscipline)| (plan.links[*link].name.clone(), of.words.join(" "));
+        self.queues.iter().map(spelled).collect()
     }
 }
 
@@ -290,7 +322,7 @@ fn run_threads(
     watch: &Watch,
     drawn: &[DrawnFlow],
     loaded: &mut Loaded,
-    testbed: &Testbed,
+    testbed: &mut Testbed,
     (sockets, trace): (Vec<Sockets>, Option<kernel::Trace>),
     capture: Option<&(PathBuf, Point)>,
 ) -> Result<Threads, Failure> {
@@ -299,7 +331,8 @@ fn run_threads(
     let lead = SETTLING + drawn.iter().map(early).max().unwrap_or_default();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
-    let path = Path::new(plan, job.seed, lead);
+    let queues: Vec<(usize, bool)> = testbed.queues.iter().map(|(link, of)| (*link, of.fair)).collect();
+    let path = Path::with_queues(plan, job.seed, lead, &queues);
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
     let clock = Clock::start();
@@ -319,6 +352,7 @@ fn run_threads(
             capture,
         },
         [&testbed.near.tun, &testbed.far.tun],
+        &mut testbed.routers,
         path,
         pool,
     )
@@ -435,6 +469,7 @@ pub(crate) fn fidelity(
         state_source: traced.source,
         missed_records: traced.missed,
         gso_max_segs: testbed.gso_max_segs,
+        queues: testbed.spelled_queues(plan),
         sysctls: testbed.settings.iter().cloned().collect(),
     }
 }

@@ -125,7 +125,7 @@ pub fn become_root() -> Result<(), Refusal> {
 pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Result<ShellOutcome, Failure> {
     let plan = shell.plan.as_ref();
     check(shell).map_err(Failure::Refused)?;
-    let testbed = Testbed::build(plan, &[], shell.gso_max_segs).map_err(Failure::Machine)?;
+    let testbed = Testbed::build(plan, &[], shell.gso_max_segs, Vec::new()).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let shared = [SharedCounters::default(), SharedCounters::default()];
@@ -151,7 +151,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
         writer
     });
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
-    let emulator = Emulator::new(settings, [&testbed.near.tun, &testbed.far.tun], path, pool)
+    let emulator = Emulator::new(settings, [&testbed.near.tun, &testbed.far.tun], &mut [], path, pool)
         .map_err(|error| Failure::Machine(error.to_string()))?;
     let head = head(shell, clock);
     std::thread::scope(|scope| {

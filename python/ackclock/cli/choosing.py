@@ -127,7 +127,17 @@ def on_engine(
 
 def _annotation(default: Any, option: Option) -> Any:
     kind = option.kind if default is not None else option.kind | None
-    return Annotated[kind, typer.Option(option.flag, min=option.low, max=option.high, help=option.meaning)]
+    known = option.known
+    return Annotated[
+        kind,
+        typer.Option(
+            option.flag,
+            min=option.low,
+            max=option.high,
+            help=option.meaning,
+            autocompletion=(lambda incomplete: completing.beginning(incomplete, known())) if known else None,
+        ),
+    ]
 
 
 def _name(engine: str | None, live: bool, default: str) -> str:

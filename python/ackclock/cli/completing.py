@@ -32,28 +32,28 @@ def controllers(incomplete: str) -> list[str]:
     """Names of controllers, and the parameters of one behind ``(``."""
     name, bracket, given = incomplete.partition("(")
     if not bracket:
-        return _beginning(incomplete, _controllers())
+        return beginning(incomplete, _controllers())
     done, comma, typed = given.rpartition(",")
     keys = _controllers().get(name, [])
-    return [f"{name}({done}{comma}{key}=" for key in _beginning(typed.strip(), keys)]
+    return [f"{name}({done}{comma}{key}=" for key in beginning(typed.strip(), keys)]
 
 
 def controller_list(incomplete: str) -> list[str]:
     """Names of controllers with commas between."""
     done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in _beginning(typed, _controllers())]
+    return [f"{done}{comma}{name}" for name in beginning(typed, _controllers())]
 
 
 def engines(incomplete: str) -> list[str]:
     """Names of engines."""
     from ackclock.engines.registry import ENGINES
 
-    return _beginning(incomplete, ENGINES)
+    return beginning(incomplete, ENGINES)
 
 
 def profiles(incomplete: str) -> list[str]:
     """Names of stacks."""
-    return _beginning(incomplete, [one["name"] for one in _engine.profiles()])
+    return beginning(incomplete, [one["name"] for one in _engine.profiles()])
 
 
 def experiments(incomplete: str) -> list[str]:
@@ -64,15 +64,15 @@ def experiments(incomplete: str) -> list[str]:
     first = re.compile(r'^id = "([^"]+)"', re.MULTILINE)
     files = [file for folder in (DATA, SUITES) for file in sorted(folder.glob("*/*.toml"))]
     found = (first.search(file.read_text("utf-8")) for file in files)
-    return _beginning(incomplete, [one[1] for one in found if one is not None])
+    return beginning(incomplete, [one[1] for one in found if one is not None])
 
 
 def settings(incomplete: str) -> list[str]:
     """Keys of the scenario with ``=`` behind them, and the values of one behind that."""
     key, equals, typed = incomplete.partition("=")
     if not equals:
-        return _beginning(key, [f"{one}=" for one in keys()])
-    return [f"{key}={value}" for value in _beginning(typed, values(key))]
+        return beginning(key, [f"{one}=" for one in keys()])
+    return [f"{key}={value}" for value in beginning(typed, values(key))]
 
 
 def swept(incomplete: str) -> list[str]:
@@ -81,32 +81,32 @@ def swept(incomplete: str) -> list[str]:
 
     key, equals, given = incomplete.partition("=")
     if not equals:
-        return _beginning(key, [f"{one}=" for one in (*SHORT_KEYS, *keys())])
+        return beginning(key, [f"{one}=" for one in (*SHORT_KEYS, *keys())])
     done, comma, typed = given.rpartition(",")
     before = f"{key}={done}{comma}"
-    return [f"{before}{value}" for value in _beginning(typed, values(SHORT_KEYS.get(key, key)))]
+    return [f"{before}{value}" for value in beginning(typed, values(SHORT_KEYS.get(key, key)))]
 
 
 def queues(incomplete: str) -> list[str]:
     """Limits and disciplines of a queue."""
-    return _beginning(incomplete, values("path.queue"))
+    return beginning(incomplete, values("path.queue"))
 
 
 def wlans(incomplete: str) -> list[str]:
     """Standards of wireless networks."""
-    return _beginning(incomplete, values("wlans.0.standard"))
+    return beginning(incomplete, values("wlans.0.standard"))
 
 
 def draws(incomplete: str) -> list[str]:
     """The draws of the points of a sweep."""
     from ackclock.sweeps.axes import DRAWS
 
-    return _beginning(incomplete, DRAWS)
+    return beginning(incomplete, DRAWS)
 
 
 def executors(incomplete: str) -> list[str]:
     """The executors of a sweep."""
-    return _beginning(incomplete, ["local", "dask", "dask://"])
+    return beginning(incomplete, ["local", "dask", "dask://"])
 
 
 def figures(incomplete: str) -> list[str]:
@@ -114,20 +114,20 @@ def figures(incomplete: str) -> list[str]:
     from ackclock.report import FORMATS
 
     done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in _beginning(typed, FORMATS)]
+    return [f"{done}{comma}{name}" for name in beginning(typed, FORMATS)]
 
 
 def networks(incomplete: str) -> list[str]:
     """The networks of ``slow-start``."""
     from ackclock.slow_start import NETWORKS
 
-    return _beginning(incomplete, NETWORKS)
+    return beginning(incomplete, NETWORKS)
 
 
 def examples(incomplete: str) -> list[str]:
     """Names of examples."""
     folder = resources.files("ackclock.cli") / "scenarios"
-    return _beginning(
+    return beginning(
         incomplete, [one.name.removesuffix(".toml") for one in folder.iterdir() if ".toml" in one.name]
     )
 
@@ -136,24 +136,24 @@ def cases(incomplete: str) -> list[str]:
     """Cases of ``bench``."""
     from ackclock import bench
 
-    return _beginning(incomplete, [case.name for case in bench.CASES])
+    return beginning(incomplete, [case.name for case in bench.CASES])
 
 
 def formats(incomplete: str) -> list[str]:
     """Formats of ``export``."""
-    return _beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
+    return beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
 
 
 def in_kernel(incomplete: str) -> list[str]:
     """Controllers that can be loaded into the kernel."""
-    return _beginning(incomplete, IN_KERNEL)
+    return beginning(incomplete, IN_KERNEL)
 
 
 def slow_starts(incomplete: str) -> list[str]:
     """Slow starts that can be compared."""
     from ackclock.slow_start import METHODS
 
-    return _beginning(incomplete, METHODS)
+    return beginning(incomplete, METHODS)
 
 
 def situations(incomplete: str) -> list[str]:
@@ -161,7 +161,7 @@ def situations(incomplete: str) -> list[str]:
     from ackclock import parity
 
     done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in _beginning(typed, [parity.GREEDY, *parity.catalogue()])]
+    return [f"{done}{comma}{name}" for name in beginning(typed, [parity.GREEDY, *parity.catalogue()])]
 
 
 def keys() -> list[str]:
@@ -247,7 +247,8 @@ def _controllers() -> dict[str, list[str]]:
     }
 
 
-def _beginning(typed: str, words: Iterable[str]) -> list[str]:
+def beginning(typed: str, words: Iterable[str]) -> list[str]:
+    """The words that begin with what is typed."""
     return [word for word in words if word.startswith(typed)]
 
 

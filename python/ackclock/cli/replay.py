@@ -32,7 +32,10 @@ ControllerOption = Annotated[
 ]
 
 
-@on_engine(without=("threads", "cores", "at_once", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES})
+@on_engine(
+    without=("threads", "cores", "at_once", "gso_max_segs", "linux", "kernels", "disciplines"),
+    defaults={"retries": DEFAULT_RETRIES},
+)
 def replay(
     files: FilesArgument,
     profile: ProfileOption = "linux",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 KEY = "option"
 
@@ -19,8 +19,10 @@ class Option:
     high: int | None = None
     why: str = ""
     """The reason why other engines refuse it."""
-    kind: type = int
-    """``int``, or ``str`` for a text."""
+    kind: Any = int
+    """``int``, ``str`` for a text, or the ``Literal`` of the texts that are allowed."""
+    known: Callable[[], Sequence[str]] | None = None
+    """Texts that the shell completes, where others are allowed too."""
 
 
 def option(
@@ -31,10 +33,12 @@ def option(
     low: int | None = None,
     high: int | None = None,
     why: str = "",
-    kind: type = int,
+    kind: Any = int,
+    known: Callable[[], Sequence[str]] | None = None,
 ) -> Any:
     """A field of an engine, and an option on the command line."""
-    return field(default=default, metadata={KEY: Option(flag, meaning, low, high, why, kind)})
+    about = Option(flag, meaning, low, high, why, kind, known)
+    return field(default=default, metadata={KEY: about})
 
 
 def segments_at_once() -> Any:
@@ -55,9 +59,11 @@ def declared(kind: Any) -> Mapping[str, tuple[Field[Any], Option]]:
 
 
 def check(engine: Any) -> None:
-    """Raises ValueError for a value that is too small."""
+    """Raises ValueError for a value that is not allowed."""
     for name, (_, of) in declared(engine).items():
         value = getattr(engine, name)
         if value is not None and of.low is not None and value < of.low:
             least = "must not be negative" if of.low == 0 else f"must be at least {of.low}"
             raise ValueError(f"{name} is {value}: {least}")
+        if value is not None and (allowed := get_args(of.kind)) and value not in allowed:
+            raise ValueError(f"{name} is {value!r}: must be {' or '.join(map(repr, allowed))}")

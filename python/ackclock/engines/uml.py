@@ -10,11 +10,10 @@ import pickle
 import shutil
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Literal, Self, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import POLL_S, Job, NamedEngine, Progress
@@ -28,6 +27,7 @@ class UmlOptions(TypedDict, total=False):
 
     linux: str | None
     kernels: int | None
+    disciplines: Literal["kernel", "simulated"] | None
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,18 @@ class Uml(NamedEngine):
         "The version of the kernel in virtual time. Default: the newest that is built.",
         kind=str,
         why="only kernels in virtual time have versions to choose from",
+        known=lambda: [kernel.release for kernel in kernels.built()],
     )
     kernels: int | None = option(
         None, "--kernels", "Kernels in virtual time side by side; default: one a core.", low=1, high=64
+    )
+    disciplines: Literal["kernel", "simulated"] | None = option(
+        None,
+        "--disciplines",
+        "The queue disciplines of links: the kernel's, or the simulator's. Default: the kernel's where the "
+        "scenario names one that `tc` has, elsewhere the simulator's.",
+        kind=Literal["kernel", "simulated"],
+        why="only kernels in virtual time have disciplines to choose from",
     )
     gso_max_segs: int | None = segments_at_once()
 
@@ -62,7 +71,12 @@ class Uml(NamedEngine):
 
     def check(self, plan: _engine.Plan) -> None:
         """Refuses what cannot run on the kernel, by the name of the flow or key."""
-        _engine.check_virtual_time(plan, list(kernels.find(self.linux).controllers))
+        kernel = kernels.find(self.linux)
+        _engine.check_virtual_time(plan, list(kernel.controllers), list(kernel.disciplines), self.disciplines)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See ``NamedEngine.identity``."""
+        return {"linux": kernels.find(self.linux).release, "disciplines": self.disciplines}
 
     def alone(self) -> Self:
         """See ``NamedEngine.alone``."""
@@ -70,7 +84,7 @@ class Uml(NamedEngine):
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``."""
-        program = kernels.find(self.linux).program
+        kernel = kernels.find(self.linux)
         side_by_side = self.kernels or len(os.sched_getaffinity(0))
         waiting = deque(range(len(jobs)))
         done = 0
@@ -79,7 +93,7 @@ class Uml(NamedEngine):
             while waiting or running:
                 while waiting and len(running) < side_by_side:
                     index = waiting.popleft()
-                    running.append(_Boot(self, program, index, jobs[index], stack))
+                    running.append(_Boot(self, kernel, index, jobs[index], stack))
                 for boot in list(running):
                     run = boot.finished()
                     if run is not None:
@@ -95,15 +109,21 @@ class Uml(NamedEngine):
 class _Boot:
     """One kernel with its run."""
 
-    def __init__(self, engine: Uml, program: Path, index: int, job: Job, stack: ExitStack) -> None:
+    def __init__(self, engine: Uml, kernel: kernels.Kernel, index: int, job: Job, stack: ExitStack) -> None:
         # Neither can be imported where there is no Linux.
         from ackclock.uml.guest import Scenario
         from ackclock.uml.machine import Machine
 
         self.index, self._job, self._begun = index, job, time.monotonic()
-        task = Scenario(job.plan, job.seed, job.pcap is not None, engine.pcap_at, engine.gso_max_segs)
+        options = {
+            "pcap_at": engine.pcap_at,
+            "gso_max_segs": engine.gso_max_segs,
+            "disciplines": engine.disciplines,
+            "offered": list(kernel.disciplines),
+        }
+        task = Scenario(job.plan, job.seed, job.pcap is not None, options)
         self._stack = stack.enter_context(ExitStack())
-        self._machine = self._stack.enter_context(Machine(program, task))
+        self._machine = self._stack.enter_context(Machine(kernel.program, task))
         self._cpu_s = 0.0
 
     def finished(self) -> Run | None:

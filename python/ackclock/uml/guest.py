@@ -15,10 +15,10 @@ import pickle
 import platform
 import subprocess
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ackclock import _engine
 from ackclock.result import Run
@@ -117,8 +117,8 @@ class Scenario:
     seed: int
     captured: bool
     """The packets are written to the file ``capture``."""
-    pcap_at: str
-    gso_max_segs: int | None
+    options: Mapping[str, Any]
+    """Those of the engine."""
 
     def run(self, results: Path) -> None:
         """See ``Task.run``. The run is the file ``run``, what ended it the file ``error``."""
@@ -127,8 +127,7 @@ class Scenario:
             [(self.plan, self.seed)],
             engine="uml",
             pcap=[str(results / "capture") if self.captured else None],
-            pcap_at=self.pcap_at,
-            gso_max_segs=self.gso_max_segs,
+            **self.options,
         )
         try:
             while (found := batch.next(POLL_S)) is None:

@@ -108,6 +108,14 @@ pub(crate) fn mark_congestion(packet: &mut [u8]) {
     packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
+/// Puts `number` where the TCP segment in the IPv4 packet has its sequence number: that. `None` for other packets.
+pub(crate) fn exchange_sequence(packet: &mut [u8], number: u32) -> Option<u32> {
+    let at = usize::from(packet.first()? & 15) * 4 + 4;
+    let before = double(packet, at)?;
+    packet[at..at + 4].copy_from_slice(&number.to_be_bytes());
+    Some(before)
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
@@ -130,6 +138,16 @@ mod tests {
         let sum = checksum(&packet[..20]);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
         packet
+    }
+
+    #[test]
+    fn a_sequence_number_is_exchanged_and_put_back() {
+        let mut other = packet();
+        assert_eq!(exchange_sequence(&mut other, 7), Some(1000));
+        assert_eq!(Header::read(&other).unwrap().segment.unwrap().sequence, 7);
+        assert_eq!(exchange_sequence(&mut other, 1000), Some(7));
+        assert_eq!(other, packet());
+        assert_eq!(exchange_sequence(&mut [0x45; 20], 7), None);
     }
 
     /// The one's complement of the one's complement sum (RFC 791).

@@ -4,7 +4,9 @@
 //! once.
 
 pub(crate) mod capture;
+mod clock;
 mod header;
+mod kernel_queue;
 pub(crate) mod log;
 pub(crate) mod offload;
 pub(crate) mod path;
@@ -14,16 +16,19 @@ mod waiter;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use network::Discard;
 use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
 use self::capture::Capture;
+pub(crate) use self::clock::Clock;
 use self::header::Header;
 use self::offload::{LONGEST, PREFIX, Train};
 use self::path::{InTransit, LinkTables, Path};
 use self::pool::Pool;
 use self::waiter::Waiter;
+use crate::host::router::Router;
 use crate::host::system;
 use crate::tcp::tracker::Tracker;
 
@@ -36,33 +41,6 @@ const STALL: Span = Span::from_millis(5);
 const TRAIN_GAP: Span = Span::from_micros(50);
 /// The emulator runs before the endpoints, and both before everything else.
 pub(crate) const PRIORITY: i32 = 2;
-
-/// The clock of the path, which all threads of a run read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
-    opened: u64,
-}
-
-impl Clock {
-    /// A clock that starts now.
-    pub(crate) fn start() -> Self {
-        Self { opened: system::monotonic() }
-    }
-
-    pub(crate) fn now(self) -> Time {
-        self.at(system::monotonic())
-    }
-
-    /// Its reading when the monotonic clock of the machine showed `nanos`.
-    pub(crate) fn at(self, nanos: u64) -> Time {
-        Time::from_nanos(nanos.saturating_sub(self.opened))
-    }
-
-    /// The reading of the monotonic clock of the machine at `at`, since its start.
-    pub(crate) fn machine(self, at: Time) -> Span {
-        Span::from_nanos(self.opened) + at.since(Time::ZERO)
-    }
-}
 
 /// Which ports belong to which flow.
 #[derive(Clone, Copy, Debug)]
@@ -149,10 +127,14 @@ pub(crate) struct Emulator<'a> {
     settings: Settings<'a>,
     /// Near the senders and far from them.
     devices: [&'a OwnedFd; 2],
+    /// The queues of the kernel.
+    routers: &'a mut [Router],
     /// Devices that can no more be read, as a command of the user's has removed them.
     broken: [bool; 2],
     /// Devices in which a packet may wait to be read.
     fresh: [bool; 2],
+    /// The same of the devices behind the queues of the kernel.
+    handing_out: Vec<bool>,
     virtual_time: bool,
     /// Wakes the thread when something is due.
     waiter: Waiter,
@@ -175,17 +157,21 @@ impl<'a> Emulator<'a> {
     pub(crate) fn new(
         settings: Settings<'a>,
         devices: [&'a OwnedFd; 2],
+        routers: &'a mut [Router],
         path: Path,
         pool: Pool,
     ) -> std::io::Result<Self> {
         let flow = |&stop: &Time| Flow { stop, ..Flow::default() };
-        let waiter = Waiter::new(settings.clock, devices, settings.together)?;
+        let all: Vec<&OwnedFd> = devices.into_iter().chain(routers.iter().map(Router::tun)).collect();
+        let waiter = Waiter::new(settings.clock, &all, settings.together)?;
         Ok(Self {
             flows: settings.stops.iter().map(flow).collect(),
             settings,
             devices,
             broken: [false; 2],
             fresh: [true; 2],
+            handing_out: vec![false; routers.len()],
+            routers,
             virtual_time: system::in_virtual_time(),
             waiter,
             buffer: vec![0xff; LONGEST].into(),
@@ -216,7 +202,8 @@ impl<'a> Emulator<'a> {
             self.deliver(now);
             self.receive(false);
             self.receive(true);
-            if self.fresh == [false; 2] {
+            self.receive_handed_out();
+            if self.fresh == [false; 2] && !self.handing_out.contains(&true) {
                 self.wait(end);
             }
         };
@@ -241,12 +228,15 @@ impl<'a> Emulator<'a> {
 
     /// Until a packet comes, or something is due.
     fn wait(&mut self, end: Time) {
-        let Self { waiter, path, .. } = self;
-        let ready = waiter.wait(|instant| {
+        let Self { waiter, path, fresh, handing_out, broken, .. } = self;
+        let next = |instant| {
             let due = path.timeout_after(instant);
             if end > instant { due.min(end) } else { due }
+        };
+        waiter.wait(next, |device| match device.checked_sub(fresh.len()) {
+            None => fresh[device] = !broken[device],
+            Some(queue) => handing_out[queue] = true,
         });
-        self.fresh = [0, 1].map(|i| ready[i] && !self.broken[i]);
     }
 
     /// Delivers what is due by `now`.
@@ -372,10 +362,24 @@ impl<'a> Emulator<'a> {
 
     /// `packet` enters the path, which may drop it or others.
     fn offer(&mut self, now: Time, packet: InTransit) {
-        self.path.offer(now, packet);
+        if let Some(queue) = self.path.offer(now, packet) {
+            self.send_to_kernel(now, queue, &packet);
+        }
+        let discarded = self.release_all_dropped(now, Some(packet.place));
+        if let Some(capture) = &mut self.settings.capture {
+            let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
+            capture.enters(now, &packet, bytes, discarded);
+        }
+        if discarded.is_some() {
+            self.release_dropped(&packet);
+        }
+    }
+
+    /// Gives back the places of all packets that were lost or dropped, but for the one in `arrived`: what befell that.
+    fn release_all_dropped(&mut self, now: Time, arrived: Option<u32>) -> Option<Discard> {
         let mut discarded = None;
         while let Some((dropped, why)) = self.path.poll_dropped() {
-            if dropped.place == packet.place {
+            if Some(dropped.place) == arrived {
                 discarded = Some(why);
                 continue;
             }
@@ -385,13 +389,7 @@ impl<'a> Emulator<'a> {
             }
             self.release_dropped(&dropped);
         }
-        if let Some(capture) = &mut self.settings.capture {
-            let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
-            capture.enters(now, &packet, bytes, discarded);
-        }
-        if discarded.is_some() {
-            self.release_dropped(&packet);
-        }
+        discarded
     }
 
     /// `packet` was lost or dropped on the path.

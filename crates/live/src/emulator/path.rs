@@ -11,6 +11,7 @@ use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan};
 use units::{Bytes, Ecn, Span, Time};
 
+use crate::emulator::kernel_queue::{KernelQueue, Notes};
 use crate::emulator::log::{Entry, Log};
 
 /// A packet on the path.
@@ -72,6 +73,8 @@ pub(crate) struct Path {
     fabric: Fabric<InTransit>,
     /// The first steps of data and ACKs of each flow of the plan.
     steps: Vec<[u32; 2]>,
+    /// The queues of the kernel that these pass.
+    queue_of: Vec<[Option<usize>; 2]>,
     /// Handshakes, by flow and direction, on the clock of the path.
     opening: Vec<[Wire<InTransit>; 2]>,
     schedule: Schedule,
@@ -81,9 +84,9 @@ pub(crate) struct Path {
 
 /// Notes on the events at its links.
 struct Observer {
-    events: Option<Vec<EventRow>>,
-    /// Lost or dropped, and not yet handed out.
-    dropped: Vec<(InTransit, Discard)>,
+    notes: Notes,
+    /// The queues that are the kernel's.
+    queues: Vec<KernelQueue>,
     /// The link whose queue is logged.
     log: Option<(u32, Log)>,
 }
@@ -107,6 +110,9 @@ impl Tap<InTransit> for Observer {
 
     fn departed(&mut self, link: u32, packet: &InTransit, departure: &Departure) {
         let &Departure { arrived, finish, .. } = departure;
+        if let Some(queue) = self.queues.iter_mut().find(|queue| queue.link == link) {
+            queue.departed(packet, departure);
+        }
         self.log(link, Entry::Departure { arrived, finish, size: packet.size() });
     }
 
@@ -118,11 +124,11 @@ impl Tap<InTransit> for Observer {
         if why != Discard::Lost {
             self.log(link, Entry::Drop { at, size });
         }
-        self.dropped.push((packet, why));
+        self.notes.dropped.push((packet, why));
     }
 
     fn event(&mut self, row: EventRow) {
-        if let Some(events) = &mut self.events {
+        if let Some(events) = &mut self.notes.events {
             events.push(row);
         }
     }
@@ -138,11 +144,23 @@ pub(crate) struct LinkTables {
 impl Path {
     /// The path of `plan` under `seed`. Every route of the plan has one hop.
     pub(crate) fn new(plan: &Plan, seed: u64, lead: Span) -> Self {
-        let fabric = Fabric::new(plan, seed, false);
+        Self::with_queues(plan, seed, lead, &[])
+    }
+
+    /// The same with these queues in the kernel: the index of each link, and true if its flows may overtake each other.
+    pub(crate) fn with_queues(plan: &Plan, seed: u64, lead: Span, in_kernel: &[(usize, bool)]) -> Self {
+        let mut behind = plan.clone();
+        let mut queues = Vec::new();
+        for &(link, fair) in in_kernel {
+            queues.push(KernelQueue::new(&plan.links[link], link, fair, seed));
+            KernelQueue::behind(&mut behind.links[link]);
+        }
+        let fabric = Fabric::new(&behind, seed, false);
         let first_steps = |flow| {
             let (data, acks) = fabric.first_steps(flow);
             [data, acks]
         };
+        let queue_of = |hops: &Vec<Hop>| in_kernel.iter().position(|&(link, _)| hops[0].link == Some(link));
         let plain = |hops: &[Hop]| Wire::new(hops[0].delay.initial().into(), false);
         Self {
             lead,
@@ -151,7 +169,12 @@ impl Path {
             fabric,
             schedule: Schedule::new(plan, &[Series::Links]),
             series: LinkSeries::default(),
-            observer: Observer { events: plan.record.events.then(Vec::new), dropped: Vec::new(), log: None },
+            observer: Observer {
+                notes: Notes { events: plan.record.events.then(Vec::new), dropped: Vec::new() },
+                queues,
+                log: None,
+            },
+            queue_of: plan.flows.iter().map(|flow| [&flow.forward, &flow.reverse].map(queue_of)).collect(),
         }
     }
 
@@ -165,17 +188,44 @@ impl Path {
         Time::ZERO + self.lead
     }
 
-    /// `packet` enters at `now`, after everything earlier.
-    pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) {
+    /// `packet` enters at `now`, after everything earlier. The answer is the queue of the kernel to which it is to be
+    /// sent, if to any; the outcome is told by [`sent`](Self::sent).
+    pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) -> Option<usize> {
         let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
         if packet.handshake || now < self.start() {
             self.opening[route][direction].push(now, Span::ZERO, packet);
-            return;
+            return None;
         }
         let now = self.run_time(now);
         self.settle(now);
         packet.step = self.steps[route][direction];
-        self.fabric.forward(now, packet, &mut self.observer);
+        let Some(queue) = self.queue_of[route][direction] else {
+            self.fabric.forward(now, packet, &mut self.observer);
+            return None;
+        };
+        self.fabric.advance(now, &mut self.observer);
+        self.observer.queues[queue].offer(now, packet, &mut self.observer.notes).then_some(queue)
+    }
+
+    /// The packet that was just offered was sent to `queue` of the kernel, which has taken it or dropped it.
+    pub(crate) fn sent(&mut self, now: Time, queue: usize, taken: bool) {
+        let now = self.run_time(now);
+        match &mut self.observer.queues[queue] {
+            of if taken => of.take(now),
+            of => of.refuse(now, &mut self.observer.notes),
+        }
+    }
+
+    /// The kernel hands out the packet in `place` from its `queue`, with a congestion mark or without. Unknown ones are
+    /// ignored.
+    pub(crate) fn handed_out(&mut self, now: Time, queue: usize, place: u32, marked: bool) {
+        let now = self.run_time(now);
+        self.settle(now);
+        self.fabric.advance(now, &mut self.observer);
+        let packet = self.observer.queues[queue].hand_out(now, place, marked, &mut self.observer.notes);
+        if let Some(packet) = packet {
+            self.fabric.forward(now, packet, &mut self.observer);
+        }
     }
 
     fn run_time(&self, now: Time) -> Time {
@@ -184,7 +234,7 @@ impl Path {
 
     /// A packet that the links lost or dropped, and why.
     pub(crate) fn poll_dropped(&mut self) -> Option<(InTransit, Discard)> {
-        self.observer.dropped.pop()
+        self.observer.notes.dropped.pop()
     }
 
     /// Brings the links up to `now`.
@@ -220,7 +270,7 @@ impl Path {
 
     /// Packets waiting at all links.
     pub(crate) fn queued_packets(&self) -> u32 {
-        self.fabric.queued_packets()
+        self.fabric.queued_packets() + self.observer.queues.iter().map(KernelQueue::in_kernel).sum::<u32>()
     }
 
     /// When to look again after `instant`, if nothing enters until then.
@@ -239,10 +289,15 @@ impl Path {
             }
             if self.schedule.take_warmup(due) {
                 self.fabric.begin_measuring(due, &mut self.observer);
+                self.observer.queues.iter_mut().for_each(|queue| queue.restart(due));
             }
             if self.schedule.take(Series::Links, due) {
                 self.fabric.advance(due, &mut self.observer);
+                let before = self.series.link.len();
                 self.fabric.sample(due, &mut self.series);
+                for queue in &mut self.observer.queues {
+                    queue.sample(due, &mut self.series, before);
+                }
             }
         }
     }
@@ -254,8 +309,13 @@ impl Path {
         if let Some((link, _)) = self.observer.log {
             self.observer.log(link, Entry::End { at: end });
         }
-        let events = self.observer.events.take().unwrap_or_default();
-        LinkTables { links: self.fabric.rows(end, plan), series: self.series, events }
+        let events = self.observer.notes.events.take().unwrap_or_default();
+        let mut links = self.fabric.rows(end, plan);
+        for queue in &mut self.observer.queues {
+            let link = queue.link as usize;
+            links[link] = queue.row(end, &plan.links[link], plan.bottleneck == Some(link));
+        }
+        LinkTables { links, series: self.series, events }
     }
 }
 

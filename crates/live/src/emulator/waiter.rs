@@ -25,8 +25,10 @@ const WAKE_UP: Span = Span::from_micros(20);
 const GAP: Span = Span::from_micros(30);
 /// The longest sleep, after which the wish to stop is noticed.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
-/// The token of the timers for epoll; the devices are 0 and 1.
-const TIMER: u64 = 2;
+/// Devices and timers that one waiting tells of; the others are told of by the next.
+const AT_ONCE: usize = 8;
+/// The token of the timers for epoll; the devices count from 0.
+const TIMER: u64 = u64::MAX;
 
 /// Lets one thread sleep.
 pub(crate) struct Waiter {
@@ -46,7 +48,7 @@ struct Timer {
 
 impl Waiter {
     /// Waits on `clock` and for `devices`. Fails where the process may open no more files.
-    pub(crate) fn new(clock: Clock, devices: [&OwnedFd; 2], span: Span) -> io::Result<Self> {
+    pub(crate) fn new(clock: Clock, devices: &[&OwnedFd], span: Span) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         for (number, device) in (0..).zip(devices) {
             epoll::add(&epoll, device, EventData::new_u64(number), EventFlags::IN)?;
@@ -66,9 +68,9 @@ impl Waiter {
         let _ = epoll::delete(&self.epoll, device);
     }
 
-    /// Waits until a device has a packet, and says which, or until something is due. `next` says when the first thing
-    /// is due after an instant. May end early.
-    pub(crate) fn wait(&mut self, next: impl Fn(Time) -> Time) -> [bool; 2] {
+    /// Waits until a device has a packet, and names those that have one to `ready`, or until something is due. `next`
+    /// says when the first thing is due after an instant. May end early.
+    pub(crate) fn wait(&mut self, next: impl Fn(Time) -> Time, mut ready: impl FnMut(usize)) {
         let now = self.clock.now();
         let longest = if next(Time::ZERO) <= now {
             Span::ZERO
@@ -79,10 +81,12 @@ impl Waiter {
             self.set(now, next);
             LONGEST_SLEEP
         };
-        let mut found = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(TIMER) }; 2 + TIMERS];
+        let nothing = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(TIMER) };
+        let mut found = [nothing; AT_ONCE];
         // Interrupted or not, the caller looks again.
         let count = epoll::wait(&self.epoll, &mut found[..], Some(&system::timespec(longest))).unwrap_or(0);
-        [0, 1].map(|device| found[..count].iter().any(|event| event.data.u64() == device))
+        let tokens = found[..count].iter().map(|event| event.data.u64());
+        tokens.filter(|&token| token != TIMER).for_each(|token| ready(token as usize));
     }
 
     /// Sets the timers for what is due after `now`, the earliest first.
@@ -155,8 +159,14 @@ mod tests {
         eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap()
     }
 
-    fn waiter(devices: [&OwnedFd; 2]) -> Waiter {
-        Waiter::new(Clock::start(), devices, Span::from_micros(100)).unwrap()
+    fn waiter(devices: &[OwnedFd; 2]) -> Waiter {
+        Waiter::new(Clock::start(), &devices.each_ref(), Span::from_micros(100)).unwrap()
+    }
+
+    fn waits(waiter: &mut Waiter, next: impl Fn(Time) -> Time) -> Vec<usize> {
+        let mut ready = Vec::new();
+        waiter.wait(next, |device| ready.push(device));
+        ready
     }
 
     #[test]
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn later_wake_ups_are_set_ahead_and_stay_as_they_are() {
         let devices = [device(), device()];
-        let mut waiter = waiter(devices.each_ref());
+        let mut waiter = waiter(&devices);
         let due = [100, 120, 200, 300, 400];
         waiter.set(at(50), next(&due));
         let set = |waiter: &Waiter| waiter.timers.each_ref().map(|timer| timer.at);
@@ -188,14 +198,14 @@ mod tests {
     #[test]
     fn a_packet_or_a_due_delivery_ends_the_waiting() {
         let devices = [device(), device()];
-        let mut waiter = waiter(devices.each_ref());
+        let mut waiter = waiter(&devices);
         write(&devices[1], &1u64.to_ne_bytes()).unwrap();
         let far_off = |instant: Time| if instant < at(60_000_000) { at(60_000_000) } else { Time::NEVER };
-        assert_eq!(waiter.wait(far_off), [false, true]);
+        assert_eq!(waits(&mut waiter, far_off), [1]);
         waiter.forget(&devices[1]);
         let due = waiter.clock.now() + Span::from_millis(5);
         while waiter.clock.now() < due {
-            assert_eq!(waiter.wait(|instant| if instant < due { due } else { Time::NEVER }), [false, false]);
+            assert!(waits(&mut waiter, |instant| if instant < due { due } else { Time::NEVER }).is_empty());
         }
     }
 }

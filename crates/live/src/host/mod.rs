@@ -4,5 +4,6 @@ pub(crate) mod hosts;
 pub(crate) mod listeners;
 pub(crate) mod namespace;
 mod netlink;
+pub(crate) mod router;
 pub(crate) mod sockets;
 pub(crate) mod system;

@@ -18,7 +18,7 @@ use crate::host::sockets::NEAR;
 use crate::host::system::{self, Interface};
 
 /// The device in either namespace.
-const DEVICE: &str = "path";
+pub(crate) const DEVICE: &str = "path";
 /// Both ends are in one network of this size.
 const PREFIX: u32 = 30;
 /// Packets that may wait to be read. The default of 500 is less than what a window of TCP sends at once, and what is

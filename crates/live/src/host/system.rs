@@ -230,6 +230,42 @@ pub(crate) fn open_tun(name: &str) -> io::Result<OwnedFd> {
     Ok(tun)
 }
 
+/// A packet socket that sends IPv4 packets through the interface `name` of the calling thread's namespace, past its
+/// routes. It receives nothing.
+pub(crate) fn open_packet_socket(name: &str) -> io::Result<OwnedFd> {
+    const PROTOCOL: u16 = (libc::ETH_P_IP as u16).to_be();
+    // All that queues hold fits.
+    let buffer: libc::c_int = 1 << 30;
+    // SAFETY: what comes back is owned by nobody else.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
+        succeeded(fd.min(0))?;
+        OwnedFd::from_raw_fd(fd)
+    };
+    let index = rustix::net::netdevice::name_to_index(&socket, name)?;
+    // SAFETY: all zeros are a valid address.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = PROTOCOL;
+    address.sll_ifindex = index as libc::c_int;
+    // SAFETY: both calls read values that outlive them, of the length that is given.
+    unsafe {
+        succeeded(libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUFFORCE,
+            (&raw const buffer).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        ))?;
+        succeeded(libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        ))?;
+    }
+    Ok(socket)
+}
+
 /// Bounds what waits in the send buffer and was never sent (TCP_NOTSENT_LOWAT), in bytes.
 pub(crate) fn set_not_sent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     // SAFETY: the option reads a 32-bit number, which outlives the call.

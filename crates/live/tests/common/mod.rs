@@ -52,7 +52,8 @@ pub(crate) struct Job {
 
 pub(crate) fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let Job { plan, seed, algorithms, gso_max_segs } = job.clone();
-    Live { algorithms, gso_max_segs, capture: None }.run(&engine::Job { plan, seed }, watch)
+    Live { algorithms, gso_max_segs, capture: None, queues: live::Queues::default() }
+        .run(&engine::Job { plan, seed }, watch)
 }
 
 pub(crate) fn job(toml: &str) -> Job {

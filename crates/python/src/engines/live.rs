@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::Watch;
-use live::{Algorithms as _, Live, ProjectControllers};
+use live::{Algorithms as _, Live, ProjectControllers, Queues};
 use pyo3::prelude::*;
 use record::pcapng::Point;
 use scenario::Plan;
@@ -66,7 +66,7 @@ impl Setup for LiveRun {
 
     fn engine(&self, _plan: &Plan, _watch: &Arc<Watch>) -> Result<(Live, ()), Failure> {
         let (gso_max_segs, capture) = (self.gso_max_segs, self.capture.clone());
-        Ok((Live { algorithms: Arc::new(ProjectControllers), gso_max_segs, capture }, ()))
+        Ok((Live { algorithms: Arc::new(ProjectControllers), gso_max_segs, capture, queues: Queues::Simulated }, ()))
     }
 
     fn failure(&self, plan: &Plan, _state: &(), failure: Option<engine::Failure>) -> Option<Failure> {

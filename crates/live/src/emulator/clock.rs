@@ -1,0 +1,32 @@
+//! The clock of a run.
+
+use units::{Span, Time};
+
+use crate::host::system;
+
+/// The clock of the path, which all threads of a run read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    opened: u64,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub(crate) fn start() -> Self {
+        Self { opened: system::monotonic() }
+    }
+
+    pub(crate) fn now(self) -> Time {
+        self.at(system::monotonic())
+    }
+
+    /// Its reading when the monotonic clock of the machine showed `nanos`.
+    pub(crate) fn at(self, nanos: u64) -> Time {
+        Time::from_nanos(nanos.saturating_sub(self.opened))
+    }
+
+    /// The reading of the monotonic clock of the machine at `at`, since its start.
+    pub(crate) fn machine(self, at: Time) -> Span {
+        Span::from_nanos(self.opened) + at.since(Time::ZERO)
+    }
+}

@@ -1,0 +1,312 @@
+//! Queues of a plan that the kernel's queue disciplines can be, in the words of `tc`.
+
+use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, PieSettings, RedSettings};
+use network::{Limit, QueueSettings, Service};
+use scenario::PlannedLink;
+use units::{Rate, Span};
+
+/// The source of the queues of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Queues {
+    /// All are the simulator's.
+    #[default]
+    Simulated,
+    /// Those with a discipline that the kernel has are the kernel's; all others, first in, first out among them, the
+    /// simulator's. These are the kernel's disciplines by their names in `tc`.
+    WhereOffered(Vec<String>),
+    /// All are the kernel's, with the disciplines that it has.
+    Kernel(Vec<String>),
+}
+
+/// A queue of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KernelDiscipline {
+    /// The discipline with its settings, as `tc` spells them.
+    pub(crate) words: Vec<String>,
+    /// Its own shaper has the rate of the link; otherwise a token bucket before it has.
+    pub(crate) shapes: bool,
+    /// Flows have queues of their own, and may overtake each other.
+    pub(crate) fair: bool,
+    /// It drops arrivals without a word to the sender.
+    pub(crate) silent: bool,
+}
+
+/// The limit in packets of a queue without one.
+const WITHOUT_END: u32 = 1_000_000;
+
+impl Queues {
+    /// The kernel's discipline for the queue of `link`; `None` where the simulator's is taken.
+    ///
+    /// # Errors
+    /// The kernel's is asked for and cannot be had: a sentence about the link.
+    pub(crate) fn of(&self, link: &PlannedLink) -> Result<Option<KernelDiscipline>, String> {
+        let (offered, all) = match self {
+            Self::Simulated => return Ok(None),
+            Self::WhereOffered(offered) => (offered, false),
+            Self::Kernel(offered) => (offered, true),
+        };
+        let wanted = all || link.settings.queue.discipline != DisciplineSettings::Fifo;
+        // A link without a rate has no queue.
+        if !wanted || link.settings.service == Service::Unlimited {
+            return Ok(None);
+        }
+        match discipline(link, offered) {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if !all => Ok(None),
+            Err(why) => Err(format!("link `{}`: the kernel's queues cannot be its queue: {why}", link.name)),
+        }
+    }
+}
+
+/// The kernel's discipline that is the queue of `link`.
+fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline, String> {
+    let QueueSettings { limit, count_in_service, mark_above, discipline } = &link.settings.queue;
+    let Service::Fixed(rate) = link.settings.service else {
+        return Err("they serve at a constant rate only".to_owned());
+    };
+    if *count_in_service || mark_above.is_some() {
+        let key = if *count_in_service { "count_in_service" } else { "mark_above" };
+        return Err(format!("`tc` has no `{key}`"));
+    }
+    let words = spelled(discipline, *limit, rate)?;
+    let name = words[0].as_str();
+    if !matches!(name, "pfifo" | "bfifo") && !offered.iter().any(|one| one == name) {
+        return Err(format!("this kernel has no discipline `{name}`"));
+    }
+    Ok(KernelDiscipline {
+        shapes: name == "cake",
+        fair: matches!(name, "cake" | "fq_codel" | "fq_pie"),
+        silent: name == "red",
+        words,
+    })
+}
+
+/// `settings` with `limit`, before a link of `rate`, as `tc` spells them.
+fn spelled(settings: &DisciplineSettings, limit: Limit, rate: Rate) -> Result<Vec<String>, String> {
+    let packets = || match limit {
+        Limit::Packets(packets) => Ok(packets.to_string()),
+        Limit::Infinite => Ok(WITHOUT_END.to_string()),
+        Limit::Bytes(_) | Limit::Delay(_) => Err("its limit in `tc` is one in packets".to_owned()),
+    };
+    let bytes = || match limit {
+        Limit::Bytes(bytes) => Ok(bytes.get().to_string()),
+        _ => Err("its limit in `tc` is one in bytes".to_owned()),
+    };
+    Ok(match settings {
+        DisciplineSettings::Fifo => match limit {
+            Limit::Bytes(bytes) => Words::new("bfifo").with("limit", bytes.get()),
+            _ => Words::new("pfifo").with("limit", packets()?),
+        },
+        DisciplineSettings::Codel(codel) => Words::new("codel")
+            .with("limit", packets()?)
+            .with("target", time(codel.target))
+            .with("interval", time(codel.interval))
+            .perhaps("ce_threshold", codel.ce_threshold.map(time))
+            .either("ecn", codel.ecn),
+        DisciplineSettings::FqCodel(settings) => fq_codel(settings, &packets()?),
+        DisciplineSettings::Pie(settings) => pie(settings, &packets()?),
+        DisciplineSettings::FqPie(settings) => fq_pie(settings, &packets()?),
+        DisciplineSettings::Red(settings) => red(settings, &bytes()?, rate)?,
+        DisciplineSettings::Cake(settings) if limit == Limit::Infinite => cake(settings, rate),
+        DisciplineSettings::Cake(_) => return Err("`tc` bounds `cake` by `memlimit` alone".to_owned()),
+        _ => return Err("its discipline is not among those of `tc` that a run can have".to_owned()),
+    }
+    .0)
+}
+
+fn fq_codel(settings: &FqCodelSettings, limit: &str) -> Words {
+    let FqCodelSettings { target, interval, ecn, ce_threshold, flows, quantum, drop_batch, memory_limit } = *settings;
+    Words::new("fq_codel")
+        .with("limit", limit)
+        .with("flows", flows)
+        .with("quantum", quantum.get())
+        .with("target", time(target))
+        .with("interval", time(interval))
+        .with("memory_limit", memory_limit.get())
+        .with("drop_batch", drop_batch)
+        .perhaps("ce_threshold", ce_threshold.map(time))
+        .either("ecn", ecn)
+}
+
+fn pie(settings: &PieSettings, limit: &str) -> Words {
+    let PieSettings { target, tupdate, alpha, beta, ecn, bytemode } = *settings;
+    Words::new("pie")
+        .with("limit", limit)
+        .with("target", time(target))
+        .with("tupdate", time(tupdate))
+        .with("alpha", alpha)
+        .with("beta", beta)
+        .either("ecn", ecn)
+        .either("bytemode", bytemode)
+}
+
+fn fq_pie(settings: &FqPieSettings, limit: &str) -> Words {
+    let &FqPieSettings { target, tupdate, alpha, beta, ecn, ecn_prob, bytemode, flows, quantum, memory_limit } =
+        settings;
+    Words::new("fq_pie")
+        .with("limit", limit)
+        .with("flows", flows)
+        .with("target", time(target))
+        .with("tupdate", time(tupdate))
+        .with("alpha", alpha)
+        .with("beta", beta)
+        .with("quantum", quantum.get())
+        .with("memory_limit", memory_limit.get())
+        .with("ecn_prob", ecn_prob)
+        .either("ecn", ecn)
+        .either("bytemode", bytemode)
+}
+
+fn red(settings: &RedSettings, limit: &str, rate: Rate) -> Result<Words, String> {
+    let RedSettings { min, max, probability, avpkt, burst, bandwidth, ecn, harddrop, nodrop, adaptive, gentle } =
+        *settings;
+    if gentle {
+        return Err("`tc` has no `gentle`".to_owned());
+    }
+    Ok(Words::new("red")
+        .with("limit", limit)
+        .perhaps("min", min.map(|size| size.get()))
+        .perhaps("max", max.map(|size| size.get()))
+        .with("avpkt", avpkt.get())
+        .perhaps("burst", burst)
+        .with("bandwidth", rate_of(bandwidth.unwrap_or(rate)))
+        .with("probability", probability.get())
+        .flag("ecn", ecn)
+        .flag("harddrop", harddrop)
+        .flag("nodrop", nodrop)
+        .flag("adaptive", adaptive))
+}
+
+fn cake(settings: &CakeSettings, rate: Rate) -> Words {
+    let CakeSettings { rtt, flowblind, memlimit } = *settings;
+    Words::new("cake")
+        .with("bandwidth", rate_of(rate))
+        .flag("besteffort", true)
+        .flag(if flowblind { "flowblind" } else { "flows" }, true)
+        .with("overhead", 0)
+        .with("rtt", time(rtt))
+        .perhaps("memlimit", memlimit.map(|size| size.get()))
+}
+
+/// The words of a command.
+struct Words(Vec<String>);
+
+impl Words {
+    fn new(name: &str) -> Self {
+        Self(vec![name.to_owned()])
+    }
+
+    fn with(self, key: &str, value: impl ToString) -> Self {
+        self.perhaps(key, Some(value))
+    }
+
+    fn perhaps(mut self, key: &str, value: Option<impl ToString>) -> Self {
+        self.0.extend(value.into_iter().flat_map(|value| [key.to_owned(), value.to_string()]));
+        self
+    }
+
+    fn flag(mut self, word: &str, given: bool) -> Self {
+        self.0.extend(given.then(|| word.to_owned()));
+        self
+    }
+
+    fn either(self, word: &str, on: bool) -> Self {
+        self.flag(&format!("{}{word}", if on { "" } else { "no" }), true)
+    }
+}
+
+/// `tc` counts whole microseconds.
+fn time(span: Span) -> String {
+    format!("{}us", span.as_nanos().div_ceil(1000))
+}
+
+pub(crate) fn rate_of(rate: Rate) -> String {
+    format!("{}bit", rate.bits_per_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(queue: &str, queues: &Queues) -> Result<Option<String>, String> {
+        let toml =
+            format!("duration = \"1s\"\npath = {{ rtt = \"20ms\", {queue} }}\nflows = [{{ cc = \"newreno\" }}]\n");
+        let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+        let found = queues.of(&plan.links[plan.bottleneck.unwrap()])?;
+        Ok(found.map(|found| found.words.join(" ")))
+    }
+
+    fn offered() -> Vec<String> {
+        ["cake", "codel", "fq_codel", "fq_pie", "pie", "red"].map(str::to_owned).to_vec()
+    }
+
+    fn words(queue: &str) -> String {
+        let queue = format!("rate = \"10mbit\", queue = {queue}");
+        of(&queue, &Queues::Kernel(offered())).unwrap().unwrap()
+    }
+
+    #[test]
+    fn every_discipline_is_spelled_as_tc_does() {
+        assert_eq!(words("\"50p\""), "pfifo limit 50");
+        assert_eq!(words("\"30kB\""), "bfifo limit 30000");
+        assert_eq!(words("{ discipline = \"codel\" }"), "codel limit 1000 target 5000us interval 100000us noecn");
+        assert_eq!(
+            words("{ discipline = \"pie\", limit = \"200p\", ecn = true, tupdate = \"20ms\" }"),
+            "pie limit 200 target 15000us tupdate 20000us alpha 2 beta 20 ecn nobytemode"
+        );
+        assert_eq!(
+            words("{ discipline = \"fq_codel\", ce_threshold = \"1ms\" }"),
+            "fq_codel limit 10240 flows 1024 quantum 1500 target 5000us interval 100000us memory_limit 33554432 \
+             drop_batch 64 ce_threshold 1000us ecn"
+        );
+        assert_eq!(
+            words("{ discipline = \"fq_pie\" }"),
+            "fq_pie limit 10240 flows 1024 target 15000us tupdate 15000us alpha 2 beta 20 quantum 1500 memory_limit \
+             33554432 ecn_prob 10 noecn nobytemode"
+        );
+        assert_eq!(
+            words(
+                "{ limit = \"400kB\", discipline = \"red\", min = \"15kB\", max = \"45kB\", burst = 17, ecn = true }"
+            ),
+            "red limit 400000 min 15000 max 45000 avpkt 1000 burst 17 bandwidth 10000000bit probability 0.02 ecn"
+        );
+        assert_eq!(
+            words("{ discipline = \"cake\" }"),
+            "cake bandwidth 10000000bit besteffort flows overhead 0 rtt 100000us"
+        );
+    }
+
+    #[test]
+    fn the_kernel_has_a_queue_where_tc_offers_its_discipline() {
+        let where_offered = Queues::WhereOffered(offered());
+        let simulated = |queue: &str| of(queue, &where_offered).unwrap().is_none();
+        assert!(!simulated("rate = \"10mbit\", queue = { discipline = \"codel\" }"));
+        assert!(simulated("rate = \"10mbit\", queue = \"50p\""));
+        assert!(simulated("rate = \"10mbit\", queue = { discipline = \"avq\", limit = \"99p\" }"));
+        assert!(simulated("rate = \"10mbit\", queue = { discipline = \"codel\", limit = \"50ms\" }"));
+        assert_eq!(of("rate = \"10mbit\", queue = { discipline = \"codel\" }", &Queues::Simulated), Ok(None));
+    }
+
+    #[test]
+    fn a_queue_that_the_kernel_cannot_be_is_refused_by_its_link() {
+        let refused = |queue: &str, offered| {
+            of(&format!("rate = \"10mbit\", queue = {queue}"), &Queues::Kernel(offered)).unwrap_err()
+        };
+        for (queue, why) in [
+            ("{ discipline = \"avq\", limit = \"99p\" }", "not among those of `tc`"),
+            ("{ discipline = \"codel\", limit = \"30kB\" }", "its limit in `tc` is one in packets"),
+            ("{ discipline = \"red\", limit = \"30p\" }", "its limit in `tc` is one in bytes"),
+            ("{ discipline = \"red\", limit = \"30kB\", gentle = true }", "`tc` has no `gentle`"),
+            ("{ discipline = \"cake\", limit = \"30p\" }", "by `memlimit` alone"),
+            ("{ limit = \"30p\", mark_above = \"5p\" }", "`tc` has no `mark_above`"),
+            ("{ limit = \"30p\", count_in_service = true }", "`tc` has no `count_in_service`"),
+        ] {
+            let sentence = refused(queue, offered());
+            assert!(sentence.starts_with("link `bottleneck`: the kernel's queues cannot be its queue"), "{sentence}");
+            assert!(sentence.contains(why), "{sentence}");
+        }
+        assert!(refused("{ discipline = \"pie\" }", Vec::new()).contains("this kernel has no discipline `pie`"));
+        let steps = "rate = [[\"0s\", \"10mbit\"], [\"1s\", \"5mbit\"]], queue = \"50p\"";
+        assert!(of(steps, &Queues::Kernel(offered())).unwrap_err().contains("constant rate only"));
+    }
+}
