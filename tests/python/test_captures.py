@@ -36,8 +36,8 @@ queue = "9p"
 loss = "LOSS"
 reverse = {}
 """
-T = 8000 / 3e6
-"""The service time of a packet of 1000 bytes on the slow link, in s."""
+T = 8 * (1000 + 40) / 3e6
+"""The service time of a packet on the slow link, in s: 1000 bytes of payload and 40 of headers."""
 
 
 def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sender"):

@@ -46,10 +46,10 @@ def demo(tmp_path):
 
 def test_a_reading_changes_the_flows_and_measures_that_it_names(demo):
     [experiment], (half, segment) = demo.experiments, demo.readings
-    measured = half.of(experiment)
+    measured = experiment.under(half)
     assert measured.claims[0].measure["from"] == "4s"
     assert (measured.setups, measured.figures, measured.tables) == (experiment.setups, (), ())
-    first, second = segment.of(experiment).setup("one").scenario["flows"]
+    first, second = experiment.under(segment).setup("one").scenario["flows"]
     assert first["transport"] == {"receive_window": 1}
     assert "transport" not in second
     assert experiment.setup("one").scenario["flows"][0].get("transport") is None
@@ -57,16 +57,16 @@ def test_a_reading_changes_the_flows_and_measures_that_it_names(demo):
 
 def test_an_experiment_that_a_reading_leaves_alone_is_not_run_again(demo):
     [experiment], (half, segment) = demo.experiments, demo.readings
-    assert dataclasses.replace(half, arguments={"goodput": {"from": ["3s", "4s"]}}).of(experiment) is None
-    assert dataclasses.replace(segment, flows=[{"cc": ["cubic"], "start": "1s"}]).of(experiment) is None
-    assert dataclasses.replace(segment, experiments=["fig2"]).of(experiment) is None
-    assert dataclasses.replace(segment, experiments=["fig1"]).of(experiment) is not None
+    assert experiment.under(dataclasses.replace(half, arguments={"goodput": {"from": ["3s", "4s"]}})) is None
+    assert experiment.under(dataclasses.replace(segment, flows=[{"cc": ["cubic"], "start": "1s"}])) is None
+    assert experiment.under(dataclasses.replace(segment, experiments=["fig2"])) is None
+    assert experiment.under(dataclasses.replace(segment, experiments=["fig1"])) is not None
 
 
 def test_wireless_networks_are_changed_all_at_once(demo):
     reading = dataclasses.replace(demo.readings[1], flows=[], wlans={"queue": "9p"})
     text = EXPERIMENT.replace("[scenario]\n", "[scenario]\nwlans = [{ stations = 2, queue = '5p' }]\n", 1)
-    changed = reading.of(read(demo.experiments[0].file.parent, text))
+    changed = read(demo.experiments[0].file.parent, text).under(reading)
     assert changed.setups[0].scenario["wlans"] == [{"stations": 2, "queue": "9p"}]
 
 

@@ -127,6 +127,17 @@ class Experiment:
         known = ", ".join(s.name for s in self.setups)
         raise CatalogueError(f"{self.file.name}: there is no run `{name}` (there are {known})")
 
+    def under(self, reading: Reading) -> Experiment | None:
+        """The experiment under a reading, its claims alone; None if the reading does not change it."""
+        if not reading.concerns(self.id.removeprefix(f"{self.paper}-")):
+            return None
+        setups = tuple(replace(setup, scenario=reading.scenario(setup.scenario)) for setup in self.setups)
+        claims = tuple(replace(claim, measure=reading.measure(claim.measure)) for claim in self.claims)
+        if (setups, claims) == (self.setups, self.claims):
+            return None
+        named = f"{self.id}, {reading.name}"
+        return replace(self, id=named, setups=setups, claims=claims, figures=(), tables=())
+
     def points(self) -> Iterator[Point]:
         """The points of the sweep, in the order of the file; a single empty one where nothing is swept."""
         keys = list(self.sweep)

@@ -60,7 +60,7 @@ def under_readings(
         (reading.name, found)
         for experiment in experiments
         for reading in known.get(experiment.paper, ())
-        if (found := reading.of(experiment)) is not None
+        if (found := experiment.under(reading)) is not None
     ]
     done = reproduce(
         [*experiments, *(one for _, one in changed)], engine=engine, seed=seed, progress=progress

@@ -21,13 +21,10 @@ with the smallest mean error over the printed numbers; orders and shapes do not 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from ackclock.papers.document import CatalogueError, Table, merged
-
-if TYPE_CHECKING:
-    from ackclock.papers.catalogue import Experiment
 
 DEFAULT = "default"
 """The name of the reading that the files have."""
@@ -47,18 +44,12 @@ class Reading:
     arguments: Mapping[str, Mapping[str, Sequence[Any]]]
     experiments: Sequence[str]
 
-    def of(self, experiment: Experiment) -> Experiment | None:
-        """The experiment under this reading, its claims alone; None if the reading does not change it."""
-        if self.experiments and experiment.id.removeprefix(f"{experiment.paper}-") not in self.experiments:
-            return None
-        setups = tuple(replace(setup, scenario=self._scenario(setup.scenario)) for setup in experiment.setups)
-        claims = tuple(replace(claim, measure=self._measure(claim.measure)) for claim in experiment.claims)
-        if (setups, claims) == (experiment.setups, experiment.claims):
-            return None
-        named = f"{experiment.id}, {self.name}"
-        return replace(experiment, id=named, setups=setups, claims=claims, figures=(), tables=())
+    def concerns(self, experiment: str) -> bool:
+        """Whether it is about this experiment, by its id without the paper's."""
+        return not self.experiments or experiment in self.experiments
 
-    def _scenario(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    def scenario(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+        """A scenario under this reading."""
         found = dict(scenario)
         if "wlans" in found:
             found["wlans"] = [merged(one, self.wlans) for one in found["wlans"]]
@@ -69,14 +60,15 @@ class Reading:
             ]
         return found
 
-    def _measure(self, tree: Any) -> Any:
+    def measure(self, tree: Any) -> Any:
+        """An expression of a claim under this reading."""
         if isinstance(tree, list):
-            return [self._measure(one) for one in tree]
+            return [self.measure(one) for one in tree]
         if not isinstance(tree, Mapping):
             return tree
         changes = self.arguments.get(tree.get("metric", ""), {})
         return {
-            key: changes[key][1] if key in changes and value == changes[key][0] else self._measure(value)
+            key: changes[key][1] if key in changes and value == changes[key][0] else self.measure(value)
             for key, value in tree.items()
         }
 
