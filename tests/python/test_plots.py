@@ -12,7 +12,7 @@ from ackclock import plots
 from ackclock.figure import Axis, Panel, Plane, Series, Ticks
 from ackclock.overview import Overview, log_floor, over_time, overview
 from ackclock.plots.overview import stack
-from ackclock.plots.style import DASHES, dash_of, looks
+from ackclock.plots.style import DASHES, UNLISTED, dash_of, looks
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -83,7 +83,15 @@ def test_the_dashes_of_a_controller_come_from_its_name_alone():
     common = ("cubic", "newreno", "cdg", "vegas", "siad", "bbr1", "bbr3")
     assert len({dash_of(name) for name in common}) == len(common)
     assert dash_of("veno") == dash_of("veno") in DASHES
-    assert len({dash_of("cdg", turn) for turn in range(len(DASHES))}) == len(DASHES)
+    every = len(DASHES) + len(UNLISTED)
+    assert len({dash_of("cdg", turn) for turn in range(every)}) == every
+
+
+def test_a_controller_without_a_look_has_dashes_that_no_other_has():
+    # A new one needs no colour: its own may be like that of another.
+    unlisted = {dash_of(f"new-{number}") for number in range(20)}
+    assert unlisted == set(UNLISTED)
+    assert not unlisted & {dash_of(controller["name"]) for controller in ackclock.controllers()}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ DASHES: Sequence[tuple[int, ...]] = ((6, 2), (2, 2), (7, 2, 2, 2), (10, 2), (3, 
 Gaps are short, so that the dashes between them show the peaks of a curve.
 """
 
+UNLISTED: Sequence[tuple[int, ...]] = ((5, 1, 1, 1), (9, 1, 3, 1), (2, 1, 1, 1, 1, 1))
+"""Dash patterns of controllers without a look below. None of those with one has them: colours may be alike."""
+
 LOOKS = {
     "africa": ("#661100", 5), "aimd": ("#8C6D1F", 5), "bbr1": ("#6699CC", 3), "bbr3": ("#CC79A7", 5),
     "bic": ("#332288", 2), "c4": ("#117733", 1), "card": ("#88CCEE", 1), "cdg": ("#009E73", 4),
@@ -136,8 +139,10 @@ def dash_of(name: str, turn: int = 0) -> tuple[int, ...]:
 
     ``turn`` counts the curves of that controller before.
     """
-    first = LOOKS[name][1] if name in LOOKS else zlib.crc32(name.encode())
-    return DASHES[(first + turn) % len(DASHES)]
+    listed = name in LOOKS
+    patterns = [*DASHES, *UNLISTED] if listed else [*UNLISTED, *DASHES]
+    first = LOOKS[name][1] if listed else zlib.crc32(name.encode()) % len(UNLISTED)
+    return patterns[(first + turn) % len(patterns)]
 
 
 def dashes_of(controllers: Sequence[str]) -> list[tuple[int, ...]]:
