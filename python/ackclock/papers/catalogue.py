@@ -29,8 +29,6 @@ Point = tuple[tuple[str, str], ...]
 """One point of a sweep: scenario keys and their values, spelled as after ``--set``."""
 
 JUDGED_KINDS = ("reported-number", "ratio", "ordering", "shape")
-
-
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """The form of the ids of experiments and the names of figures and tables, which name files."""
 MOST_POINTS = 10_000
@@ -129,14 +127,13 @@ class Experiment:
 
     def under(self, reading: Reading) -> Experiment | None:
         """The experiment under a reading, its claims alone; None if the reading does not change it."""
-        if not reading.concerns(self.id.removeprefix(f"{self.paper}-")):
-            return None
         setups = tuple(replace(setup, scenario=reading.scenario(setup.scenario)) for setup in self.setups)
         claims = tuple(replace(claim, measure=reading.measure(claim.measure)) for claim in self.claims)
-        if (setups, claims) == (self.setups, self.claims):
-            return None
-        named = f"{self.id}, {reading.name}"
-        return replace(self, id=named, setups=setups, claims=claims, figures=(), tables=())
+        changed = replace(
+            self, id=f"{self.id}, {reading.name}", setups=setups, claims=claims, figures=(), tables=()
+        )
+        is_same = (setups, claims) == (self.setups, self.claims)
+        return changed if reading.concerns(self.id.removeprefix(f"{self.paper}-")) and not is_same else None
 
     def points(self) -> Iterator[Point]:
         """The points of the sweep, in the order of the file; a single empty one where nothing is swept."""

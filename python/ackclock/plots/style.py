@@ -30,7 +30,7 @@ Gaps are short, so that the dashes between them show the peaks of a curve.
 """
 
 UNLISTED: Sequence[tuple[int, ...]] = ((5, 1, 1, 1), (9, 1, 3, 1), (2, 1, 1, 1, 1, 1))
-"""Dash patterns of controllers without a look below. None of those with one has them: colours may be alike."""
+"""Dash patterns of controllers without a look below. None with one has them: colours may be alike."""
 
 LOOKS = {
     "africa": ("#661100", 5), "aimd": ("#8C6D1F", 5), "bbr1": ("#6699CC", 3), "bbr3": ("#CC79A7", 5),
