@@ -12,7 +12,7 @@ from ackclock import plots
 from ackclock.figure import Axis, Panel, Plane, Series, Ticks
 from ackclock.overview import Overview, log_floor, over_time, overview
 from ackclock.plots.overview import stack
-from ackclock.plots.style import DASHES, UNLISTED, dash_of, looks
+from ackclock.plots.style import DASHES, LOOKS, UNLISTED, dash_of, looks
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -91,7 +91,7 @@ def test_a_controller_without_a_look_has_dashes_that_no_other_has():
     # A new one needs no colour: its own may be like that of another.
     unlisted = {dash_of(f"new-{number}") for number in range(20)}
     assert unlisted == set(UNLISTED)
-    assert not unlisted & {dash_of(controller["name"]) for controller in ackclock.controllers()}
+    assert not unlisted & {dash_of(name) for name in LOOKS}
 
 
 @pytest.mark.parametrize(
