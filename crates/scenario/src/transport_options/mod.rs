@@ -140,7 +140,7 @@ pub struct TransportOptions {
 impl TransportOptions {
     /// The options that say what `stack` does.
     pub fn of(stack: &Stack) -> Self {
-        let Losses { threshold, detection } = stack.losses;
+        let Losses { threshold, detection, .. } = stack.losses;
         let (rule, selective) = match detection {
             Detection::Duplicates(_) => (None, None),
             Detection::Selective(selective) => (Some(selective.rule), Some(selective)),
@@ -213,7 +213,7 @@ impl TransportOptions {
                 EcnMode::Accurate => Marks::Counted { kept: self.ecn_beta },
             },
             clock: Clock { tick: self.clock_tick, timestamp_tick: self.timestamp_tick, ..profile.clock },
-            losses: Losses { threshold: self.duplicate_threshold, detection: self.detection() },
+            losses: Losses { threshold: self.duplicate_threshold, detection: self.detection(), ..profile.losses },
             reduction: self.reduction,
             limited_transmit: self.limited_transmit,
             undo: self.undo,

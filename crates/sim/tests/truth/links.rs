@@ -230,3 +230,16 @@ fn a_token_bucket_lets_bursts_through_and_its_rate_in_the_long_run() {
     // Number 3342 comes at 5013 ms, and its tokens at `(3343 x 1500 - 15,000) bytes / 500,000 bytes/s = 9999 ms`.
     assert_near(link.packet_queue_delay_max_ms, 9999.0 - 5013.0, 0.001);
 }
+
+#[test]
+fn at_an_unlimited_rate_no_more_is_sent_again_than_was_lost() {
+    // All of a window arrives in one instant: RACK tells apart what left in one by the order in which it did.
+    let tables = run(r#"
+        duration = "30s"
+        path = { rate = "unlimited", rtt = "100ms", queue = "infinite", loss = "1%" }
+        flows = [{ cc = "newreno", transport = { receive_window = 2000 } }]
+        record = { flow_series = "off", probes = "off", link_series = "off" }
+        "#);
+    let (again, lost) = (tables.flows[0].retransmitted_packets, tables.links[0].lost_packets);
+    assert!(lost > 30 && again <= lost && again + 2 >= lost, "{again} of {lost}");
+}

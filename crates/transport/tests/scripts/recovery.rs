@@ -102,6 +102,22 @@ fn without_sack_duplicates_caused_by_retransmissions_do_not_start_another_recove
     assert_eq!(s.counters().recoveries, 0);
 }
 
+// In Linux tcp_limit_reno_sacked, tcp_check_reno_reordering.
+#[test]
+fn without_sack_linux_takes_more_duplicates_than_may_have_arrived_for_reordering() {
+    let options = with(reno(), |s| {
+        s.losses.emulates_sack = true;
+        s.limited_transmit = false;
+    });
+    let mut s = SenderScript::new(options, 3.0);
+    // Two of three may have arrived, which is no evidence of loss.
+    s.leave(0..3).at(40).arrives(ack(0)).in_flight(2).arrives(ack(0)).in_flight(1);
+    s.arrives(ack(0)).in_flight(1).nothing_leaves().phase(Phase::Disorder);
+    s.at(80).arrives(ack(3)).leave(3..6).phase(Phase::Open);
+    // One is acknowledged, and of two outstanding one may have arrived.
+    s.at(120).arrives(ack(3)).arrives(ack(3)).in_flight(1).arrives(ack(4)).leaves(6).in_flight(3);
+}
+
 // RFC 6937, section 3: data delivered, without SACK.
 #[test]
 fn without_sack_proportional_reduction_counts_duplicates_as_delivered() {

@@ -46,6 +46,41 @@ impl Flight {
         0
     }
 
+    /// Without SACK, as Linux: duplicates count as segments SACKed.
+    #[inline(never)]
+    pub(in crate::tcp) fn emulate_sack(&mut self, summary: &mut AckSummary, stage: Stage) {
+        let (phase, outstanding) = (stage.phase(), self.board.outstanding());
+        // A recovery that lasts until something above its end is acknowledged counts none.
+        let held = phase == Phase::Recovery && stage.is_complete(self.board.first());
+        let acknowledged = summary.acknowledged;
+        if acknowledged > 0 {
+            summary.delivered = acknowledged.saturating_sub(self.board.sacked_count()).max(1);
+            if self.board.eat_duplicates(acknowledged) {
+                self.reordering.set(outstanding + acknowledged);
+            }
+            if phase != Phase::Recovery || held {
+                self.board.clear_duplicates();
+            }
+        } else if outstanding > 0 && !held && (phase != Phase::Loss || self.board.next() > stage.point()) {
+            let (delivered, limited) = self.board.count_arrived(1);
+            summary.delivered = delivered;
+            if limited {
+                self.reordering.set(outstanding);
+            }
+        }
+    }
+
+    /// After that: every partial ACK shows the first outstanding segment to be lost, and so do DupThresh duplicates
+    /// outside of recovery (in Linux tcp_newreno_mark_lost).
+    pub(in crate::tcp) fn detect_emulated(&mut self, advanced: bool, stage: Stage) -> u32 {
+        let lost = match stage.phase() {
+            Phase::Recovery => advanced && !stage.is_complete(self.board.first()),
+            Phase::Loss => false,
+            _ => self.board.sacked_count() >= self.reordering.threshold,
+        };
+        if lost { self.board.mark_first_lost() } else { 0 }
+    }
+
     /// Learns reordering from an ACK: a segment that arrived late, or a duplicate that shows a needless retransmission,
     /// unless a tail loss probe `repeated` it.
     #[inline(never)]

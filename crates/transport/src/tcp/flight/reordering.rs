@@ -18,7 +18,8 @@ pub(crate) struct Reordering {
     pub(crate) forward: bool,
     /// DupThresh follows what is observed.
     adapts: bool,
-    /// RACK counts no segments, so that DupThresh has no bound but its own.
+    /// RACK counts no segments, and duplicate ACKs in place of SACK need no memory of them: DupThresh has no bound but
+    /// its own.
     rack: bool,
     seen: bool,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
@@ -33,12 +34,12 @@ impl Reordering {
     pub(crate) fn new(losses: &Losses) -> Self {
         let threshold = losses.threshold.clamp(1, MAX_THRESHOLD);
         let (adapts, forward) = match losses.detection {
-            Detection::Duplicates(_) => (false, false),
+            Detection::Duplicates(_) => (losses.emulates_sack, false),
             Detection::Selective(Selective { rule, reordering_adapts, .. }) => {
                 (reordering_adapts, matches!(rule, Rule::Forward(_)))
             }
         };
-        let rack = losses.is_rack();
+        let rack = losses.is_rack() || losses.emulates_sack();
         Self { threshold, adapts, rack, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
     }
 
@@ -57,6 +58,13 @@ impl Reordering {
             self.threshold = needed;
             self.forward = false;
         }
+    }
+
+    /// More duplicate ACKs came than there were segments that may have arrived: as many as `extent` must not make one
+    /// lost (in Linux tcp_check_reno_reordering).
+    pub(crate) fn set(&mut self, extent: u32) {
+        self.seen = true;
+        self.threshold = extent.min(RACK_MAX_THRESHOLD);
     }
 
     /// A retransmission was unnecessary: RACK waits a quarter longer from now on, if the path was seen to reorder (in

@@ -94,19 +94,27 @@ impl Repair {
         &mut self,
         summary: &AckSummary,
         flight: &Flight,
+        sack: bool,
         has_new: impl FnOnce() -> bool,
     ) -> bool {
-        self.forward_rto.is_on() && self.tests_timeout(summary, flight, has_new)
+        self.forward_rto.is_on() && self.tests_timeout(summary, flight, sack, has_new)
     }
 
     #[inline(never)]
-    fn tests_timeout(&mut self, summary: &AckSummary, flight: &Flight, has_new: impl FnOnce() -> bool) -> bool {
+    fn tests_timeout(
+        &mut self,
+        summary: &AckSummary,
+        flight: &Flight,
+        sack: bool,
+        has_new: impl FnOnce() -> bool,
+    ) -> bool {
         if self.recovery.phase() != Phase::Loss {
             self.forward_rto.end();
             return false;
         }
         let evidence = Evidence {
-            oldest_original: summary.oldest_at,
+            // Without SACK an ACK that covers what was sent again shows no original (in Linux tcp_clean_rtx_queue).
+            oldest_original: summary.oldest_at.filter(|_| sack || !summary.ambiguous),
             partial: summary.acknowledged > 0 && !self.stage().is_complete(flight.first()),
             duplicate: summary.acknowledged == 0 || summary.sacked > 0,
             new_data: has_new(),

@@ -62,6 +62,11 @@ impl Stage {
         matches!(self.phase, Phase::Open | Phase::Disorder)
     }
 
+    /// The first number that was not sent when the last reduction began.
+    pub(in crate::tcp) fn point(&self) -> u64 {
+        self.point
+    }
+
     /// True if everything is acknowledged, `first` being the cumulative point, that had been sent when the last
     /// reduction began.
     #[inline]

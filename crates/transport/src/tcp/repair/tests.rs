@@ -84,23 +84,26 @@ fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
 #[test]
 fn a_test_of_a_timeout_goes_by_what_an_ack_covers_and_sacks() {
     // RFC 5682, section 3.1: an advance sends new data, then a duplicate or a SACK shows the loss to be real.
-    let later = |summary: AckSummary| {
+    let later = |summary: AckSummary, sack: bool| {
         let (stack, mut flight, mut repair) = opened(4);
         repair.enter_loss(at(300), false, false, &flight, &stack);
         flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
         let partial = AckSummary { acknowledged: 1, ..AckSummary::default() };
-        assert!(!repair.is_timeout_spurious(&partial, &flight, || true));
+        assert!(!repair.is_timeout_spurious(&partial, &flight, true, || true));
         assert!(repair.sends_new());
-        let spurious = repair.is_timeout_spurious(&summary, &flight, || true);
+        let spurious = repair.is_timeout_spurious(&summary, &flight, sack, || true);
         (spurious, repair.sends_new())
     };
     let summary = |acknowledged, sacked| AckSummary { acknowledged, sacked, ..AckSummary::default() };
-    assert_eq!(later(summary(0, 0)), (false, false));
-    assert_eq!(later(summary(1, 1)), (false, false));
-    assert_eq!(later(summary(1, 0)), (false, true));
+    assert_eq!(later(summary(0, 0), true), (false, false));
+    assert_eq!(later(summary(1, 1), true), (false, false));
+    assert_eq!(later(summary(1, 0), true), (false, true));
     // What left by the timeout and was sent once arrived: nothing was lost.
     let original = AckSummary { oldest_at: Some(at(100)), ..summary(1, 0) };
-    assert_eq!(later(original), (true, false));
+    assert_eq!(later(original, true), (true, false));
+    // Beside one that was sent again this says nothing without SACK.
+    let beside = AckSummary { ambiguous: true, ..original };
+    assert_eq!([true, false].map(|sack| later(beside, sack).0), [true, false]);
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn a_test_ends_where_there_is_nothing_new_to_send() {
     repair.enter_loss(at(300), false, false, &flight, &stack);
     assert!(!repair.ends_test(4), "no new data are sent yet");
     flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
-    repair.is_timeout_spurious(&AckSummary { acknowledged: 1, ..AckSummary::default() }, &flight, || true);
+    repair.is_timeout_spurious(&AckSummary { acknowledged: 1, ..AckSummary::default() }, &flight, true, || true);
     assert!(!repair.ends_test(5), "one was sent");
     assert!(repair.ends_test(4) && !repair.sends_new() && !repair.ends_test(4));
 }

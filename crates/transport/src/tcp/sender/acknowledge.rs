@@ -88,8 +88,7 @@ impl Sender {
             self.count_duplicate(&mut summary);
         }
         self.gate.set_peer_window(ack.window);
-        let sack = self.stack.sack();
-        let counted = if sack { 0 } else { self.flight.count_duplicates(&mut summary, self.repair.stage()) };
+        let counted = if self.stack.sack() { 0 } else { self.count_duplicates(&mut summary) };
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
         let reports = self.driver.wants().segments.any();
@@ -133,6 +132,17 @@ impl Sender {
         sample.map(|sample| sample.value)
     }
 
+    /// Without SACK: how many segments an ACK shows to be lost, as far as that is known by now.
+    #[inline(never)]
+    fn count_duplicates(&mut self, summary: &mut AckSummary) -> u32 {
+        let stage = self.repair.stage();
+        if self.stack.losses.emulates_sack() {
+            self.flight.emulate_sack(summary, stage);
+            return 0;
+        }
+        self.flight.count_duplicates(summary, stage)
+    }
+
     /// Losses that an ACK shows, besides those `counted` without SACK, and reductions that it shows to be spurious: how
     /// many segments are newly deemed lost.
     #[inline(always)]
@@ -144,7 +154,7 @@ impl Sender {
         counted: u32,
         journal: &mut dyn Journal,
     ) -> u32 {
-        let rack = self.stack.losses.is_rack();
+        let (rack, emulates) = (self.stack.losses.is_rack(), self.stack.losses.emulates_sack());
         let mut newly_lost = counted;
         if rack {
             self.learn(ack, summary);
@@ -163,6 +173,8 @@ impl Sender {
         self.repair.wait_for_next(waits);
         if rack && !waits {
             newly_lost = self.detect_losses(now);
+        } else if emulates && !waits {
+            newly_lost = self.flight.detect_emulated(summary.acknowledged > 0, self.repair.stage());
         }
         self.note_lost(newly_lost, self.flight.first(), journal);
         self.report_segments(now);
@@ -228,10 +240,10 @@ impl Sender {
     /// ACK.
     #[inline]
     fn shows_late_original(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
-        self.stack.losses.is_rack()
+        (self.stack.losses.is_rack() || self.stack.losses.emulates_sack())
             && self.repair.echoes_original(ack, summary, &self.stack)
             && self.repair.phase() == Phase::Recovery
-            && !self.is_over()
+            && !self.repair.stage().is_complete(self.flight.first())
             && self.observe_late_original(summary)
     }
 
@@ -258,15 +270,15 @@ impl Sender {
             return true;
         }
         let (flight, gate, backlog) = (&self.flight, &self.gate, &mut self.backlog);
-        self.repair.is_timeout_spurious(summary, flight, || super::transmit::has_new(now, flight, gate, backlog))
+        let sack = self.stack.sack();
+        self.repair.is_timeout_spurious(summary, flight, sack, || super::transmit::has_new(now, flight, gate, backlog))
     }
 
     /// The reduction is over. Returns true if the window may grow on the ACK that ends it: then it is left.
     #[cold]
     #[inline(never)]
     fn grows_at_end(&mut self, now: Time, journal: &mut dyn Journal) -> bool {
-        let reduced = self.repair.phase() == Phase::Reduced;
-        let grows = self.stack.growth.recovery_end_grows && (self.stack.sack() || reduced);
+        let grows = self.stack.growth.recovery_end_grows;
         if grows {
             self.complete_reduction(now, journal);
         }

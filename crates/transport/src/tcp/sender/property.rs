@@ -283,7 +283,7 @@ prop_compose! {
         Stack {
             segment_size: Bytes::new(SEGMENT), timestamps, limited_transmit, undo, reduction, marks, receive_window,
             initial_window,
-            losses: Losses { threshold, detection },
+            losses: Losses { threshold, detection, ..linux().losses },
             clock: Clock { tick: clock_tick, ..clock },
             growth: Growth { counting, ..growth },
             idle_restart: restarts.then_some(IdleRestart::Linux),
@@ -330,7 +330,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
     let rule = if rack { Rule::Rack(Repair::Fast) } else { Rule::Count(Resends::Fast(Retransmits::Lost)) };
     let Some(&selective) = linux().selective() else { unreachable!() };
     let stack = Stack {
-        losses: Losses { threshold: 3, detection: Detection::Selective(Selective { rule, ..selective }) },
+        losses: Losses { detection: Detection::Selective(Selective { rule, ..selective }), ..linux().losses },
         initial_window: window,
         segment_size: Bytes::new(SEGMENT),
         acks: Acks { delay: Delay::None, ..linux().acks },

@@ -26,6 +26,7 @@ pub fn freebsd_9() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
+            emulates_sack: false,
         },
         reduction: Reduction::Pipe,
         // net.inet.tcp.rfc3042.

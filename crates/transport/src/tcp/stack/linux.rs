@@ -38,6 +38,8 @@ pub fn linux() -> Stack {
                 // Since 4.18: net.ipv4.tcp_comp_sack_delay_ns.
                 compression: Span::from_millis(1),
             }),
+            // tcp_add_reno_sack, tcp_check_reno_reordering.
+            emulates_sack: true,
         },
         // Since 4.3: tcp_cwnd_reduction.
         reduction: Reduction::ProportionalRate,

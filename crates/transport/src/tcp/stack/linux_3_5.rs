@@ -27,6 +27,7 @@ pub fn linux_3_5() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
+            emulates_sack: false,
         },
         // 3.2 to 4.2: tcp_cwnd_reduction.
         reduction: Reduction::ProportionalRateSsrb,

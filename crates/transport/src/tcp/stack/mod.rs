@@ -108,6 +108,9 @@ pub struct Losses {
     pub threshold: u32,
     /// Evidence of loss.
     pub detection: Detection,
+    /// Without SACK, duplicate ACKs count as segments SACKed, as far as there are such; more of them show reordering,
+    /// which sets DupThresh (Linux).
+    pub emulates_sack: bool,
 }
 
 /// Evidence of loss, and its repair.
@@ -199,9 +202,8 @@ pub struct Growth {
     pub counting: Counting,
     /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open).
     pub slow_start_at_threshold: bool,
-    /// The ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it newly
-    /// delivers, and the latter lasts until the segment with CWR is acknowledged. Otherwise growth begins with the next
-    /// ACK.
+    /// The ACK that ends a fast recovery or a reduction for a mark lets the window grow, by what it newly delivers; the
+    /// latter lasts until the segment with CWR is acknowledged. Otherwise growth begins with the next ACK.
     pub recovery_end_grows: bool,
     /// When a window that is not fully used may grow.
     pub validation: WindowValidation,
@@ -380,6 +382,12 @@ impl Losses {
     #[inline]
     pub fn is_rack(&self) -> bool {
         matches!(self.detection, Detection::Selective(Selective { rule: Rule::Rack(_), .. }))
+    }
+
+    /// True if duplicate ACKs count as segments SACKed.
+    #[inline]
+    pub fn emulates_sack(&self) -> bool {
+        self.emulates_sack && matches!(self.detection, Detection::Duplicates(_))
     }
 
     /// True if tail loss probes are sent.

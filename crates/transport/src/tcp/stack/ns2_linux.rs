@@ -21,6 +21,7 @@ pub fn ns2_linux() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
+            emulates_sack: false,
         },
         reduction: Reduction::Pipe,
         limited_transmit: true,

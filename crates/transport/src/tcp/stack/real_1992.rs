@@ -10,7 +10,7 @@ pub fn real_1992() -> Stack {
         // Packets of 1000 bytes, ACKs of 40.
         segment_size: Bytes::new(960),
         initial_window: 1,
-        losses: Losses { threshold: 3, detection: Detection::Duplicates(Repair::GoBackN) },
+        losses: Losses { threshold: 3, detection: Detection::Duplicates(Repair::GoBackN), emulates_sack: false },
         timers: Timers {
             // The paper gives none: RFC 1122, section 4.2.3.1, asks for 3 s.
             rto_initial: Span::from_secs(3),

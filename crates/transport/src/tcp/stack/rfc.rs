@@ -31,6 +31,7 @@ pub fn plain() -> Stack {
             threshold: 3,
             // NewReno, RFC 6582.
             detection: Detection::Duplicates(Repair::Fast),
+            emulates_sack: false,
         },
         reduction: Reduction::Pipe,
         limited_transmit: false,

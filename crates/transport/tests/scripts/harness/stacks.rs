@@ -20,6 +20,7 @@ pub(crate) fn plain() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
+            emulates_sack: false,
         },
         limited_transmit: true,
         growth: Growth { recovery_end_grows: false, ..linux.growth },
