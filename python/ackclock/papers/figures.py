@@ -69,7 +69,10 @@ class PaperFigure(ABC):
         self.times = quantity(spec.get("y", {}).get("times", 1.0))
 
     def _axis(self, name: str, default: Mapping[str, Any]) -> Axis:
-        spec = {"label": "", **default, **self.spec.get(name, {})}
+        given = self.spec.get(name, {})
+        # A logarithmic axis has no 0.
+        usual = default if given.get("scale", "linear") == "linear" else {**default, "low": None}
+        spec = {"label": "", **usual, **given}
         spec.pop("times", None)
         try:
             return Axis(**spec)

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
+from matplotlib.lines import Line2D
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock.figure import Axis, Panel, Series
@@ -24,6 +27,12 @@ SHORT_LOG_AXIS = 300.0
 LEGEND_COLUMNS = 4
 HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
+LEGEND_HANDLE_POINTS = 38
+"""The width of an entry of a legend beside its text: line and gaps."""
+LEGEND_BESIDE = 0.2
+"""A legend wider than this share of the figure stands above the panels, not beside them."""
+PANEL_SHARE = 0.75
+"""The part of its column that a panel has for its own legend."""
 _OF_A_PAPER = ("reported", "across", "band")
 
 
@@ -47,7 +56,7 @@ def draw(
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         _axes(grid, x, y)
-        _legend(figure, list(grid.flat[: len(panels)]))
+        _legends(figure, list(grid.flat[: len(panels)]), panels, columns)
         if title:
             figure.suptitle(title, fontsize=10.5, x=0.01, ha="left")
     return figure
@@ -138,24 +147,91 @@ def _axes(grid: Any, x: Axis, y: Axis) -> None:
         axes.set_ylabel(y.label)
 
 
-def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend beside the figure when all panels have the same curves, else one beside each panel."""
-    found = [a.get_legend_handles_labels() for a in axes]
-    keys = [tuple(zip(names, _colours_of(handles), strict=True)) for handles, names in found]
-    if not any(keys):
-        return
-    if len(set(keys)) == 1:
-        figure.legend(*found[0], loc="outside right upper")
-    else:
-        for one, (_, names) in zip(axes, found, strict=True):
-            if not names:
-                continue
-            rows = math.ceil(len(names) / LEGEND_COLUMNS)
-            one.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=LEGEND_COLUMNS, borderaxespad=0.2)
-            one.set_title(one.get_title(loc="left"), loc="left", pad=6 + LEGEND_ROW_POINTS * rows)
+Entry = tuple[Any, str]
+"""An entry of a legend: its handle and its name."""
 
 
-def _colours_of(handles: Sequence[Any]) -> list[str]:
-    """The colours of the curves behind a legend: of a line itself, or of the line of an error bar."""
-    lines = [h.lines[0] if isinstance(h, ErrorbarContainer) else h for h in handles]
-    return [to_hex(line.get_color()) for line in lines]
+def _legends(figure: Figure, axes: Sequence[Axes], panels: Sequence[Panel], columns: int) -> None:
+    """One legend for the figure, or one for each panel where a name has another colour in another panel.
+
+    Reported values have one entry for the whole figure.
+    """
+    entries = [list(zip(*one.get_legend_handles_labels(), strict=True)) for one in axes]
+    of_paper = {in_legend(one.label) for panel in panels for one in panel.series if one.look in _OF_A_PAPER}
+    keyed = [{_key(entry, of_paper): entry for entry in found} for found in entries]
+    every = {key for found in keyed for key in found}
+    if len({name for _, name in every}) < len(every) or len(every) > LEGEND_LIMIT:
+        every = {key for key in every if key[1] in of_paper}
+    shared = {key: entry for found in keyed for key, entry in found.items() if key in every}
+    own = [[entry for key, entry in found.items() if key not in every] for found in keyed]
+    figure_points = 72 * figure.get_figwidth()
+    named = sorted(shared.values(), key=lambda entry: entry[1] in of_paper)
+    rows = _of_figure(figure, named, figure_points, beside=not any(own))
+    rows += _of_panels(axes, own, PANEL_SHARE * figure_points / columns, columns)
+    figure.set_figheight(figure.get_figheight() + rows * LEGEND_ROW_POINTS / 72)
+
+
+def _key(entry: Entry, of_paper: set[str]) -> tuple[str, str]:
+    """The colour and the name of an entry; a reported value has no colour of its own."""
+    handle, name = entry
+    return ("" if name in of_paper else _colour_of(handle), name)
+
+
+def _of_figure(figure: Figure, entries: Sequence[Entry], points: float, beside: bool) -> int:
+    """Draws the legend of a figure; the number of rows that it takes above the panels."""
+    if not entries:
+        return 0
+    handles, names = zip(*entries, strict=True)
+    if beside and _widest(names) <= LEGEND_BESIDE * points:
+        figure.legend(handles, names, loc="outside right upper", markerscale=_marker_scale(handles))
+        return 0
+    columns = _fitting(names, points)
+    figure.legend(handles, names, loc="outside upper left", ncols=columns, markerscale=_marker_scale(handles))
+    return math.ceil(len(names) / columns)
+
+
+def _of_panels(axes: Sequence[Axes], own: Sequence[Sequence[Entry]], points: float, columns: int) -> int:
+    """Draws the legend of each panel; the number of rows that they take beyond the first, in all lines."""
+    beyond = [0] * math.ceil(len(axes) / columns)
+    for number, (one, entries) in enumerate(zip(axes, own, strict=True)):
+        if not entries:
+            continue
+        handles, names = zip(*entries, strict=True)
+        across = min(_fitting(names, points), LEGEND_COLUMNS)
+        rows = math.ceil(len(names) / across)
+        beyond[number // columns] = max(beyond[number // columns], rows - 1)
+        one.legend(
+            handles,
+            names,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=across,
+            borderaxespad=0.2,
+            markerscale=_marker_scale(handles),
+        )
+        one.set_title(one.get_title(loc="left"), loc="left", pad=6 + LEGEND_ROW_POINTS * rows)
+    return sum(beyond)
+
+
+def _marker_scale(handles: Sequence[Any]) -> float:
+    """Enlarges the markers of a legend of dots, which are small in the panel."""
+    return 3.0 if all(isinstance(one, Line2D) and one.get_marker() == "." for one in handles) else 1.0
+
+
+def _fitting(names: Sequence[str], points: float) -> int:
+    """The number of entries of a legend that fit side by side, as few as its number of rows allows."""
+    most = max(1, min(len(names), int(points / _widest(names))))
+    return math.ceil(len(names) / math.ceil(len(names) / most))
+
+
+def _widest(names: Sequence[str]) -> float:
+    """The width of the widest entry of a legend, in points."""
+    size = float(mpl.rcParams["legend.fontsize"])
+    widths = [TextPath((0, 0), name, size=size).get_extents().width for name in names]
+    return LEGEND_HANDLE_POINTS + float(max(widths))
+
+
+def _colour_of(handle: Any) -> str:
+    """The colour of the curve behind an entry: of a line itself, or of the line of an error bar."""
+    line = handle.lines[0] if isinstance(handle, ErrorbarContainer) else handle
+    return to_hex(line.get_color())
