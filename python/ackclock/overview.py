@@ -98,6 +98,9 @@ def _sentences(runs: Labelled) -> list[tuple[str, str]]:
         mean = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_mean_ms"), "ms")
         most = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_p95_ms"), "ms")
         rows.append(("Delay", f"{mean} of queueing on average; 95 % of the time at most {most}"))
+    if silent := [label for label, of in runs.items() if not any(_total(r, "delivered_bytes") for r in of)]:
+        beside = f" with {', '.join(silent)}" if len(runs) > 1 else ""
+        rows.insert(0, ("Delivery", f"no data was delivered in the measured time{beside}"))
     rows.append(("Loss", _said(runs, _loss, "% of the packets")))
     rows.append(("Fairness", _fairness(runs)))
     return rows

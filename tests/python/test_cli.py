@@ -211,6 +211,32 @@ def test_a_folder_in_use_is_refused_before_anything_runs(capsys, scenario, tmp_p
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
 
 
+NOTHING_ARRIVES = """duration = "2s"
+path = { rate = "10mbit", rtt = "40ms", queue = "20p", loss = "100%" }
+[[flows]]
+cc = "cdg"
+"""
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_a_report_says_that_nothing_arrives(capsys, tmp_path, repetitions):
+    (tmp_path / "lost.toml").write_text(NOTHING_ARRIVES)
+    out = tmp_path / "out"
+    status, _, err = run(capsys, "run", tmp_path / "lost.toml", "--repeat", repetitions, "--out", out)
+    assert (status, "cannot be drawn" in err) == (0, False)
+    assert "no data was delivered in the measured time" in (out / "index.html").read_text()
+    assert {file.name for file in out.glob("*.png")} >= {"overview.png", "delay-throughput.png"}
+
+
+def test_flows_that_start_just_before_the_end_are_drawn(capsys, tmp_path):
+    text = SCENARIO + '[[flows]]\nname = "web"\ncc = "cubic"\nbytes = "3kB"\nevery = "300ms"\n'
+    text = text.replace("3s", "1.91s") + '[record]\nflow_series = "1ack"\n'
+    (tmp_path / "web.toml").write_text(text)
+    status, _, err = run(capsys, "run", tmp_path / "web.toml", "--out", tmp_path / "out")
+    assert (status, "cannot be drawn" in err) == (0, False)
+    assert (tmp_path / "out" / "overview.png").exists()
+
+
 def test_controllers_are_listed_with_their_parameters(capsys):
     status, out, _ = run(capsys, "controllers", "--json")
     assert status == 0

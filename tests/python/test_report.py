@@ -5,7 +5,7 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from ackclock.report import FolderError, Page, check_folder, new_folder, number, png
+from ackclock.report import FolderError, Page, check_folder, new_folder, number, page_of, png
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -25,6 +25,20 @@ def test_nothing_is_left_of_a_folder_that_failed(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert not list(tmp_path.iterdir())
+
+
+def test_runs_stay_where_their_page_fails(tmp_path):
+    def fail():
+        with new_folder(tmp_path / "out") as work:
+            (work / "runs").write_text("1")
+            with page_of(work, "title"):
+                raise ValueError("no <number>")
+
+    with pytest.raises(ValueError, match="no <number>"):
+        fail()
+    assert (tmp_path / "out" / "runs").read_text() == "1"
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "The page cannot be written, please report it: ValueError: no &lt;number&gt;." in page
 
 
 def test_a_folder_that_holds_something_is_refused_unless_forced(tmp_path):

@@ -291,3 +291,11 @@ def test_a_session_is_written_and_printed_as_json(tmp_path):
     assert printed["links"][0]["dropped_packets"] == link["dropped_packets"] > 0
     assert {file.name for file in (tmp_path / "out").iterdir()} >= {"index.html", "link.png", "summary.json"}
     assert "packets to the far end: " in (tmp_path / "out/index.html").read_text()
+
+
+def test_a_session_in_which_nothing_crosses_the_queue_is_written(tmp_path):
+    command = [*ACKCLOCK, "shell", "--out", str(tmp_path / "out"), "--", "true"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode in (0, 3), ran.stderr
+    assert Run.load(tmp_path / "out").links["arrived_packets"].to_pylist()[0] == 0
+    assert "no packet crossed the queue" in (tmp_path / "out/index.html").read_text()

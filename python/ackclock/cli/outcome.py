@@ -19,7 +19,7 @@ from ackclock.cli.output import Report, file_name, notes, print_json, run_all, s
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
 from ackclock.overview import HIGH, LOW, Overview, overview
-from ackclock.report import Page, calls, host, new_folder, notebook, number, write_json
+from ackclock.report import Page, calls, host, new_folder, notebook, number, page_of, write_json
 from ackclock.report.charts import as_json
 from ackclock.result import Run
 
@@ -89,7 +89,8 @@ class Outcome:
             if not runs:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # which removes the folder
-            self._write_page(runs, folder, interrupts)
+            with page_of(folder, self.title):
+                self._write_page(runs, folder, interrupts)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
         if self.report.open and not interrupts.asked:
             typer.launch(str((out / "index.html").absolute()))

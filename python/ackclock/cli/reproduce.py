@@ -19,7 +19,7 @@ from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
-from ackclock.report import check_folder, new_folder
+from ackclock.report import check_folder, new_folder, page_of
 
 if TYPE_CHECKING:
     from ackclock import papers
@@ -109,7 +109,8 @@ def reproduce(
                     _write(done, catalogue, work)
                 if interrupts.asked:
                     done.interrupted = True
-                    _write(done, catalogue, work)
+                    with page_of(work, "Experiments reproduced"):
+                        _write(done, catalogue, work)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
         flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,7 @@ BINS = 200
 
 
 def write(run: Run, title: str, folder: Path, formats: Sequence[str]) -> list[str]:
-    """Writes tables, figure, page and ``summary.json``; gives a sentence for each figure that failed."""
-    run.save(folder)
+    """Writes figure, page and ``summary.json``; gives a sentence for each figure that failed."""
     page = Page(title)
     link = run.links.to_pylist()[0]
     lost = link["dropped_packets"] + link["lost_packets"]
@@ -35,11 +34,7 @@ def write(run: Run, title: str, folder: Path, formats: Sequence[str]) -> list[st
                 f"{link['throughput_bps'] / 1e6:.3g} Mbit/s to the far end on average, of {rate}, "
                 f"in {run.duration_s:.1f} s",
             ),
-            (
-                "Delay",
-                f"packets waited {link['packet_queue_delay_mean_ms']:.3g} ms on average, "
-                f"95 % of them at most {link['packet_queue_delay_p95_ms']:.3g} ms",
-            ),
+            ("Delay", _waited(link)),
             ("Loss", f"{share:.3g} % of the packets to the far end: {lost} of {link['arrived_packets']}"),
         ]
     )
@@ -56,6 +51,13 @@ def write(run: Run, title: str, folder: Path, formats: Sequence[str]) -> list[st
     page.write(folder / "index.html")
     write_json(folder / "summary.json", summary.document(summaries))
     return page.undrawn
+
+
+def _waited(link: Mapping[str, Any]) -> str:
+    mean, most = link["packet_queue_delay_mean_ms"], link["packet_queue_delay_p95_ms"]
+    if mean is None:
+        return "no packet crossed the queue"
+    return f"packets waited {mean:.3g} ms on average, 95 % of them at most {most:.3g} ms"
 
 
 def _figure(run: Run) -> Figure:

@@ -133,13 +133,15 @@ def _session(run: Run) -> Run:
 def _write(run: Run, title: str, out: Path, report: output.Report) -> None:
     """Writes the session into the folder of ``--out``."""
     from ackclock.cli import session
-    from ackclock.report import new_folder
+    from ackclock.report import new_folder, page_of
 
     with new_folder(out, report.force) as folder:
-        for sentence in session.write(run, title, folder, report.formats):
-            notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        run.save(folder)
         if report.csv:
             run.to_csv(folder / "csv")
+        with page_of(folder, title):
+            for sentence in session.write(run, title, folder, report.formats):
+                notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
     notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
     if report.open:
         typer.launch(str((out / "index.html").absolute()))

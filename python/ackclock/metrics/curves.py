@@ -9,7 +9,7 @@ import numpy as np
 
 from ackclock.metrics.rates import goodput_bins
 from ackclock.metrics.registry import metric
-from ackclock.metrics.tables import Array, Tables, column, flow_names, link_row, samples, within
+from ackclock.metrics.tables import Array, Tables, column, flow_names, is_sampled, link_row, samples, within
 
 
 class Curve(NamedTuple):
@@ -23,9 +23,11 @@ class Curve(NamedTuple):
 
 @metric
 def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
-    """Binned goodput (bit/s at the bin's centre) of every flow."""
+    """Binned goodput (bit/s at the bin's centre) of every flow; nothing of one without samples."""
     return [
         Curve(name, cc, *_present(*goodput_bins(run, name, width)))
+        if is_sampled(run, name)
+        else _empty(name, cc)
         for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True)
     ]
 
@@ -38,10 +40,14 @@ def signal_by_flow(
     start: float | None = None,
     stop: float | None = None,
 ) -> list[Curve]:
-    """A signal of every flow, or of some."""
+    """A signal of every flow, or of some; nothing of one without samples."""
     curves = []
     for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True):
-        if flows is None or name in flows:
+        if flows is not None and name not in flows:
+            continue
+        if not is_sampled(run, name):
+            curves.append(_empty(name, cc))
+        else:
             times, values = samples(run, name, signal)
             inside = within(times, start, stop)
             curves.append(Curve(name, cc, *_present(times[inside], values[inside])))
@@ -59,6 +65,10 @@ def queue_curve(
     chosen &= within(column(table, "time_s"), start, stop)
     name = str(run.links["name"][row].as_py())
     return Curve(name, "", column(table, "time_s")[chosen], column(table, "queue_packets")[chosen])
+
+
+def _empty(name: str, cc: str) -> Curve:
+    return Curve(name, cc, np.zeros(0), np.zeros(0))
 
 
 def _present(times: Array, values: Array) -> tuple[Array, Array]:

@@ -173,6 +173,11 @@ def of_flow(run: Tables | Recorded, table: pa.Table, flow: str) -> npt.NDArray[n
     return np.asarray(column(table, "flow") == number)
 
 
+def is_sampled(run: Tables, flow: str) -> bool:
+    """True if a flow has a row in ``flow_series``: one that starts near the end may have none."""
+    return bool(of_flow(run, run.flow_series, flow).any())
+
+
 def samples(run: Tables, flow: str, signal: str) -> tuple[Array, Array]:
     """Times (s) and values of a signal of a flow: one of ``SIGNALS`` or a probe of its controller."""
     if signal in SIGNALS:

@@ -97,6 +97,10 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
 
     Returns a sentence for each figure that could not be drawn.
     """
+    (folder / "claims.md").write_text(markdown(reproduction), "utf-8")
+    pq.write_table(reproduction.claims_table(), folder / "claims.parquet")
+    about = {"host": host(), "interrupted": reproduction.interrupted}
+    write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
     counts = {v: sum(j.verdict == v for j in judged) for v in VERDICTS}
@@ -128,10 +132,6 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
     page.heading("Made with")
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
-    (folder / "claims.md").write_text(markdown(reproduction), "utf-8")
-    pq.write_table(reproduction.claims_table(), folder / "claims.parquet")
-    about = {"host": host(), "interrupted": reproduction.interrupted}
-    write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
     return page.undrawn
 
 

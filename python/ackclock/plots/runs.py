@@ -104,7 +104,7 @@ def delay_throughput(runs: Runs) -> Figure:
         axes = figure.subplots()
         common = [only_controller(repetitions[0].flows) for repetitions in labelled.values()]
         for number, (label, colour) in enumerate(zip(labelled, colours(common), strict=True)):
-            points = np.array([p for run in labelled[label] for p in _delay_and_goodput(run)])
+            points = np.array([p for run in labelled[label] for p in _delay_and_goodput(run)]).reshape(-1, 2)
             marker = MARKERS[number % len(MARKERS)]
             axes.scatter(
                 points[:, 0],

@@ -1,7 +1,7 @@
 """Reports: a folder with a self-contained page, the pictures and the tables."""
 
 from ackclock.report.files import write_json, write_whole
-from ackclock.report.folders import FolderError, check_folder, new_folder, resumable_folder
+from ackclock.report.folders import FolderError, check_folder, new_folder, page_of, resumable_folder
 from ackclock.report.host import host
 from ackclock.report.page import FORMATS, Page, png
 from ackclock.report.text import markdown, number
@@ -15,6 +15,7 @@ __all__ = [
     "markdown",
     "new_folder",
     "number",
+    "page_of",
     "png",
     "resumable_folder",
     "write_json",

@@ -19,11 +19,28 @@ from typing import Any
 from ackclock import _engine
 from ackclock.errors import InputError
 from ackclock.report.files import write_json
-from ackclock.report.page import GENERATOR
+from ackclock.report.page import GENERATOR, Page
 
 
 class FolderError(InputError):
     """The output folder cannot be used."""
+
+class PageError(Exception):
+    """The page of a report cannot be written; its cause says why. The folder keeps the runs."""
+
+
+@contextmanager
+def page_of(folder: Path, title: str) -> Iterator[None]:
+    """Writes a page with one sentence, and raises PageError, if the page of the block cannot be written."""
+    try:
+        yield
+    except Exception as error:
+        page = Page(title)
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        page.paragraph(f"The page cannot be written, please report it: {why}. The runs are here.", "miss")
+        page.write(folder / "index.html")
+        raise PageError from error
+
 
 
 STALE_S = 60.0
@@ -75,6 +92,8 @@ def check_folder(folder: Path, force: bool) -> None:
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
     """A folder that gets its name only when the block ends without an error; otherwise it is removed.
+    After a PageError the folder gets its name, and the cause is raised.
+
 
     Until then it has a temporary name in the same parent and is locked. Folders that killed processes left
     there are removed. Raises FolderError at once if another process has begun this folder.
@@ -92,8 +111,14 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
             # After its own lock, so that of two processes that begin at once at least one sees the other.
             if any(_is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
                 raise FolderError(f"--out {folder}: another ackclock is at work on it")
-            yield work
+            failed = None
+            try:
+                yield work
+            except PageError as error:
+                failed = error.__cause__
             work.chmod(0o755)
+            if failed is not None:
+                raise failed
             _put_in_place(work, target, force)
         finally:
             os.close(lock)
