@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import inspect
 import json
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ackclock import identity
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
@@ -36,7 +36,9 @@ class Contender:
     factory: Callable[[], Any] | None = None
     """Makes it, if it is written in Python."""
     context: str = ""
-    """A digest of its file in Python, which no scenario holds."""
+    """A digest of its code in Python, which no scenario holds."""
+    unknown: str = ""
+    """The reason why that is new each time, if it is."""
 
     def flow(self, count: int) -> dict[str, Any]:
         """The table ``flows`` of a scenario, of ``count`` flows."""
@@ -116,18 +118,25 @@ def _contender(text: str, number: int) -> Contender:
     python = _PYTHON.fullmatch(cc)
     if python is None:
         return Contender(display_name(cc) + shown, cc, parameters)
-    kind, digest = _class(Path(python["file"]), python["class"])
+    file = Path(python["file"])
+    kind = _class(file, python["class"])
     try:
         inspect.signature(kind).bind(**parameters)
     except TypeError as error:
         raise InputError(f"{text}: {error}") from None
     spelling = f"python:{number}:{kind.__name__}"
     factory = partial(kind, **parameters)
-    return Contender(kind.__name__ + shown, spelling, parameters, factory, digest + shown)
+    code = identity.of_python(file)
+    return Contender(kind.__name__ + shown, spelling, parameters, factory, code.digest + shown, code.unknown)
 
 
-def _class(file: Path, name: str | None) -> tuple[type[Controller], str]:
-    """The controller ``name`` of a file in Python, or its only one, and a digest of the file.
+def made_again(compared: Sequence[Contender]) -> list[str]:
+    """Sentences about controllers whose runs are never taken from a folder."""
+    return [f"{one.unknown}, so its runs are made again each time" for one in compared if one.unknown]
+
+
+def _class(file: Path, name: str | None) -> type[Controller]:
+    """The controller ``name`` of a file in Python, or its only one.
 
     The module has no importable name, so its classes travel to other processes with their code.
     """
@@ -155,4 +164,4 @@ def _class(file: Path, name: str | None) -> tuple[type[Controller], str]:
         check_controller(chosen)
     except (TypeError, NotImplementedError) as error:
         raise InputError(f"{file}: {error}") from None
-    return chosen, hashlib.sha256(file.read_bytes()).hexdigest()
+    return chosen

@@ -72,6 +72,17 @@ def test_a_scenario_whose_controller_is_another_file_now_runs(tmp_path):
     assert (Counting.ran, engine.count()) == (2, 2)
 
 
+def test_a_scenario_whose_trace_is_another_now_runs(tmp_path):
+    Counting.ran = 0
+    file = tmp_path / "link.trace"
+    document = DOCUMENT.format("z").replace('"10mbit"', f'{{ trace = "{file}" }}')
+    engine = CachedEngine(Counting(), tmp_path / "runs")
+    for text in ("1\n", "1\n", "2\n"):
+        file.write_text(text)
+        list(engine.run([Job(_engine.resolve(document, "scenario", []), 1)]))
+    assert (Counting.ran, engine.count()) == (2, 2)
+
+
 def test_what_a_killed_process_left_is_removed(jobs, tmp_path):
     (tmp_path / ".half").mkdir()
     engine = CachedEngine(Counting(), tmp_path)

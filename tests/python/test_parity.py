@@ -81,7 +81,7 @@ def test_a_folder_of_other_settings_is_replaced_only_with_force(capsys, tmp_path
     assert "settings.json does not hold" in refused(capsys, "parity", *small)
     assert kernel.started == 1
     assert run(capsys, "parity", *small, "--seed", 2, "--force")[0] == 0
-    assert [p.name[-15:-9] for p in (folder / "live").iterdir()] == ["seed-2"]
+    assert [p.name[-39:-33] for p in (folder / "live").iterdir()] == ["seed-2"]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
     foreign = tmp_path / "foreign"

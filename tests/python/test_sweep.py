@@ -1,7 +1,6 @@
 """Sweeps: what is swept, the tables and figures, going on after an interruption, executors."""
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import ackclock
-from ackclock import _engine
 from ackclock.errors import InputError
 from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
@@ -216,25 +214,6 @@ def test_a_run_that_is_there_is_not_repeated(tmp_path):
     assert outcome.done == len(plan)
 
 
-def test_scenario_files_identify_runs(tmp_path):
-    trace = tmp_path / "link.trace"
-
-    def traced():
-        path = {"rate": {"trace": str(trace)}, "rtt": "20ms", "queue": "1bdp"}
-        scenario = {"duration": "1s", "flows": [{"cc": "cdg"}], "path": path}
-        return _engine.resolve_json(json.dumps(scenario), [])
-
-    trace.write_text("1\n")
-    plan = traced()
-    before = list(work.digests(plan, range(1, 101)))
-    assert len(set(before)) == 100
-    text = f"{ackclock.__version__}\0\x003\0{plan.resolved}1\n"
-    assert before[2] == hashlib.sha256(text.encode()).hexdigest()[:32]
-    trace.write_text("2\n")
-    assert list(work.digests(plan, range(1, 101))) == before
-    assert not set(before) & set(work.digests(traced(), range(1, 101)))
-
-
 def test_a_worker_that_is_killed_costs_its_chunk_only(tmp_path):
     distributed = pytest.importorskip("distributed")
     plan, apart = plan_of(60), tmp_path / "apart"
@@ -401,3 +380,74 @@ def test_memory_stays_flat_over_thousands_of_runs(tmp_path):
     few, many = peaks(50), peaks(2000)
     # 3900 runs more, at most some kilobytes each.
     assert [after - before < 40 for before, after in zip(few, many, strict=True)] == [True, True], (few, many)
+
+
+@pytest.mark.parametrize(
+    ("over", "points"),
+    [
+        ("profile=linux,freebsd-9", ["linux", "freebsd-9"]),
+        ("seed=3,5", ["3", "5"]),
+        ("name=a,b", ["a", "b"]),
+        ("profile:seed=linux:3,freebsd-9:5", ["linux", "freebsd-9"]),
+    ],
+)
+def test_a_swept_key_may_have_the_name_of_a_column(over, points, capsys, tmp_path):
+    command = ("sweep", "cubic", "--over", over, "--duration", "1s", "--repeat", 2, "--json")
+    status, out, err = run(capsys, *command, "--out", tmp_path / "out")
+    assert status == 0, err
+    rows = json.loads(out)["sweep"]["rows"]
+    key = over.partition("=")[0].partition(":")[0]
+    assert [row["point"][key] for row in rows] == [point for point in points for _ in range(2)]
+    if "seed" in over:
+        assert [row["seed"] for row in rows] == [3, 4, 5, 6]
+    loaded = ackclock.sweeps.Sweep.load(tmp_path / "out")
+    assert loaded.runs[f"scenario.{key}"].to_pylist() == [row["point"][key] for row in rows]
+    assert set(loaded.values) == {place for place in loaded.values if dict(place.point)[key] in points}
+
+
+def test_a_seed_is_swept_or_given(capsys):
+    words = refused(capsys, "sweep", "cubic", "--over", "seed=3,5", "--seed", 7)
+    assert words == "--seed 7: the seed is swept"
+
+
+HEADER = """#include "ack.h"
+#include "mine.h"
+CALLBACK_1(u32, mine_ssthresh, struct sock *, sk)
+{
+	return max_u64(scaled_down(tcp_sk(sk)->snd_cwnd, REAL(BETA)), 2);
+}
+CALLBACK_3(void, mine_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
+{
+	tcp_cong_avoid_ai(tcp_sk(sk), tcp_sk(sk)->snd_cwnd, acked);
+}
+CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+CONTROLLER("mine", .ssthresh = mine_ssthresh, .cong_avoid = mine_cong_avoid, .undo_cwnd = mine_undo_cwnd);
+"""
+
+
+def test_a_run_is_made_again_when_a_header_has_changed(capsys, tmp_path):
+    (tmp_path / "mine.bpf.c").write_text(HEADER)
+    command = ("sweep", tmp_path / "mine.bpf.c", "--over", "queue=20p", "--duration", "5s", "--json")
+    found = []
+    for beta in (0.7, 0.2, 0.7):
+        (tmp_path / "mine.h").write_text(f"#define BETA {beta}\n")
+        status, out, err = run(capsys, *command, "--out", tmp_path / "out")
+        assert status == 0, err
+        found.append(json.loads(out)["sweep"]["rows"][0]["flows"])
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+    # Both are there: the third run is the first.
+    assert len(list((tmp_path / "out" / "chunks").glob("*.flows.parquet"))) == 2
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_sweep_goes_on_after_an_update_of_the_kernel(capsys, tmp_path, monkeypatch):
+    command = ("sweep", "cubic", "--over", "queue=20p", "--duration", "1s", "--out", tmp_path / "out")
+    assert run(capsys, *command)[0] == 0
+    monkeypatch.setattr("platform.release", lambda: "99.0")
+    assert run(capsys, *command)[0] == 0
+    words = refused(capsys, *command, "--live")
+    assert "was started with engine sim, and now it is live" in words

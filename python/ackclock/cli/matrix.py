@@ -20,7 +20,7 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan
-from ackclock.contenders import contenders
+from ackclock.contenders import contenders, made_again
 from ackclock.errors import InputError
 from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
 from ackclock.matrix import matrix as of_runs
@@ -71,10 +71,11 @@ def matrix(
     seeds = repetitions.seeds(1 if seed is None else seed, repeat)
     planned, runs = plan(compared, setting, seeds, set_keys)
     runner = engine.make(**engine.with_python(planned.controllers))
-    for warning in planned.check(runner):
+    planned = planned.on(runner)
+    for warning in [*planned.check(runner), *made_again(compared)]:
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
     workers = executors.one_thread() if runner.real_time else executors.workers("local", processes)
-    with growing_folder(out, "matrix", force) as folder:
+    with growing_folder(out, "matrix", runner, force) as folder:
         ended, swept = run_plan(planned, folder, workers, runner)
         if swept is None:
             ended.leave(out)

@@ -22,7 +22,8 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.contenders import Contender, contenders
+from ackclock.cli.trust import TrustOption
+from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
@@ -132,18 +133,24 @@ def sweep(
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
     seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
+    else:
+        first = next(iter(scenarios.values()))(list(set_keys.items()))
+        trust.check(Path(what[0]), first, set_keys.values(), trusted)
+    if seed is not None and "seed" in design.keys and samples is None:
+        raise InputError(f"--seed {seed}: the seed is swept")
     factories = [one.factory for one in compared if one.factory is not None]
     code = "\0".join(one.context for one in compared)
     plan = Plan(scenarios, design, seeds, set_keys, factories, code)
     runner = engine.make(**engine.with_python(factories))
-    for warning in plan.check(runner):
+    plan = plan.on(runner)
+    for warning in [*plan.check(runner), *made_again(compared)]:
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
     if runner.real_time and (executor != "local" or processes is not None):
         raise InputError(
             f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"
         )
     workers = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
-    with growing_folder(out, "sweep", force) as folder:
+    with growing_folder(out, "sweep", runner, force) as folder:
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
@@ -219,13 +226,13 @@ def run_plan(
 
 
 @contextmanager
-def growing_folder(out: Path | None, command: str, force: bool) -> Iterator[Path]:
+def growing_folder(out: Path | None, command: str, engine: NamedEngine, force: bool) -> Iterator[Path]:
     """The folder of ``--out``, in which an interrupted command goes on, or one that goes with the command."""
     if out is None:
         with TemporaryDirectory(prefix=f"ackclock-{command}-") as folder:
             yield Path(folder)
     else:
-        with resumable_folder(out, {"command": command}, force) as place:
+        with resumable_folder(out, {"command": command, **engine.identity()}, force) as place:
             yield place
 
 

@@ -81,7 +81,7 @@ class NamedEngine(ABC):
 
     def identity(self) -> Mapping[str, Any]:
         """What its results depend on besides plans, as values of JSON; saved runs of others are not taken."""
-        return {}
+        return {"engine": self.name}
 
     def alone(self) -> Self:
         """The same for one run after the other, as in a worker of a sweep."""

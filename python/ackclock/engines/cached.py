@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ackclock import _engine
-from ackclock.engines import Engine, Job, Progress
+from ackclock.engines import Job, NamedEngine, Progress
+from ackclock.identity import Identities
 from ackclock.report.files import sync
 from ackclock.result import Run
 
 LONGEST_NAME = 80
-CONTROLLER = ".bpf.c"
-"""The end of the name of a controller in C."""
 
 
 class CachedEngine:
     """An engine whose finished runs are saved in a folder; a run that is there already is loaded instead.
 
-    A run is identified by its scenario, the content of the controllers' files named in it, and its seed. Only
-    one process at a time may use the folder.
+    A run is identified by all that its result depends on (``ackclock.identity``). Only one process at a time
+    may use the folder.
     """
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
+    def __init__(self, engine: NamedEngine, folder: Path) -> None:
         self.engine = engine
         self.folder = folder
+        self.identities = Identities()
+        self._context = json.dumps(engine.identity())
 
     def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""
@@ -63,11 +64,8 @@ class CachedEngine:
 
     def _place(self, job: Job) -> Path:
         name = re.sub(r"[^\w.]+", "-", job.plan.name)[:LONGEST_NAME].strip("-.")
-        digest = hashlib.sha256(job.plan.resolved.encode())
-        for file, content in job.plan.files.items():
-            if file.endswith(CONTROLLER):
-                digest.update(content)
-        return self.folder / f"{name}-seed-{job.seed}-{digest.hexdigest()[:8]}"
+        digest = self.identities.of(job.plan, job.seed, self._context)
+        return self.folder / f"{name}-seed-{job.seed}-{digest}"
 
 
 def _save(run: Run, place: Path) -> None:

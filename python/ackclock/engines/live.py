@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import POLL_S, Job, NamedEngine, Progress
@@ -67,6 +68,10 @@ class Live(NamedEngine):
         """Refuses what cannot run live here, by the name of the flow or key."""
         self.require()
         super().check(plan)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See ``NamedEngine.identity``."""
+        return {**super().identity(), "kernel": platform.release(), "gso_max_segs": self.gso_max_segs}
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``. A run that stays past its budget is yielded, marked as invalid."""

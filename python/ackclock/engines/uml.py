@@ -5,6 +5,7 @@ A kernel of its own makes a run the same each time, whatever ran before it; to b
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import shutil
@@ -76,7 +77,10 @@ class Uml(NamedEngine):
 
     def identity(self) -> Mapping[str, Any]:
         """See ``NamedEngine.identity``."""
-        return {"linux": kernels.find(self.linux).release, "disciplines": self.disciplines}
+        kernel = kernels.find(self.linux)
+        built = hashlib.sha256(kernel.program.read_bytes()).hexdigest()[:16]
+        given = {"disciplines": self.disciplines, "gso_max_segs": self.gso_max_segs}
+        return {**super().identity(), "linux": kernel.release, "program": built, **given}
 
     def alone(self) -> Self:
         """See ``NamedEngine.alone``."""

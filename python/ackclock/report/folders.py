@@ -6,7 +6,6 @@ import fcntl
 import glob
 import json
 import os
-import platform
 import shutil
 import tempfile
 import time
@@ -25,6 +24,7 @@ from ackclock.report.page import GENERATOR, Page
 class FolderError(InputError):
     """The output folder cannot be used."""
 
+
 class PageError(Exception):
     """The page of a report cannot be written; its cause says why. The folder keeps the runs."""
 
@@ -40,7 +40,6 @@ def page_of(folder: Path, title: str) -> Iterator[None]:
         page.paragraph(f"The page cannot be written, please report it: {why}. The runs are here.", "miss")
         page.write(folder / "index.html")
         raise PageError from error
-
 
 
 STALE_S = 60.0
@@ -133,12 +132,11 @@ SETTINGS = "settings.json"
 def resumable_folder(folder: Path, settings: Mapping[str, Any], force: bool = False) -> Iterator[Path]:
     """A folder that stays however the block ends, so that interrupted work can go on in it.
 
-    It is locked during the block. A folder that was started with the same ``settings``, kernel and version of
+    It is locked during the block. A folder that was started with the same ``settings`` and version of
     ackclock is used again. Any other that is not empty is refused, or replaced with ``force`` if it is a
     report.
     """
-    made_with = {"ackclock": _engine.version(), "kernel": platform.release()}
-    settings = json.loads(json.dumps(made_with | dict(settings)))
+    settings = json.loads(json.dumps({"ackclock": _engine.version(), **settings}))
     target = Path(os.path.realpath(folder))
     if force or not (target / SETTINGS).exists():
         check_folder(folder, force)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackclock import _engine, repetitions
-from ackclock.engines import Engine
+from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
+from ackclock.identity import Identities
 from ackclock.sweeps import work
 from ackclock.sweeps.axes import Design
 
@@ -38,6 +40,11 @@ class Plan:
     """Makers of the controllers that are written in Python."""
     context: str = ""
     """Further inputs of the results, in digests."""
+    identities: Identities = field(default_factory=Identities)
+
+    def on(self, engine: NamedEngine) -> Plan:
+        """The same plan, whose digests have what the results of an engine depend on."""
+        return replace(self, context=f"{self.context}\0{json.dumps(engine.identity())}")
 
     def __len__(self) -> int:
         return len(self.scenarios) * len(self.design) * len(self.seeds)
@@ -53,8 +60,9 @@ class Plan:
         """The runs, the repetitions of a place one after the other."""
         for label, point, plan in self.places():
             context = f"{self.context}\0{label}\0{sorted(point.items())}"
-            for seed, digest in zip(self.seeds, work.digests(plan, self.seeds, context), strict=True):
-                yield work.Item(digest, label, point, plan, seed)
+            seeds = repetitions.seeds(plan.seed, len(self.seeds)) if "seed" in point else self.seeds
+            for seed in seeds:
+                yield work.Item(self.identities.of(plan, seed, context), label, point, plan, seed)
 
     def check(self, engine: Engine) -> list[str]:
         """Refuses what cannot run before anything starts; returns the warnings, each once with its points.
@@ -72,7 +80,9 @@ class Plan:
             where = ", ".join(f"{key}={value}" for key, value in point.items())
             for warning in plan.inspect()["warnings"]:
                 found.setdefault(warning, {})[where] = None
-        return [f"{warning}{_at(list(points))}" for warning, points in found.items()]
+            self.identities.of(plan, plan.seed)
+        warnings = [f"{warning}{_at(list(points))}" for warning, points in found.items()]
+        return [*warnings, *self.identities.unknown()]
 
 
 def _at(points: Sequence[str]) -> str:

@@ -14,12 +14,13 @@ from ackclock.result import ResultError, flow_summary, link_summary
 from ackclock.sweeps.axes import Axis, Design, axis
 from ackclock.sweeps.folder import RUNS
 from ackclock.sweeps.metrics import HIGH, LOW, METRICS, Interval, Place
-from ackclock.sweeps.work import LINKS
+from ackclock.sweeps.work import LINKS, key_column
 
 if TYPE_CHECKING:
     import numpy as np
     import polars
     import pyarrow as pa
+    import pyarrow.parquet as pq
     from matplotlib.figure import Figure
 
     Array = np.ndarray[Any, Any]
@@ -87,18 +88,25 @@ class Sweep:
         file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
         needed = sorted({column for metric in METRICS.values() for column in metric.columns})
         keys = self.design.keys
+        names = [self._column(file, key) for key in keys]
         for number in range(file.num_row_groups):
-            rows = file.read_row_group(number, ["controller", *keys, "flow", *needed])
+            rows = file.read_row_group(number, ["controller", *names, "flow", *needed])
             starts = _starts(rows)
             columns = {name: rows[name].to_numpy().astype(float) for name in needed}
             of_run = {name: metric.of(columns, starts) for name, metric in METRICS.items()}
-            labels = [rows[name].take(starts).to_pylist() for name in ("controller", *keys)]
+            labels = [rows[name].take(starts).to_pylist() for name in ("controller", *names)]
             for run, (controller, *point) in enumerate(zip(*labels, strict=True)):
                 place = Place(controller, tuple(zip(keys, point, strict=True)))
                 into = found.setdefault(place, {name: [] for name in METRICS})
                 for name, values in of_run.items():
                     into[name].append(float(values[run]))
         return found
+
+    @staticmethod
+    def _column(file: pq.ParquetFile, key: str) -> str:
+        """The column of a swept key: see ``work.key_column``."""
+        prefixed = key_column(key, [key])
+        return prefixed if prefixed in file.schema_arrow.names else key
 
     def interval(self, place: Place, metric: str) -> Interval | None:
         """Median and percentiles of a metric over the repetitions of a place; None if no run has a value."""
@@ -140,13 +148,14 @@ class Sweep:
 
         flows = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
         links = pq.ParquetFile(self.folder / f"{LINKS}.parquet")
+        of_keys = {key: self._column(flows, key) for key in self.design.keys}
         # Both files hold the same slices of runs.
         for number in range(flows.num_row_groups):
             of_links = _by_run(links.read_row_group(number), "link")
             for run, rows in enumerate(_by_run(flows.read_row_group(number), "flow")):
                 yield {
                     "controller": rows[0]["controller"],
-                    "point": {key: rows[0][key] for key in self.design.keys},
+                    "point": {key: rows[0][name] for key, name in of_keys.items()},
                     "seed": rows[0]["seed"],
                     "flows": [flow_summary(row) for row in rows],
                     "links": [link_summary(row) for row in of_links[run]],

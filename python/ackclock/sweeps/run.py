@@ -197,6 +197,7 @@ def sweep(
         options |= {"controllers": tuple(factories)}
     runner = registry.make(engine, **options)
     plan = Plan(scenarios, design, repetitions.seeds(first, repeat), set_keys, factories, context)
+    plan = plan.on(runner)
     plan.check(runner)
     where = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
     folder = Path(mkdtemp(prefix="ackclock-sweep-") if out is None else out)

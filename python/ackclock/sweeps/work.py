@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +37,7 @@ class Item(NamedTuple):
     """One run of a sweep."""
 
     digest: str
-    """Its identity: a digest of everything that its result depends on."""
+    """Its identity: see ``ackclock.identity``."""
     controller: str
     point: Mapping[str, str]
     plan: _engine.Plan
@@ -66,18 +66,6 @@ class Done(NamedTuple):
     """The time of writing their rows: on a busy or distant file system more than that of short runs."""
     invalid: tuple[str, ...]
     """The reasons why live runs went past their error budget, a sentence each."""
-
-
-def digests(plan: _engine.Plan, seeds: Iterable[int], context: str = "") -> Iterator[str]:
-    """The identities of the runs of a plan, for each of ``seeds``.
-
-    A digest of the scenario, the content of the files named in it, the seed and our version.
-    """
-    content = b"".join(plan.files.values())
-    version = _engine.version()
-    for seed in seeds:
-        named = f"{version}\0{context}\0{seed}\0{plan.resolved}".encode()
-        yield hashlib.sha256(named + content).hexdigest()[:32]
 
 
 class _StoppedError(Exception):
@@ -188,9 +176,10 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
     fields.append(pa.field("valid", pa.bool_()))
     columns.append(pa.array([run.valid for run in done]).take(run_of))
     items = [run.item for run in done]
+    taken = {*LABELS, *links.column_names, *(field.name for field in fields)}
     return {
-        LINKS: _labelled(links, items, counts[LINKS]),
-        FLOWS: _labelled(pa.table(columns, pa.schema(fields)), items, counts[FLOWS]),
+        LINKS: _labelled(links, items, counts[LINKS], taken),
+        FLOWS: _labelled(pa.table(columns, pa.schema(fields)), items, counts[FLOWS], taken),
     }
 
 
@@ -206,7 +195,18 @@ def _plain(tables: Sequence[pa.Table]) -> pa.Table:
     return table.cast(pa.schema(fields)).combine_chunks()
 
 
-def _labelled(table: pa.Table, items: Sequence[Item], rows: Sequence[int]) -> pa.Table:
+LABELS = ("run", "controller", "seed")
+"""The columns of the runs, beside those of their swept keys."""
+
+
+def key_column(key: str, taken: Collection[str]) -> str:
+    """The column of a swept key: its name, with ``scenario.`` before one that another column has."""
+    return f"scenario.{key}" if key in taken else key
+
+
+def _labelled(
+    table: pa.Table, items: Sequence[Item], rows: Sequence[int], taken: Collection[str]
+) -> pa.Table:
     """The table with the columns of its runs: so many rows of each item."""
     import numpy as np
     import pyarrow as pa
@@ -215,7 +215,7 @@ def _labelled(table: pa.Table, items: Sequence[Item], rows: Sequence[int]) -> pa
     given: dict[str, list[str]] = {
         "run": [item.digest for item in items],
         "controller": [item.controller for item in items],
-        **{key: [item.point[key] for item in items] for key in items[0].point},
+        **{key_column(key, taken): [item.point[key] for item in items] for key in items[0].point},
     }
     columns = [pa.array(values, pa.string()).take(item_of) for values in given.values()]
     columns.append(pa.array([item.seed for item in items], pa.int64()).take(item_of))

@@ -1,0 +1,88 @@
+"""The identity of a run changes with all that its result depends on."""
+
+import json
+
+import pytest
+
+from ackclock import _engine, identity
+from ackclock.engines.live import Live
+from ackclock.identity import Identities
+
+
+def traced(*files):
+    links = [
+        {"name": f"l{k}", "from": "s", "to": "d", "rate": {"trace": str(f)}} for k, f in enumerate(files)
+    ]
+    path = {"rate": links[0]["rate"], "rtt": "20ms", "queue": "1bdp", "reverse": {"rate": links[1]["rate"]}}
+    return _engine.resolve_json(json.dumps({"duration": "1s", "flows": [{"cc": "cdg"}], "path": path}), [])
+
+
+def test_files_seeds_and_contexts_identify_runs(tmp_path):
+    one, other = tmp_path / "one.trace", tmp_path / "other.trace"
+
+    def plan(first, second):
+        one.write_text(first)
+        other.write_text(second)
+        return traced(one, other)
+
+    first = plan("1\n", "2\n3\n")
+    found = {Identities().of(first, seed, context) for seed in range(50) for context in ("", "live")}
+    assert len(found) == 100
+    assert {len(one) for one in found} == {32}
+    # A line that moves from one file into the other is another network.
+    assert Identities().of(plan("1\n2\n", "3\n"), 1) not in found
+    assert Identities().of(plan("1\n", "2\n3\n"), 1) in found
+
+
+def test_headers_of_headers_belong_to_a_controller(tmp_path):
+    file = tmp_path / "mine.bpf.c"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.h").write_text('#include "../b.h"\n')
+
+    def of(text, inner):
+        (tmp_path / "b.h").write_text(inner)
+        return identity.of_c(file, text).digest
+
+    text = b'#include "ack.h"\n # include <sub/a.h>\n'
+    assert of(text, "int x;") == of(text, "int x;") != of(text, "int y;")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("#include NAME", "by a macro"), ('asm(".incbin \\"x\\"");', "by `incbin`")]
+)
+def test_what_the_text_does_not_name_is_said_to_be_unknown(tmp_path, text, why):
+    first, second = (identity.of_c(tmp_path / "mine.bpf.c", text.encode()) for _ in range(2))
+    assert why in first.unknown
+    assert first.digest != second.digest
+
+
+def test_folders_of_headers_in_the_environment_are_unknown(tmp_path, monkeypatch):
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    assert "CPATH" in identity.of_c(tmp_path / "mine.bpf.c", b"").unknown
+
+
+def test_modules_that_a_controller_imports_belong_to_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text("import numpy\ndef f():\n    from helper_of_mine import GAIN\n")
+
+    def of(text):
+        (tmp_path / "helper_of_mine.py").write_text(text)
+        return identity.of_python(file)
+
+    assert of("GAIN = 1").unknown == ""
+    assert of("GAIN = 1").digest == of("GAIN = 1").digest != of("GAIN = 2").digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import importlib", "from importlib import import_module", "x = open('f')", "import os\nos.environ"],
+)
+def test_a_controller_that_reads_by_name_is_unknown(tmp_path, text):
+    (tmp_path / "mine.py").write_text(text)
+    assert "what its imports do not show" in identity.of_python(tmp_path / "mine.py").unknown
+
+
+def test_a_live_run_identity_the_kernel(monkeypatch):
+    monkeypatch.setattr("platform.release", lambda: "99.0")
+    assert Live(gso_max_segs=2).identity() == {"engine": "live", "kernel": "99.0", "gso_max_segs": 2}
