@@ -7,8 +7,9 @@ from ackclock import metrics
 from ackclock.metrics import PerEvent
 from ackclock.papers import CatalogueError, measure
 from ackclock.papers import expressions as language
-from ackclock.papers.catalogue import JUDGED_KINDS, read_measures
+from ackclock.papers.catalogue import JUDGED_KINDS
 from ackclock.papers.expressions import Constant, Slope, parse
+from ackclock.papers.functions import read_measures
 from ackclock.papers.measure import Samples, quantity
 from experiments import CELL, EXPERIMENT, WHERE, read, value
 

@@ -68,7 +68,7 @@ def test_python_and_the_command_line_take_it_beside_others(folder, capsys):
 )
 def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
     (folder / "broken.bpf.c").write_text('#include "ack.h"\n\nint f(void) { return nothing; }\n')
-    printed = refused(capsys, "run", folder / "demo.toml", "--set", setting)
+    printed = refused(capsys, "run", folder / "demo.toml", "--trust", "--set", setting)
     assert sentence in printed
     if "broken" in setting:
         assert "broken.bpf.c:3:" in printed

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from ackclock import papers
-from ackclock.papers.catalogue import DATA, measures_of
+from ackclock.papers.catalogue import DATA
+from ackclock.papers.functions import measures_of
 from handmade import Handmade, handmade
 from pages import load_csv
 

@@ -8,8 +8,9 @@ import pytest
 
 import ackclock
 from ackclock import papers
-from ackclock.papers.catalogue import CatalogueError, measures_of, read_experiment
+from ackclock.papers.catalogue import CatalogueError, read_experiment
 from ackclock.papers.figures import figures
+from ackclock.papers.functions import measures_of
 from ackclock.papers.measure import Samples, quantity
 from ackclock.report import number
 from experiments import EXPERIMENT, read

@@ -10,6 +10,7 @@ import typer
 from ackclock.cli import output
 from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.run import run_scenario
+from ackclock.cli.trust import TrustOption
 
 
 @on_engine(default=LIVE, without=("at_once", "threads", "cores"))
@@ -25,6 +26,7 @@ def live(
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
     pcap_at: output.PcapAtOption = None,
+    trusted: TrustOption = False,
     as_json: output.JsonOption = False,
     *,
     engine: Chosen,
@@ -35,4 +37,4 @@ def live(
     """
     report = output.Report(out, force, csv, as_json, figures, open_report)
     runner = engine.make(pcap_at=output.place(pcap, pcap_at))
-    run_scenario(file, {engine.name: runner}, settings, seed, repeat, report, pcap)
+    run_scenario(file, {engine.name: runner}, settings, seed, repeat, report, pcap, trusted)

@@ -17,6 +17,7 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.trust import TrustOption
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import check_folder, new_folder, page_of
@@ -69,6 +70,7 @@ def reproduce(
         typer.Option(metavar="FILE", help="Write what the claims measure into FILE, as pages publish it."),
     ] = None,
     force: output.ForceOption = False,
+    trust: TrustOption = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
     as_json: output.JsonOption = False,
     *,
@@ -84,7 +86,7 @@ def reproduce(
     other = engine if engine.name != simulator.name else None
     _check(other, shake, readings)
     simulated = simulator.make()
-    catalogue, chosen = _chosen(ids or [], suites=listing)
+    catalogue, chosen = _chosen(ids or [], trust, listing)
     if listing:
         _list(chosen, as_json)
         return
@@ -106,11 +108,11 @@ def reproduce(
             with Interrupts() as interrupts, new_folder(folder, force) as work:
                 with interrupts.stoppable():
                     interrupts.check()
-                    _write(done, catalogue, work)
-                if interrupts.asked:
-                    done.interrupted = True
                     with page_of(work, "Experiments reproduced"):
                         _write(done, catalogue, work)
+                if interrupts.asked:
+                    done.interrupted = True
+                    _write(done, catalogue, work)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
         flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
@@ -130,18 +132,18 @@ def reproduce(
 
 
 def _chosen(
-    names: list[str], suites: bool = False
+    names: list[str], trust: bool, listing: bool
 ) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
     """The known papers, with those of folders among ``names``, and the experiments that are named.
 
-    Without a name these are those of all papers, with ``suites`` those of the suites too.
+    Without a name these are those of all papers, and for a ``listing`` those of the suites too.
     """
     from ackclock import papers
 
     folders = [name for name in names if "/" in name or name in (".", "..")]
     known = [name for name in names if name not in folders]
     catalogue = papers.catalogue() if known or not folders else ()
-    if known or (suites and not folders):
+    if known or (listing and not folders):
         catalogue += papers.catalogue(papers.SUITES)
     if meant := [name for name in known if Path(name, "paper.toml").is_file()]:
         raise InputError(f"{meant[0]}: write ./{meant[0]} for the folder")
@@ -149,7 +151,7 @@ def _chosen(
     for folder in folders:
         if not Path(folder).exists():
             raise InputError(f"{folder}: there is no such folder or file")
-        more, experiments = papers.own(Path(folder))
+        more, experiments = papers.own(Path(folder), trust=trust, listing=listing)
         catalogue += more
         chosen += experiments
     ids = [experiment.id for experiment in chosen]

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from ackclock import _engine
-from ackclock.cli import output
+from ackclock.cli import output, trust
+from ackclock.cli.trust import TrustOption
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.engines import Engine, registry
 from ackclock.engines.by_plan import ByPlan
@@ -36,6 +37,7 @@ def run(
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
+    trusted: TrustOption = False,
     pcap_at: output.PcapAtOption = None,
     as_json: output.JsonOption = False,
     *,
@@ -53,7 +55,7 @@ def run(
     if len(engines) < len(chosen):
         raise InputError(f"--beside {chosen[1].name}: is the engine that runs it already")
     runners = {label: one.make(pcap_at=place) for label, one in engines.items()}
-    run_scenario(file, runners, settings, seed, repeat, report, pcap)
+    run_scenario(file, runners, settings, seed, repeat, report, pcap, trusted)
 
 
 def run_scenario(
@@ -63,6 +65,7 @@ def run_scenario(
     seed: int | None,
     repeat: int,
     report: output.Report,
+    trusted: bool = False,
     pcap: Path | None = None,
 ) -> None:
     """Runs the scenario of a file with an engine, or with several under a name for each; ends the command."""
@@ -70,8 +73,7 @@ def run_scenario(
     text, files = _read(file), _engine.Files()
     given = output.overrides(settings)
     plan = _engine.resolve(text, str(file), given, files)
-    for sentence in _bare_shares(text):
-        output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+    trust.check(file, plan, (value for _, value in given), trusted)
     title = str(plan.name or file.stem)
     if not title.isprintable() or not title.strip():
         raise InputError(f"{file}: name = {title!a}: must be text that can be printed, and not blank")

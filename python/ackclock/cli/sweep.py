@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import completing, output
+from ackclock.cli import completing, output, trust
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
@@ -114,6 +114,7 @@ def sweep(
     processes: output.ProcessesOption = None,
     out: output.GrowingOutOption = None,
     force: output.ForceOption = False,
+    trusted: TrustOption = False,
     as_json: output.JsonOption = False,
     *,
     engine: Chosen,
@@ -132,12 +133,12 @@ def sweep(
     scenarios, compared = _scenarios(what, base, given, engine.name)
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
-    seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
     else:
         first = next(iter(scenarios.values()))(list(set_keys.items()))
         trust.check(Path(what[0]), first, set_keys.values(), trusted)
     if seed is not None and "seed" in design.keys and samples is None:
         raise InputError(f"--seed {seed}: the seed is swept")
+    seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
     factories = [one.factory for one in compared if one.factory is not None]
     code = "\0".join(one.context for one in compared)
     plan = Plan(scenarios, design, seeds, set_keys, factories, code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import itertools
 import math
 import re
@@ -15,9 +13,11 @@ from typing import Any
 
 from ackclock.errors import did_you_mean
 from ackclock.papers.document import CatalogueError, Table, merged, read_toml
+from ackclock.papers.functions import measures_files, measures_of
 from ackclock.papers.readings import Reading, readings
 from ackclock.papers.variations import REPETITIONS, Variation, variations
 from ackclock.repetitions import MOST_REPETITIONS
+from ackclock.trust import sentence
 
 DATA = Path(__file__).parent / "data"
 """The folder of the papers."""
@@ -112,6 +112,8 @@ class Experiment:
     """The number of members of each variation that ``--quick`` runs; 0 for all."""
     measures: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions of the paper's own ``measures.py``, by name."""
+    trusted: bool = True
+    """The code that its scenarios name may run."""
     variations: Mapping[str, Variation] = field(default_factory=dict)
     """The sets of runs of claims, by name."""
     drawn_repetitions: int = MOST_REPETITIONS
@@ -303,39 +305,6 @@ def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str
 _KEYS_OF_A_CLAIM = frozenset(field.name for field in fields(Claim))
 
 
-def measures_of(folder: Path) -> dict[str, Callable[..., Any]]:
-    """The functions of a paper by name, from its ``measures.py`` or the files in ``measures``.
-
-    Two functions of one name are a ``CatalogueError``.
-    """
-    found: dict[str, Callable[..., Any]] = {}
-    for path in (folder / "measures.py", *sorted((folder / "measures").glob("*.py"))):
-        own = read_measures(path)
-        if twice := sorted(set(found) & set(own)):
-            raise CatalogueError(f"{folder.name}/{path.name}: there are two functions `{twice[0]}`")
-        found |= own
-    return found
-
-
-def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
-    """The public functions that a file of measures defines, by name; none without the file."""
-    if not path.exists():
-        return {}
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise CatalogueError(f"{path.parent.name}/{path.name}: {type(error).__name__}: {error}") from error
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
-    }
-
-
 def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
@@ -437,11 +406,11 @@ def _check_names(experiment: Experiment) -> None:
         raise CatalogueError(f"{where}: two claims have the id `{twice[0]}`")
 
 
-def read_paper(folder: Path) -> Paper:
-    """Reads ``paper.toml`` and the experiments it names from a folder."""
+def read_paper(folder: Path, code: bool = True) -> Paper:
+    """Reads ``paper.toml`` and the experiments it names from a folder, with the ``code`` in it or without."""
     table = Table(read_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
     names = table.take("experiments", list)
-    measures = measures_of(folder)
+    measures = measures_of(folder) if code else {}
     paper = Paper(
         id=table.take("id", str),
         title=table.take("title", str),
@@ -455,30 +424,43 @@ def read_paper(folder: Path) -> Paper:
     return paper
 
 
-def catalogue(folder: Path = DATA) -> tuple[Paper, ...]:
+def catalogue(folder: Path = DATA, code: bool = True) -> tuple[Paper, ...]:
     """The papers in the folders of ``folder``, by year; by default those that ship with ackclock.
 
     A folder is a paper if it has a ``paper.toml``. Raises CatalogueError for one that cannot be read.
     """
-    papers = [read_paper(file.parent) for file in sorted(folder.glob("*/paper.toml"))]
+    papers = [read_paper(file.parent, code) for file in sorted(folder.glob("*/paper.toml"))]
     return tuple(sorted(papers, key=lambda paper: (paper.year, paper.id)))
 
 
-def own(place: Path) -> tuple[tuple[Paper, ...], list[Experiment]]:
+def own(
+    place: Path, *, trust: bool = False, listing: bool = False
+) -> tuple[tuple[Paper, ...], list[Experiment]]:
     """Papers of your own with their experiments: a folder with ``paper.toml``, or a folder of such folders.
 
-    A file is one experiment without its paper. Raises CatalogueError where there is none.
+    A file is one experiment without its paper. Raises CatalogueError where there is none, and for code in the
+    folder without ``trust``. With ``listing`` the experiments are read, and no code runs.
     """
+    run = trust and not listing
     if place.is_file():
         folder = place.resolve().parent
-        return (), [read_experiment(place, folder.name, measures_of(folder))]
-    folder = place.resolve()
-    papers = (read_paper(folder),) if (folder / "paper.toml").is_file() else catalogue(folder)
-    if not papers:
-        raise CatalogueError(
-            f"{place}: has no paper.toml, and no folders with one (`ackclock new paper NAME`)"
-        )
-    return papers, select(papers, [])
+        experiments = [read_experiment(place, folder.name, measures_of(folder) if run else {})]
+        papers: tuple[Paper, ...] = ()
+    else:
+        folder = place.resolve()
+        single = (folder / "paper.toml").is_file()
+        papers = (read_paper(folder, run),) if single else catalogue(folder, run)
+        if not papers:
+            raise CatalogueError(
+                f"{place}: has no paper.toml, and no folders with one (`ackclock new paper NAME`)"
+            )
+        experiments = select(papers, [])
+    for experiment in experiments:
+        folder = experiment.file.parent
+        refusal = sentence(place, [str(file.relative_to(folder)) for file in measures_files(folder)])
+        if refusal is not None and not (trust or listing):
+            raise CatalogueError(refusal)
+    return papers, [replace(experiment, trusted=trust) for experiment in experiments]
 
 
 def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:

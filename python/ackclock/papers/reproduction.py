@@ -14,10 +14,11 @@ from ackclock.engines import Engine, Progress, registry
 from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.document import as_mistakes
+from ackclock.papers.document import CatalogueError, as_mistakes
 from ackclock.papers.judgement import Count, Judgement, Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
+from ackclock.trust import code_of, sentence
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,11 @@ class ExperimentInProgress:
         setup, point = condition
         # Named by paper and run alone, so that experiments with a run in common share it.
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
-        return _engine.resolve_json(json.dumps(document), list(point), self.files)
+        plan = _engine.resolve_json(json.dumps(document), list(point), self.files)
+        refusal = sentence(self.experiment.file.name, code_of(plan))
+        if refusal is not None and not self.experiment.trusted:
+            raise CatalogueError(refusal)
+        return plan
 
     def _repetitions(self, condition: Condition) -> int:
         most = self.experiment.repetitions
