@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ackclock import _engine
 from ackclock.figure import HeatMap
+from ackclock.printable import write_csv
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
 from ackclock.sweeps.plan import Plan
@@ -191,7 +192,6 @@ class Matrix:
     def write(self, folder: Path) -> None:
         """Writes the rows as ``matrix.parquet`` and ``matrix.csv``."""
         import pyarrow as pa
-        import pyarrow.csv as csv
         import pyarrow.parquet as pq
 
         numbers = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -203,7 +203,7 @@ class Matrix:
         schema = pa.schema([(name, numbers[kind]) for name, kind in (kinds | {"valid": bool}).items()])
         table = pa.Table.from_pylist([asdict(row) for row in self.rows], schema)
         pq.write_table(table, folder / f"{TABLE}.parquet", compression="zstd")
-        csv.write_csv(table, folder / f"{TABLE}.csv")
+        write_csv(table, folder / f"{TABLE}.csv")
 
 
 def matrix(swept: Sweep, runs: Runs, names: Sequence[str]) -> Matrix:

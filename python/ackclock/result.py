@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ackclock import _engine
 from ackclock.errors import InputError
+from ackclock.printable import write_csv
 
 if TYPE_CHECKING:
     import polars
@@ -228,6 +229,8 @@ class Run:
             for key in ("name", "duration", "warmup"):
                 if not isinstance(described["scenario"][key], str):
                     raise ValueError(f"scenario.{key} must be text")
+            if not isinstance(described["engine"]["kind"], str):
+                raise ValueError("engine.kind must be text")
             given = dict(described["scenario"]), int(described["seed"]), dict(described["engine"])
         except OSError as error:
             raise ResultError(f"{source}: run.json cannot be read: {error.strerror}") from error
@@ -243,16 +246,9 @@ class Run:
 
     def to_csv(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the tables as CSV files into a new or empty folder. Raises ResultError or OSError."""
-        import pyarrow as pa
-        import pyarrow.csv as pacsv
-
         target = _empty_folder(folder)
         for name in self.table_names:
-            table = self.table(name)
-            plain = [
-                pa.field(f.name, pa.string()) if pa.types.is_dictionary(f.type) else f for f in table.schema
-            ]
-            pacsv.write_csv(table.cast(pa.schema(plain)), target / f"{name}.csv")
+            write_csv(self.table(name), target / f"{name}.csv")
         return target
 
     @property

@@ -309,8 +309,10 @@ def _end(status: int, sentence: str) -> int:
     if not sentence:
         # `ackclock new` alone: its help has been printed.
         return status
+    from ackclock.printable import printable
+
     # Rust adds the number of an error of the system, which adds nothing.
-    sentence = re.sub(r" \(os error \d+\)", "", " ".join(sentence.split()))
+    sentence = printable(re.sub(r" \(os error \d+\)", "", " ".join(sentence.split())))
     try:
         sys.stderr.write(f"ackclock: {sentence}\n")
         sys.stderr.flush()

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
 from ackclock.cli import output
 from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.console import Console
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan

@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing
+from ackclock.cli.console import Console
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.status import NO_CURRENT_FOLDER
 from ackclock.engines import LARGEST_SEED, Engine, NamedEngine
@@ -56,7 +56,7 @@ LONGEST_NAME = 60
 MOST_NAME = 36
 """The longest name that is not wrapped, in letters."""
 
-notes = Console(stderr=True, highlight=False)
+notes = Console(stderr=True)
 """The console for messages and progress: standard error."""
 
 
@@ -239,9 +239,9 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 def show(*things: Any, as_json: bool) -> None:
     """Prints text for people: on standard output, or on standard error when that belongs to JSON."""
-    console = notes if as_json else Console(highlight=False)
+    console = notes if as_json else Console()
     if not console.is_terminal:
-        console = Console(file=console.file, width=120, highlight=False)
+        console = Console(file=console.file, width=120)
     for thing in things:
         left_out = fit(thing, console) if isinstance(thing, Table) else []
         console.print(thing)

@@ -13,6 +13,7 @@ from ackclock import _engine, repetitions, slow_start
 from ackclock.cli import completing, output
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.errors import InputError, did_you_mean
+from ackclock.printable import write_csv
 from ackclock.report.folders import check_folder, new_folder
 from ackclock.slow_start import METHODS, NETWORKS, POWERS, Conditions, Start, Summary
 
@@ -160,12 +161,11 @@ def _words(of: Conditions) -> str:
 
 def _write(starts: list[Start], folder: Path) -> None:
     import pyarrow as pa
-    import pyarrow.csv as csv
     import pyarrow.parquet as pq
 
     table = pa.Table.from_pylist([start.row() for start in starts])
     pq.write_table(table, folder / f"{TABLE}.parquet", compression="zstd")
-    csv.write_csv(table, folder / f"{TABLE}.csv")
+    write_csv(table, folder / f"{TABLE}.csv")
 
 
 def _table(summaries: list[Summary], title: str) -> Table:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, did_you_mean
+from ackclock.printable import is_printable
 
 DEEPEST = 50
 """The deepest nesting of tables and lists in a file."""
@@ -78,7 +79,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         document = None
     if document is None or _deeper_than(document, DEEPEST):
         raise CatalogueError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
+    steering = next((one for one in _texts(document) if not is_printable(one)), None)
+    if steering is not None:
+        raise CatalogueError(f"{path.name}: {steering!a}: must be text that can be printed")
     return document
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    """All texts of a document, its keys included. It is not deep."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, Mapping | list):
+        for one in [*tree, *tree.values()] if isinstance(tree, Mapping) else tree:
+            yield from _texts(one)
 
 
 def _deeper_than(tree: Any, levels: int) -> bool:
