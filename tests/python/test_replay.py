@@ -206,6 +206,24 @@ def test_numbers_do_not_grow_without_bound() -> None:
 # Shell blocks.
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("assert round(1, -99999999) == 0", "at most 100 are allowed"),
+        ("assert " + "2*" * 300 + "2", "nested more than 100 deep"),
+        ("assert " + "not " * 150 + "1", "nested more than 100 deep"),
+        ("assert " + "1+" * 300000 + "1", "nested more than 100 deep|no block of assertions"),
+    ],
+)
+def test_an_assertion_costs_little(text: str, why: str) -> None:
+    with pytest.raises(UnsupportedError, match=why):
+        Assertions().run(text, {})
+
+
+def test_rounding_is_that_of_python() -> None:
+    Assertions().run("assert round(25, -1) == 20 and round(2.375, 2) == 2.38 and round(2.5) == 2", {})
+
+
 def test_sysctls_are_recognised_in_all_spellings(tmp_path: Path) -> None:
     (tmp_path / "more.sh").write_text("sysctl -q net.ipv4.tcp_fack=0\n", encoding="utf-8")
     text = """./more.sh

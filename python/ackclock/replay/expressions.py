@@ -53,9 +53,21 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "int": int, "round": round}
 LARGEST = 1 << 128
 """Numbers stay below this: a product of products would fill the memory."""
+DEEPEST = 100
+"""The deepest nesting of an expression; a sum of more terms is nested as deep."""
+MOST_DIGITS = 100
+"""The most digits to which a number is rounded, before the point or behind it."""
+
+
+def _round(number: Number, digits: int = 0) -> Number:
+    if abs(digits) > MOST_DIGITS:
+        raise ValueError(f"round to {digits} digits: at most {MOST_DIGITS} are allowed")
+    return round(number, digits) if digits else round(number)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max, "int": int, "round": _round}
 
 
 def evaluate(node: ast.expr, names: Mapping[str, Number]) -> Number:
@@ -107,12 +119,17 @@ def _negated(op: ast.unaryop, value: Number) -> Number:
 def statements(text: str) -> list[ast.stmt]:
     """The statements of a block. Raises UnsupportedError where it is no Python."""
     text = textwrap.dedent(text.strip(" \t")).strip()
+    begin = text.splitlines()[0][:60] if text else ""
     try:
-        return ast.parse(text).body
+        body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UnsupportedError(
-            f"`{text.splitlines()[0][:60] if text else ''}` is no block of assertions"
-        ) from None
+        raise UnsupportedError(f"`{begin}` is no block of assertions") from None
+    inside: list[ast.AST] = list(body)
+    for _ in range(DEEPEST):
+        inside = [part for node in inside for part in ast.iter_child_nodes(node)]
+    if inside:
+        raise UnsupportedError(f"`{begin}` is nested more than {DEEPEST} deep")
+    return body
 
 
 def names_of(node: ast.AST) -> Iterator[str]:
