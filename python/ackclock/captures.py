@@ -1,14 +1,13 @@
-"""Packet captures (pcapng): the ACKs that reach the sender of each TCP connection.
+"""Packet captures: the ACKs that reach the sender of each TCP connection.
 
-A capture may come from anywhere: dumpcap, tcpdump, Wireshark, or ``--pcap`` of a simulation. Blocks are read
-by the package ``pcapng``; the few fields of the headers that are needed are taken from the packets here.
+A capture may come from anywhere: dumpcap, tcpdump, Wireshark, or ``--pcap`` of a simulation. The few fields
+of the headers that are needed are taken from the packets here.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import struct
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ackclock.errors import InputError
+from ackclock.capture_files import frames
+from ackclock.link_headers import ip_packet
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library
 
-LINK_HEADERS = {0: 4, 1: 14, 101: 0, 108: 4, 113: 16, 228: 0, 229: 0, 276: 20}
-"""Bytes before the IP header by the type of a link: loopback of BSD, Ethernet, raw IP, cooked by Linux."""
-_VLAN = b"\x81\x00"
 _TCP = 6
+_SACK, _END, _NO_OPERATION = 5, 0, 1
+"""Kinds of TCP options."""
 _FIN_SYN_RST = 0b111
 _ACK = 0b1_0000
+_WHOLE = 1 << 32
+"""Sequence numbers begin anew after so many."""
 
 
 class _Segment(NamedTuple):
@@ -39,6 +39,21 @@ class _Segment(NamedTuple):
     payload: int
     length: int
     """Bytes of the IP packet."""
+    window: int
+    """The receive window as the header has it."""
+    has_sack: bool
+
+
+class Acknowledgement(NamedTuple):
+    """A pure ACK as the sender gets it."""
+
+    time: float
+    """In s from the first packet of the capture."""
+    number: int
+    """Its number in the header."""
+    repeats: bool = True
+    """If it acknowledges no more than the one before, it is a duplicate: data is outstanding, and the window
+    is the same, or there are SACK blocks (RFC 5681, section 2)."""
 
 
 @dataclass
@@ -52,23 +67,45 @@ class Connection:
     """The number of packets with data."""
     packet_bytes: int = 0
     """The largest of them, with its IP header."""
-    seen: list[tuple[float, int]] = field(default_factory=list)
-    """Its ACKs: when they came, in s, and their numbers in the header."""
+    seen: list[Acknowledgement] = field(default_factory=list)
+    """Its ACKs, in the order in which they came."""
+    _sent_to: int | None = None
+    """The highest sequence number that was sent."""
+    _window: int | None = None
+    """The receive window of the last ACK."""
+
+    def send(self, segment: _Segment) -> None:
+        """Counts a segment with data."""
+        self.packets += 1
+        self.packet_bytes = max(self.packet_bytes, segment.length)
+        end = (segment.sequence + segment.payload) % _WHOLE
+        if self._sent_to is None or _ahead(end, self._sent_to) > 0:
+            self._sent_to = end
+
+    def acknowledge(self, time: float, segment: _Segment) -> None:
+        """Notes a pure ACK."""
+        outstanding = self._sent_to is not None and _ahead(self._sent_to, segment.acknowledged) > 0
+        repeats = outstanding and (segment.has_sack or segment.window == self._window)
+        self.seen.append(Acknowledgement(time, segment.acknowledged, repeats))
+        self._window = segment.window
 
     def acks(self) -> tuple[Array, Array]:
         """When ACKs came, in s from the first packet of the capture, and what they acknowledged, in bytes.
 
-        Bytes count from the first ACK. One that acknowledges less than an earlier one was overtaken and is
-        left out.
+        Bytes count from the first ACK. Left out are one that acknowledges less than an earlier one, which was
+        overtaken, and one that acknowledges the same and is no duplicate: a window update, or the answer to a
+        probe of a closed window.
         """
         if not self.seen:
             return np.zeros(0), np.zeros(0)
-        times, numbers = (np.array(one) for one in zip(*self.seen, strict=True))
-        # Sequence numbers begin anew after 2^32.
-        steps = (np.diff(numbers) + 2**31) % 2**32 - 2**31
+        times = np.array([one.time for one in self.seen])
+        numbers = np.array([one.number for one in self.seen])
+        repeats = np.array([one.repeats for one in self.seen])
+        steps = (np.diff(numbers) + _WHOLE // 2) % _WHOLE - _WHOLE // 2
         bytes_acked = np.concatenate(([0.0], np.cumsum(steps)))
-        newest = bytes_acked >= np.maximum.accumulate(bytes_acked)
-        return times[newest], bytes_acked[newest]
+        highest = np.concatenate(([-1.0], np.maximum.accumulate(bytes_acked)[:-1]))
+        chosen = (bytes_acked > highest) | (repeats & (bytes_acked == highest))
+        return times[chosen], bytes_acked[chosen]
 
 
 def connections(path: Path, interface: int = 0) -> list[Connection]:
@@ -79,66 +116,28 @@ def connections(path: Path, interface: int = 0) -> list[Connection]:
     such interface.
     """
     found: dict[tuple[str, str], Connection] = {}
-    with warnings.catch_warnings():
-        # The package warns of itself where a packet has a comment.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        for time, segment in _segments(path, interface):
-            if segment.payload:
-                one = found.setdefault((segment.source, segment.destination), _new(segment))
-                one.packets += 1
-                one.packet_bytes = max(one.packet_bytes, segment.length)
-            elif segment.flags & _ACK and not segment.flags & _FIN_SYN_RST:
-                back = found.get((segment.destination, segment.source))
-                if back is not None:
-                    back.seen.append((time, segment.acknowledged))
+    for time, segment in _segments(path, interface):
+        if segment.payload:
+            ends = segment.source, segment.destination
+            found.setdefault(ends, Connection(*ends)).send(segment)
+        elif segment.flags & _ACK and not segment.flags & _FIN_SYN_RST:
+            back = found.get((segment.destination, segment.source))
+            if back is not None:
+                back.acknowledge(time, segment)
     return list(found.values())
 
 
-def _new(segment: _Segment) -> Connection:
-    return Connection(segment.source, segment.destination)
+def _ahead(one: int, other: int) -> int:
+    """The bytes by which a sequence number is ahead of another, below 0 if it is behind."""
+    return (one - other + _WHOLE // 2) % _WHOLE - _WHOLE // 2
 
 
 def _segments(path: Path, interface: int) -> Iterator[tuple[float, _Segment]]:
     """The TCP segments seen by an interface, with their times."""
-    pcapng = library("pcapng", "captures", "reading a capture")
-    first: int | None = None
-    seen = 0
-    try:
-        with path.open("rb") as file:
-            for block in pcapng.FileScanner(file):
-                if isinstance(block, pcapng.blocks.InterfaceDescription):
-                    seen += 1
-                if not isinstance(block, pcapng.blocks.EnhancedPacket) or block.interface_id != interface:
-                    continue
-                # Whole ticks, as a time since 1970 as a float is good to 0.2 microseconds only.
-                ticks = (block.timestamp_high << 32) + block.timestamp_low
-                first = ticks if first is None else first
-                segment = _segment(_ip_packet(block.packet_data, block.interface.link_type, path))
-                if segment is not None:
-                    yield (ticks - first) * float(block.timestamp_resolution), segment
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except (pcapng.exceptions.PcapngException, ValueError, KeyError, IndexError, struct.error) as error:
-        raise InputError(
-            f"{path}: is no whole capture in pcapng ({error}); `editcap -F pcapng` makes one"
-        ) from error
-    if not seen:
-        raise InputError(f"{path}: the capture is empty")
-    if interface >= seen:
-        raise InputError(f"{path}: --interface {interface}: the capture has {seen}, counted from 0")
-
-
-def _ip_packet(packet: bytes, link: int, path: Path) -> bytes:
-    """A packet without the header of its link."""
-    if link not in LINK_HEADERS:
-        known = ", ".join(map(str, LINK_HEADERS))
-        raise InputError(
-            f"{path}: link type {link}: must be one of {known} (Ethernet, raw IP, cooked, loopback)"
-        )
-    header = LINK_HEADERS[link]
-    if link == 1 and packet[12:14] == _VLAN:
-        header += 4
-    return packet[header:]
+    for frame in frames(path, interface):
+        segment = _segment(ip_packet(frame.data, frame.link, path))
+        if segment is not None:
+            yield frame.time, segment
 
 
 def _segment(packet: bytes) -> _Segment | None:
@@ -156,12 +155,29 @@ def _segment(packet: bytes) -> _Segment | None:
             return None
         if protocol != _TCP:
             return None
-        ports, sequence, acknowledged, offset, flags = struct.unpack_from("!4sIIBB", packet, header)
+        fields = struct.unpack_from("!4sIIBBH", packet, header)
     except (IndexError, struct.error):
         return None
+    ports, sequence, acknowledged, offset, flags, window = fields
     here, there = (
         f"{ipaddress.ip_address(address)}:{port}"
         for address, port in zip(addresses, struct.unpack("!HH", ports), strict=True)
     )
-    payload = length - header - (offset >> 4) * 4
-    return _Segment(here, there, sequence, acknowledged, flags, max(payload, 0), length)
+    data = header + (offset >> 4) * 4
+    has_sack = _has_sack(packet[header + 20 : data])
+    return _Segment(
+        here, there, sequence, acknowledged, flags, max(length - data, 0), length, window, has_sack
+    )
+
+
+def _has_sack(options: bytes) -> bool:
+    """True if there are SACK blocks among the options of a segment."""
+    at = 0
+    while at < len(options) and options[at] not in (_END, _SACK):
+        if options[at] == _NO_OPERATION:
+            at += 1
+        elif at + 1 < len(options) and options[at + 1] >= 2:
+            at += options[at + 1]
+        else:
+            return False
+    return at < len(options) and options[at] == _SACK

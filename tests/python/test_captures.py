@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ackclock
-from ackclock.captures import Connection, _ip_packet, _segment, connections
+from ackclock.captures import Acknowledgement, Connection, _segment, connections
 from ackclock.errors import InputError
+from ackclock.link_headers import ip_packet
 from ackclock.models import interarrival
 from calling import refused, run
 
@@ -120,8 +121,8 @@ def test_headers_of_ethernet_and_both_versions_of_ip_are_read(tmp_path, vlan):
     four = pack("!BBHHHBBH4s4s", 0x45, 0, 1040, 0, 0, 64, 6, 0, bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]))
     six = pack("!IHBB16s16s", 6 << 28, 1020, 6, 64, bytes(15) + b"\x01", bytes(15) + b"\x02")
     for header, here, length in ((four, "10.0.0.1:1234", 1040), (six, "::1:1234", 1060)):
-        segment = _segment(_ip_packet(ethernet(header + TCP, vlan), 1, tmp_path))
-        assert segment == (here, here.replace("1:1234", "2:80"), 7, 9, 0b1_0000, 1000, length)
+        segment = _segment(ip_packet(ethernet(header + TCP, vlan), 1, tmp_path))
+        assert segment == (here, here.replace("1:1234", "2:80"), 7, 9, 0b1_0000, 1000, length, 100, False)
 
 
 def test_what_is_no_tcp_segment_is_passed_over():
@@ -132,7 +133,8 @@ def test_what_is_no_tcp_segment_is_passed_over():
 
 def test_acknowledgement_numbers_go_on_after_they_have_wrapped():
     one = Connection("a", "b")
-    one.seen = [(0.0, 2**32 - 1000), (1.0, 0), (2.0, 2**32 - 1000), (3.0, 500)]
+    numbers = (2**32 - 1000, 0, 2**32 - 1000, 500)
+    one.seen = [Acknowledgement(float(time), number) for time, number in enumerate(numbers)]
     times, acknowledged = one.acks()
     # The third is older than the second: it was overtaken.
     assert times.tolist() == [0.0, 1.0, 3.0]
@@ -141,7 +143,7 @@ def test_acknowledgement_numbers_go_on_after_they_have_wrapped():
 
 def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     (tmp_path / "text.pcapng").write_text("this is no capture, it is a text")
-    assert "is no whole capture in pcapng" in refused(capsys, "losses", tmp_path / "text.pcapng")
+    assert "is no whole capture in pcapng or pcap" in refused(capsys, "losses", tmp_path / "text.pcapng")
     assert "No such file" in refused(capsys, "losses", tmp_path / "none.pcapng")
     path = capture(tmp_path, capsys)
     assert "--interface 9: the capture has" in refused(capsys, "losses", path, "--interface", 9)
@@ -153,5 +155,117 @@ def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     assert "--sensitivity 0: must be above 0" in refused(capsys, "losses", path, "--sensitivity", 0)
     (tmp_path / "short.pcapng").write_bytes(path.read_bytes()[:-7])
     assert "is no whole capture" in refused(capsys, "losses", tmp_path / "short.pcapng")
-    with pytest.raises(InputError, match="link type 147: must be one of 0, 1, 101"):
-        _ip_packet(b"", 147, path)
+    with pytest.raises(InputError, match="link type 147: must be one of 0, 1, 9"):
+        ip_packet(b"", 147, path)
+
+
+A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
+
+
+def packet(source, destination, ports, sequence, acknowledged, window, payload=0, options=b""):
+    """A packet of IPv4 with a TCP segment."""
+    offset = (5 + len(options) // 4) << 12 | 0b1_0000
+    tcp = pack("!HHIIHHHH", *ports, sequence, acknowledged, offset, window, 0, 0) + options + bytes(payload)
+    head = pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, source, destination)
+    return head + tcp
+
+
+def data(sequence, size=1000):
+    return packet(A, B, (40000, 5001), sequence, 1, 60000, size)
+
+
+def ack(number, window, options=b""):
+    return packet(B, A, (5001, 40000), 1, number, window, 0, options)
+
+
+def classic(path, packets, link=101, order="<", magic=0xA1B2C3D4, unit=1e-6):
+    """A capture as ``tcpdump -w`` writes it."""
+    out = pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link)
+    for time, one in packets:
+        seconds, fraction = int(time), round((time % 1) / unit)
+        out += pack(f"{order}IIII", 1_000_000_000 + seconds, fraction, len(one), len(one)) + one
+    path.write_bytes(out)
+    return path
+
+
+SACK_BLOCK = pack("!BBBBII", 1, 1, 5, 10, 3001, 4001)
+ANSWERS = {
+    "the window closes and probes are answered": ([5000, 0, 0, 0, 0, 0], 0, b"", 0),
+    "the application reads": ([5000, 6000, 7000, 8000, 9000, 10000], 1000, b"", 0),
+    "duplicates": ([5000] * 6, 1000, b"", 5),
+    "duplicates with SACK and a growing window": ([5000, 6000, 7000, 8000, 9000, 10000], 1000, SACK_BLOCK, 5),
+}
+
+
+@pytest.mark.parametrize(("windows", "outstanding", "options", "duplicates"), ANSWERS.values(), ids=ANSWERS)
+def test_duplicate_acks_are_those_of_rfc_5681(tmp_path, windows, outstanding, options, duplicates):
+    packets = [(0.0, data(1)), (0.001, data(1001)), (0.02, ack(1001, 5000)), (0.021, ack(2001, windows[0]))]
+    packets += [(0.022, data(2001, outstanding))] if outstanding else []
+    packets += [(0.03 + 0.001 * k, ack(2001, window, options)) for k, window in enumerate(windows[1:])]
+    [one] = connections(classic(tmp_path / "c.pcap", packets))
+    times, acknowledged = one.acks()
+    assert acknowledged.tolist() == [0.0, 1000.0] + [1000.0] * duplicates
+    assert times[:2] == pytest.approx([0.02, 0.021])
+    found = interarrival.duplicate_ack_times(times, acknowledged)
+    assert [run.size - 1 for run in found] == ([duplicates] if duplicates else [])
+
+
+@pytest.mark.parametrize(
+    ("order", "magic", "unit"),
+    [("<", 0xA1B2C3D4, 1e-6), (">", 0xA1B2C3D4, 1e-6), ("<", 0xA1B23C4D, 1e-9), (">", 0xA1B23C4D, 1e-9)],
+)
+def test_a_classic_capture_is_read(tmp_path, order, magic, unit):
+    packets = [(0.25, data(1)), (0.5, ack(1001, 5000)), (3.75, data(1001)), (4.125, ack(2001, 5000))]
+    path = classic(tmp_path / "c.pcap", packets, order=order, magic=magic, unit=unit)
+    [one] = connections(path)
+    assert one.acks()[0] == pytest.approx([0.25, 3.875], abs=1e-12)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(InputError, match="is no whole capture: it ends within a packet"):
+        connections(path)
+    with pytest.raises(InputError, match="--interface 1: the capture has 1"):
+        connections(path, interface=1)
+
+
+ETHERNET, WIRELESS = b"\x02" * 12, b"\x88\x01" + bytes(24)
+FRAMES = {
+    "Ethernet": (1, ETHERNET + b"\x08\x00"),
+    "two VLANs": (1, ETHERNET + b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00"),
+    "PPPoE": (1, ETHERNET + b"\x88\x64\x11\x00\x00\x01\x00\x00\x00\x21"),
+    "PPP": (9, b"\x00\x21"),
+    "PPP with a short protocol": (9, b"\x21"),
+    "PPP of a serial line": (50, b"\xff\x03\x00\x21"),
+    "raw": (12, b""),
+    "loopback": (0, b"\x02\x00\x00\x00"),
+    "cooked": (113, bytes(14) + b"\x08\x00"),
+    "cooked, version 2": (276, b"\x08\x00" + bytes(18)),
+    "802.11": (105, WIRELESS + b"\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    "radiotap": (127, b"\x00\x00\x0a\x00" + bytes(6) + WIRELESS + b"\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+}
+
+
+@pytest.mark.parametrize(("link", "header"), FRAMES.values(), ids=FRAMES)
+def test_frames_of_every_link_carry_packets(tmp_path, link, header):
+    path = classic(tmp_path / "c.pcap", [(0.0, header + data(1)), (1.0, header + ack(1001, 9))], link=link)
+    [one] = connections(path)
+    assert (one.sender, one.packet_bytes, len(one.seen)) == ("10.0.0.1:40000", 1040, 1)
+    for cut in range(len(header)):
+        ip_packet(header[:cut], link, path)
+
+
+def test_an_unknown_link_is_one_sentence(tmp_path, capsys):
+    said = refused(capsys, "losses", classic(tmp_path / "c.pcap", [(0.0, data(1))], link=147))
+    assert said.startswith(f"{tmp_path / 'c.pcap'}: link type 147: must be one of 0, 1, 9")
+
+
+def test_a_damaged_length_is_one_sentence(tmp_path, capsys):
+    for damaged in (10**6 + 4, 0xFFFFFFFC):
+        text = capture(tmp_path, capsys).read_bytes()
+        second = int.from_bytes(text[4:8], "little")
+        (tmp_path / "damaged.pcapng").write_bytes(
+            text[: second + 4] + damaged.to_bytes(4, "little") + text[second + 8 :]
+        )
+        said = refused(capsys, "losses", tmp_path / "damaged.pcapng")
+        assert "is no whole capture in pcapng or pcap" in said
+    record = classic(tmp_path / "c.pcap", [(0.0, data(1))])
+    record.write_bytes(record.read_bytes()[:32] + b"\xff\xff\xff\x7f" + record.read_bytes()[36:])
+    assert "is no whole capture" in refused(capsys, "losses", record)

@@ -48,7 +48,7 @@ def resolved(**path):
 
 
 def logged(tmp_path, resolved, lasting=0.3):
-    """The fields of the log of one burst, line by line, and the row of the link.
+    """The fields of the log of one burst, line by line, drops among them, and the row of the link.
 
     The shell lasts so many seconds longer.
     """
@@ -57,15 +57,15 @@ def logged(tmp_path, resolved, lasting=0.3):
     status, ran, failed = _engine.shell(resolved, 1, command, [], log)
     assert (status, failed) == (0, [None, None])
     lines = log.read_text().splitlines()
-    comments = [line for line in lines if line.startswith("#")]
-    assert comments[-1] == "# base timestamp: 0"
+    head = lines.index("# base timestamp: 0") + 1
+    assert all(line.startswith("# ") for line in lines[:head])
     (row,) = Run.from_engine(ran, resolved, 1).links.to_pylist()
-    return [line.split() for line in lines[len(comments) :]], row
+    return [line.removeprefix("# ").split() for line in lines[head:]], row
 
 
 def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
     lines, row = logged(tmp_path, resolved(rate="1mbit"), lasting=0.5)
-    count = Counter(kind for _, kind, *_ in lines)
+    count = Counter(kind for _, kind, *_ in lines if kind != "#")
     assert row["arrived_packets"] >= 100
     assert row["dropped_packets"] > 50
     assert count == {
@@ -76,6 +76,8 @@ def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
     times = [int(line[0]) for line in lines]
     assert times == sorted(times)
     assert sum(int(size) for _, kind, size, *_ in lines if kind == "-") == row["departed_bytes"]
+    # 1 Mbit/s are 125 bytes a millisecond.
+    assert {size for _, kind, size, *_ in lines if kind == "#"} == {"125"}
     # 12 ms each; the last of those that wait leaves after 20 to 21 of them, rounded down.
     delays = [int(line[3]) for line in lines if line[1] == "-"]
     assert 240 <= max(delays) <= 253

@@ -1,6 +1,7 @@
 """Flent: a data file (``.flent.gz``, format 4) of its test ``tcp_nup``, which Flent plots and compares.
 
-Each flow is an upload in Mbit/s. Flent's ping is the RTT of the flows, their mean at each instant.
+Each flow is an upload in Mbit/s. Flent's ping is the RTT of the flows, their mean at each instant. The raw
+values of a flow are its samples, under the names that Flent gives those of ``ss``.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,14 @@ def write(run: Run, path: Path) -> None:
 def document(run: Run) -> dict[str, Any]:
     """The data file as one object."""
     grid: Array = np.arange(STEP_S, run.duration_s + STEP_S / 2, STEP_S)
-    uploads, rtts = [], []
+    uploads, rtts, raw = [], [], []
     for flow in run.flows["flow"].to_pylist():
         one = series.of_flow(run, flow)
         times = one["time_s"]
         delivered = np.interp(grid, times, np.nan_to_num(one["delivered_bytes"]), left=0.0)
         uploads.append(np.diff(delivered, prepend=0.0) * 8e-6 / STEP_S)
         rtts.append(_at(grid, times, one["smoothed_rtt_ms"]))
+        raw.append(_raw(one))
     known = np.isfinite(np.array(rtts))
     total = np.nansum(np.array(rtts), axis=0)
     count = known.sum(axis=0)
@@ -54,7 +57,8 @@ def document(run: Run) -> dict[str, Any]:
         "version": 4,
         "x_values": [round(float(x), 6) for x in grid],
         "results": results,
-        "raw_values": {name: [] for name in results},
+        "raw_values": {name: [] for name in results}
+        | {f"TCP upload::{number}": samples for number, samples in enumerate(raw, 1)},
         "metadata": {
             "NAME": "tcp_nup",
             "TITLE": f"{run.scenario['name']}, seed {run.seed}",
@@ -72,6 +76,28 @@ def document(run: Run) -> dict[str, Any]:
             "BATCH_TIME": (EPOCH + timedelta(seconds=run.seed % 1_000_000)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         },
     }
+
+
+def _raw(one: Mapping[str, Array]) -> list[dict[str, float]]:
+    """The samples of a flow: window in segments, RTT in ms, rates in Mbit/s; nothing that has no value."""
+    times, delivered = one["time_s"], np.nan_to_num(one["delivered_bytes"])
+    spans = np.diff(times, prepend=0.0)
+    rates = np.divide(
+        np.diff(delivered, prepend=0.0) * 8e-6, spans, out=np.zeros_like(spans), where=spans > 0.0
+    )
+    columns = {
+        "val": rates,
+        "dur": spans,
+        "tcp_cwnd": one["window_segments"],
+        "tcp_rtt": one["smoothed_rtt_ms"],
+        "tcp_pacing_rate": one["pacing_rate_bps"] * 1e-6,
+        "tcp_delivery_rate": rates,
+    }
+    return [
+        {"t": EPOCH.timestamp() + time}
+        | {name: float(values[k]) for name, values in columns.items() if math.isfinite(values[k])}
+        for k, time in enumerate(times.tolist())
+    ]
 
 
 def _at(grid: Array, times: Array, values: Array) -> Array:

@@ -16,7 +16,16 @@ from ackclock.result import Run
 
 INTERVAL_S = 1.0
 FIRST_SOCKET = 5
+FIRST_PORT, SERVER_PORT = 50_000, 5201
 SEGMENT_BYTES = 1448
+BLOCK_BYTES = 131_072
+"""The bytes that iperf3 writes at once by default."""
+BEGUN = {"time": "Sat, 01 Jan 2000 00:00:00 GMT", "timesecs": 946_684_800}
+"""The wall-clock time at which a simulation begins, for readers that need one."""
+
+
+CPU = tuple(f"{end}_{kind}" for end in ("host", "remote") for kind in ("total", "user", "system"))
+"""The loads of both ends, which a simulation does not have."""
 
 
 def write(run: Run, path: Path) -> None:
@@ -35,13 +44,22 @@ def document(run: Run) -> dict[str, Any]:
     return {
         "start": {
             "connected": [
-                {"socket": socket, "local_host": "10.0.0.1", "remote_host": "10.0.0.2"} for socket in sockets
+                {
+                    "socket": socket,
+                    "local_host": "10.0.0.1", "local_port": FIRST_PORT + number,
+                    "remote_host": "10.0.0.2", "remote_port": SERVER_PORT,
+                }
+                for number, socket in enumerate(sockets)
             ],
+            "timestamp": BEGUN,
+            "connecting_to": {"host": "10.0.0.2", "port": SERVER_PORT},
             "version": f"ackclock {_engine.version()}",
             "system_info": run.engine["kind"],
             "tcp_mss": SEGMENT_BYTES,
+            "tcp_mss_default": SEGMENT_BYTES,
             "test_start": {
-                "protocol": "TCP", "num_streams": len(flows), "duration": run.duration_s, "reverse": 0,
+                "protocol": "TCP", "num_streams": len(flows), "blksize": BLOCK_BYTES, "omit": 0,
+                "duration": run.duration_s, "bytes": 0, "blocks": 0, "reverse": 0,
             },
         },
         "intervals": intervals,
@@ -49,6 +67,7 @@ def document(run: Run) -> dict[str, Any]:
             "streams": [{"sender": one, "receiver": one} for one in whole],
             "sum_sent": _sum(whole),
             "sum_received": _sum(whole),
+            "cpu_utilization_percent": dict.fromkeys(CPU, 0.0),
             "sender_tcp_congestion": "+".join(dict.fromkeys(str(row["cc"]) for row in flows)),
         },
     }  # fmt: skip

@@ -1,7 +1,8 @@
 """mm-link: the log of the bottleneck in the format of Mahimahi, for its plots of throughput and delay.
 
 A run has samples, not packets: each line stands for all bytes since the sample before it. ``#`` is the
-capacity of the link, ``+`` arrivals, ``-`` departures with the delay in ms, ``d`` drops.
+capacity of the link, ``+`` arrivals, ``-`` departures with the delay in ms. Drops are comments, ``# TIME d``:
+the plots know no such event.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ def lines(run: Run) -> list[str]:
         counts = (("#", could[k]), ("+", arrived[k]))
         found += [f"{at} {sign} {round(count)}" for sign, count in counts if count >= 1.0]
         if left[k] >= 1.0:
-            found.append(f"{at} - {round(left[k])} {round(waits[k] * 1e3)}")
+            # The plots refuse a packet that arrived before the start.
+            found.append(f"{at} - {round(left[k])} {min(round(waits[k] * 1e3), at)}")
         if dropped[k] >= 1.0:
-            found.append(f"{at} d {round(dropped[k])} {round(dropped[k]) * PACKET_BYTES}")
+            found.append(f"# {at} d {round(dropped[k])} {round(dropped[k]) * PACKET_BYTES}")
     return found
 
 

@@ -1,21 +1,27 @@
 """qlog: a trace for each flow, which qvis shows: windows, RTT, losses, and the state of the controller.
 
-The events are those of recovery (draft-ietf-quic-qlog-quic-events), in the form of qlog 0.3 that qvis reads.
+The events are those of draft-ietf-quic-qlog-quic-events, in the form of qlog 0.3 that qvis reads. A run has
+samples, not packets: a packet of the trace is all that was sent between two samples. It is acknowledged by
+the first sample by which as many packets have left the network.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ackclock import _engine
 from ackclock.exports import series
+from ackclock.metrics import Array
 from ackclock.result import Run
 
 SEGMENT_BYTES = 1448
+ACK_BYTES = 52
 STATES = {"recovered": "congestion_avoidance", "loss-event": "recovery", "timeout": "slow_start"}
 """The state of a controller after an event of a run."""
 
@@ -58,15 +64,39 @@ def _events(run: Run, flow: int) -> Iterator[dict[str, Any]]:
         }
         known = {name: value for name, value in metrics.items() if value is not None}
         yield _event(time, "recovery:metrics_updated", known)
+    yield from _packets(one)
+    new_data = one["sent_packets"] - one["retransmitted_packets"]
     for row in run.events.to_pylist():
         if row["flow"] != flow:
             continue
         if row["kind"] == "deemed-lost":
-            header = {"packet_type": "1RTT", "packet_number": row["sequence"]}
-            yield _event(row["time_s"], "recovery:packet_lost", {"header": header})
+            number = int(np.searchsorted(new_data, row["sequence"], side="right"))
+            if number < new_data.size:
+                yield _event(row["time_s"], "recovery:packet_lost", {"header": _header(number)})
         elif row["kind"] in STATES:
             new = {"new": STATES[row["kind"]], "trigger": row["kind"]}
             yield _event(row["time_s"], "recovery:congestion_state_updated", new)
+
+
+def _packets(one: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
+    """What was sent up to each sample as one packet, and the ACKs of those that have left the network."""
+    sent = np.nan_to_num(one["sent_packets"])
+    left = sent - np.nan_to_num(one["in_flight_segments"])
+    acknowledged = 0
+    for number, (time, new) in enumerate(zip(one["time_s"], np.diff(sent, prepend=0.0), strict=True)):
+        if new >= 1.0:
+            raw = {"length": round(float(new)) * SEGMENT_BYTES}
+            yield _event(time, "transport:packet_sent", {"header": _header(number), "raw": raw, "frames": []})
+        gone = int(np.searchsorted(sent, left[number], side="right"))
+        if gone > acknowledged:
+            ack = {"frame_type": "ack", "acked_ranges": [[acknowledged, gone - 1]]}
+            data = {"header": _header(number), "raw": {"length": ACK_BYTES}, "frames": [ack]}
+            yield _event(time, "transport:packet_received", data)
+            acknowledged = gone
+
+
+def _header(number: int) -> dict[str, Any]:
+    return {"packet_type": "1RTT", "packet_number": number}
 
 
 def _event(time: float, name: str, data: dict[str, Any]) -> dict[str, Any]:

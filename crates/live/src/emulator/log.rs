@@ -1,12 +1,12 @@
-//! The log of a queue, one line a packet and event, as Mahimahi's `mm-link` writes it.
+//! The log of a queue, one line a packet and event, as Mahimahi's `mm-link` writes it and its graphs read it.
 //!
 //! After comment lines, of which one tells the `base timestamp`, lines are in order of time:
 //!
 //! ```text
 //! 12 + 1500      a packet of 1500 bytes arrives at the queue
-//! 13 # 1500      the link could send 1500 bytes (links that follow a trace)
+//! 13 # 1500      the link could send 1500 bytes: an opportunity of a trace, or what a rate allows in a millisecond
 //! 13 - 1500 1    a packet has left the link, 1 ms after it arrived
-//! 14 d 1 1500    a packet is dropped
+//! # 14 d 1 1500  a packet is dropped: a comment, as the graphs know no such event
 //! ```
 //!
 //! Times are whole milliseconds since the start, rounded down, and delays their differences. The emulator only sends
@@ -17,13 +17,16 @@ use std::io::{self, BufWriter, Write};
 use std::iter::Peekable;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use network::{OPPORTUNITY, Service, Trace};
+use network::{OPPORTUNITY, Offered, Service, Trace};
 use units::{Bytes, Span, Time};
 
 use crate::host::system;
 
 /// The span between writes.
 const TICK: Span = Span::from_millis(50);
+
+/// The span of a line of capacity, where that is a rate.
+const CAPACITY_STEP: Span = Span::from_millis(1);
 
 /// An event at the queue, at a time of the run.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +48,8 @@ pub(crate) type Log = Sender<Entry>;
 pub(crate) struct Writer<W: Write> {
     entries: Receiver<Entry>,
     file: BufWriter<W>,
-    opportunities: Peekable<Box<dyn Iterator<Item = Time> + Send>>,
+    /// Times, and the bytes that could be sent since the one before.
+    opportunities: Peekable<Box<dyn Iterator<Item = (Time, u64)> + Send>>,
     /// Packets whose last bit had not left by the latest event: when it does, when they arrived, and their size.
     leaving: VecDeque<(Time, Time, Bytes)>,
 }
@@ -54,11 +58,10 @@ impl<W: Write> Writer<W> {
     /// A writer to `file` for a link of this `service`, and where to send entries.
     pub(crate) fn new(file: W, service: &Service) -> (Log, Self) {
         let (log, entries) = channel();
-        let opportunities: Box<dyn Iterator<Item = Time> + Send> = match service {
-            Service::Trace(trace) => Box::new(Trace::times(trace.clone())),
-            Service::Unlimited | Service::Fixed(_) | Service::Steps(_) | Service::Shaped(_) => {
-                Box::new(std::iter::empty())
-            }
+        let opportunities: Box<dyn Iterator<Item = (Time, u64)> + Send> = match service {
+            Service::Unlimited => Box::new(std::iter::empty()),
+            Service::Trace(trace) => Box::new(Trace::times(trace.clone()).map(|at| (at, OPPORTUNITY.get()))),
+            Service::Fixed(_) | Service::Steps(_) | Service::Shaped(_) => Box::new(by_the_step(service)),
         };
         let file = BufWriter::new(file);
         (log, Self { entries, file, opportunities: opportunities.peekable(), leaving: VecDeque::new() })
@@ -99,7 +102,7 @@ impl<W: Write> Writer<W> {
             }
             Entry::Drop { at, size } => {
                 self.catch_up(at)?;
-                writeln!(self.file, "{} d 1 {}", millis(at), size.get())
+                writeln!(self.file, "# {} d 1 {}", millis(at), size.get())
             }
             Entry::End { at } => self.catch_up(at + Span::from_nanos(1)),
         }
@@ -109,8 +112,10 @@ impl<W: Write> Writer<W> {
     fn catch_up(&mut self, now: Time) -> io::Result<()> {
         loop {
             let leaves = self.leaving.front().map_or(Time::NEVER, |first| first.0);
-            if let Some(at) = self.opportunities.next_if(|&at| at < now && at <= leaves) {
-                writeln!(self.file, "{} # {}", millis(at), OPPORTUNITY.get())?;
+            if let Some((at, bytes)) = self.opportunities.next_if(|&(at, _)| at < now && at <= leaves) {
+                if bytes > 0 {
+                    writeln!(self.file, "{} # {bytes}", millis(at))?;
+                }
             } else if let Some((finish, arrived, size)) = self.leaving.pop_front_if(|first| first.0 < now) {
                 let (left, came) = (millis(finish), millis(arrived));
                 writeln!(self.file, "{left} - {} {}", size.get(), left - came)?;
@@ -119,6 +124,19 @@ impl<W: Write> Writer<W> {
             }
         }
     }
+}
+
+/// The whole bytes that `service` allows in each step.
+fn by_the_step(service: &Service) -> impl Iterator<Item = (Time, u64)> + Send + use<> {
+    let mut offered = Offered::new(service);
+    let (mut at, mut before) = (Time::ZERO, 0);
+    std::iter::from_fn(move || {
+        at += CAPACITY_STEP;
+        let by_now = offered.bytes_by(at)? as u64;
+        let bytes = by_now - before;
+        before = by_now;
+        Some((at, bytes))
+    })
 }
 
 const fn millis(at: Time) -> u64 {
@@ -164,8 +182,11 @@ mod tests {
             Entry::Departure { arrived: at(7120), finish: Time::NEVER, size: FULL },
             Entry::End { at: at(7142) },
         ];
-        let expected = "5 + 1500\n6 + 52\n7 - 1500 2\n7 + 1500\n7 d 1 1500\n7 - 52 1\n";
-        assert_eq!(written(&service, &entries), expected);
+        let text = written(&service, &entries);
+        let packets: Vec<&str> = text.lines().filter(|line| !line.contains(" # ")).collect();
+        assert_eq!(packets, ["5 + 1500", "6 + 52", "7 - 1500 2", "7 + 1500", "# 7 d 1 1500", "7 - 52 1"]);
+        let capacity: Vec<&str> = text.lines().filter(|line| line.contains(" # ")).collect();
+        assert_eq!(capacity, (1..=7).map(|at| format!("{at} # 1250")).collect::<Vec<_>>());
     }
 
     #[test]
@@ -178,6 +199,14 @@ mod tests {
         ];
         let expected = "2 # 1500\n2 # 1500\n3 + 1500\n5 # 1500\n5 - 1500 2\n7 # 1500\n7 # 1500\n";
         assert_eq!(written(&service, &entries), expected);
+    }
+
+    #[test]
+    fn a_rate_has_the_bytes_of_each_millisecond_and_an_outage_none() {
+        let slow = Service::Steps(vec![(at(2000), Rate::from_bits_per_second(12_000)), (at(4000), Rate::default())]);
+        // 1.5 bytes a millisecond.
+        assert_eq!(written(&slow, &[Entry::End { at: at(9000) }]), "3 # 1\n4 # 2\n");
+        assert_eq!(written(&Service::Unlimited, &[Entry::End { at: at(9000) }]), "");
     }
 
     #[test]
