@@ -127,6 +127,19 @@ def test_a_bare_number_is_no_swept_percentage(capsys, values):
 
 def test_a_bare_share_in_a_file_is_explained(capsys, folder):
     (folder / "lossy.toml").write_text(SCENARIO.replace('queue = "30p"', 'queue = "30p"\nloss = 0.1'))
+    said = 'warning: path.loss = 0.1 is a share: 10 % of the packets; `"10%"` says so'
     status, _, err = run(capsys, "run", "lossy.toml")
-    assert status == 0
-    assert 'note: path.loss = 0.1 is a share: 10 % of the packets; `"10%"` says so' in err
+    assert (status, said in err) == (0, True)
+    assert "is a share" not in run(capsys, "run", "lossy.toml", "--set", "path.loss=10%")[2]
+    assert said in run(capsys, "sweep", "lossy.toml", "--over", "queue=5p")[2]
+
+
+def test_an_inline_table_may_span_lines(capsys, folder):
+    path = '{ rate = "5mbit", rtt = "20ms",\n  queue = "30p", loss = 1e-3 }'
+    text = f'duration = "1s"\npath = {path}\nflows = [{{ cc = "cubic" }}]\n'
+    (folder / "two-lines.toml").write_text(text)
+    status, _, err = run(capsys, "run", "two-lines.toml")
+    assert (status, 'path.loss = 0.001 is a share: 0.1 % of the packets; `"0.1%"` says so' in err) == (
+        0,
+        True,
+    )

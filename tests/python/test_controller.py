@@ -153,6 +153,23 @@ def test_a_pacing_rate_holds_the_flow_back() -> None:
     assert run.flows["goodput_bps"].to_pylist()[0] == pytest.approx(2e6, rel=0.01)
 
 
+@pytest.mark.parametrize("at", [0.0, 1.0])
+def test_a_timer_that_is_not_moved_on_is_refused(at: float) -> None:
+    class Forgetting(Fixed):
+        wants = ("timer",)
+
+        def on_start(self, cx: ackclock.Context) -> None:
+            self.wake_up_at = at
+
+        def on_timer(self, cx: ackclock.Context) -> None:
+            """It leaves the time as it is."""
+
+    with pytest.raises(
+        ValueError, match=r"Forgetting.wake_up_at is .* after on_timer at .*: allowed is a later"
+    ):
+        simulated(Forgetting)
+
+
 def test_what_a_controller_wants_it_gets() -> None:
     heard: dict[str, list[float]] = {"start": [], "sent": [], "timer": [], "delivered": [], "lost": []}
 

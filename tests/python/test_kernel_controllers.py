@@ -36,6 +36,25 @@ def refused(capsys, *arguments):
     return capsys.readouterr().err
 
 
+def test_variables_of_a_file_belong_to_one_run(tmp_path):
+    text = (Path(__file__).parents[2] / "kernel" / "newreno.bpf.c").read_text()
+    # Every hundredth ACK of all flows of a run halves the window.
+    begun = text.index("{", text.index("cong_avoid,"))
+    counting = "static u32 acks; acks++; if (acks % 100 == 0) tcp_sk(sk)->snd_cwnd = 2;"
+    (tmp_path / "mine.bpf.c").write_text(f"{text[: begun + 1]}\n{counting}\n{text[begun + 1 :]}")
+    flow = ackclock.Flow(cc=str(tmp_path / "mine.bpf.c"), start_jitter="10ms")
+    path = ackclock.Path("10mbit", rtt="20ms", queue="20p")
+
+    def runs(threads):
+        made = ackclock.simulate(path, [flow, flow], duration="2s", repeat=4, threads=threads)
+        return [one.flow_series for one in made]
+
+    together = runs(4)
+    assert all(one.equals(other) for one, other in zip(together, runs(1), strict=True))
+    alone = ackclock.simulate(path, [flow, flow], duration="2s", seed=3).flow_series
+    assert alone.equals(together[2])
+
+
 def test_a_file_beside_the_scenario_is_its_controller(folder):
     run = ackclock.simulate(folder / "demo.toml")
     again = ackclock.simulate(folder / "demo.toml")

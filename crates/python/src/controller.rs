@@ -434,6 +434,16 @@ impl Controller for PythonController {
 
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
         self.event(cx, Method::Timer, NONE);
+        if let Some(at) = self.decided.wake_up_at.filter(|&at| at <= cx.now) {
+            // It would be called again and again at this time.
+            self.guard.attach(|py| -> PyResult<()> {
+                let class = self.object.bind(py).get_type().name()?;
+                let (at, now) = (record::seconds(at), record::seconds(cx.now));
+                Err(PyValueError::new_err(format!(
+                    "{class}.wake_up_at is {at} after on_timer at {now} s: allowed is a later time, or None"
+                )))
+            });
+        }
     }
 
     fn send_quantum(&self) -> u32 {

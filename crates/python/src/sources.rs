@@ -26,6 +26,14 @@ impl Code {
         }
     }
 
+    /// The code for one run.
+    fn for_run(self) -> Self {
+        match self {
+            Self::C(source) => Self::C(Arc::new(source.for_run())),
+            object @ Self::Object(_) => object,
+        }
+    }
+
     fn build(&self, parameters: &Parameters, report: &Report) -> Result<Box<dyn Controller>, shim::Error> {
         match self {
             Self::C(source) => source.build(parameters),
@@ -60,7 +68,8 @@ impl Compiled {
                 Error { file, line: None, key: key.to_owned(), message: error.to_string() }
             };
             if !sources.contains_key(path) {
-                sources.insert(path.clone(), self.code(&flow.cc, path).map_err(|error| refuse("cc", error))?);
+                let code = self.code(&flow.cc, path).map_err(|error| refuse("cc", error))?;
+                sources.insert(path.clone(), code.for_run());
             }
             let silent: Report = Arc::new(|_| {});
             let built = sources[path].build(&flow.parameters, &silent);
@@ -72,7 +81,7 @@ impl Compiled {
         Ok(Sources(sources))
     }
 
-    /// The controller in the file at `path`: for all runs of the batch the same.
+    /// The controller in the file at `path`, compiled or loaded once for all runs of the batch.
     fn code(&self, cc: &ControllerRef, path: &Path) -> Result<Code, shim::Error> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(path) {

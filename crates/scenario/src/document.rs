@@ -43,6 +43,18 @@ pub(crate) struct Origin {
     lines: BTreeMap<String, usize>,
     /// The keys at which entries were written that are copies, or come after some.
     written: BTreeMap<String, String>,
+    /// Losses above 0 that were written as a number alone.
+    bare_losses: BTreeMap<String, f64>,
+}
+
+impl Origin {
+    /// Remarks on bare numbers of losses: 1 is all packets, not one percent.
+    pub(crate) fn bare_losses(&self) -> impl Iterator<Item = String> {
+        self.bare_losses.iter().map(|(key, share)| {
+            let percent = (share * 1e12).round() / 1e10;
+            format!("{key} = {share} is a share: {percent} % of the packets; `\"{percent}%\"` says so")
+        })
+    }
 }
 
 impl Document {
@@ -50,11 +62,18 @@ impl Document {
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Error> {
         let located = DeTable::parse(text).map_err(|error| syntax_error(&error, text, file))?;
         let (mut lines, ends) = (BTreeMap::new(), LineEnds::of(text));
-        each_key(located.get_ref(), String::new(), &mut |key, span, _| {
+        let mut bare_losses = BTreeMap::new();
+        each_key(located.get_ref(), String::new(), &mut |key, span, value| {
             lines.insert(key.to_owned(), ends.line(span.start));
+            let is_loss = key.ends_with(".loss") && (key.starts_with("path.") || key.starts_with("links."));
+            if let (true, Ok(share)) = (is_loss, text[value].parse::<f64>())
+                && share > 0.0
+            {
+                bare_losses.insert(key.to_owned(), share);
+            }
         });
         let table = text.parse().map_err(|error| syntax_error(&error, text, file))?;
-        Ok(Self { table, origin: Origin { file: file.to_owned(), lines, ..Origin::default() } })
+        Ok(Self { table, origin: Origin { file: file.to_owned(), lines, bare_losses, ..Origin::default() } })
     }
 
     /// The document in the file at `path`, one of `files`.
@@ -127,6 +146,7 @@ impl Document {
         result.map_err(|message| self.origin.error(key, message))?;
         let below = format!("{key}.");
         self.origin.lines.retain(|k, _| k != key && !k.starts_with(&below));
+        self.origin.bare_losses.retain(|k, _| k != key && !k.starts_with(&below));
         Ok(())
     }
 

@@ -43,7 +43,7 @@ impl Scenario {
         let rates = network.links.iter().enumerate().filter_map(|(link, planned)| Some((link, planned.rate?)));
         let slowest = rates.filter(|&(link, _)| carries_data(link)).min_by_key(|&(_, rate)| rate);
         let bottleneck = slowest.map(|(link, _)| link);
-        let warnings = [network.warnings, unheard_marks(&flows)].concat();
+        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unheard_marks(&flows)).collect();
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,

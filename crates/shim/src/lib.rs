@@ -30,7 +30,7 @@ pub use plugin::{Plugin, Report};
 pub struct Source {
     /// Its name in errors.
     name: String,
-    object: Vec<u8>,
+    object: Arc<[u8]>,
     /// Loaded once for each set of parameters, as they are globals of the object.
     loaded: Mutex<BTreeMap<String, Arc<Library>>>,
 }
@@ -41,7 +41,14 @@ impl Source {
     /// # Errors
     /// One sentence: the file cannot be read, there is no compiler, or the compiler's first error.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self { name: path.display().to_string(), object: compile::compile(path)?, loaded: Mutex::default() })
+        let object = compile::compile(path)?.into();
+        Ok(Self { name: path.display().to_string(), object, loaded: Mutex::default() })
+    }
+
+    /// The same for one run: its variables belong to the run, as those of a module belong to one kernel.
+    #[must_use]
+    pub fn for_run(&self) -> Self {
+        Self { name: self.name.clone(), object: Arc::clone(&self.object), loaded: Mutex::default() }
     }
 
     /// A controller for one flow, with `parameters`, the rest as the file sets them.

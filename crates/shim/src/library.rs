@@ -70,8 +70,9 @@ pub(crate) struct Library {
     probes: Vec<&'static str>,
 }
 
-// SAFETY: after loading nothing in the object is written: what belongs to a connection is in its `Connection`, and the
-// pointer to the connection that a callback is about is local to the thread.
+// SAFETY: what belongs to a connection is in its `Connection`, and the pointer to the connection that a callback is
+// about is local to the thread. Further variables of the object belong to one run, which calls one controller at a
+// time.
 unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 

@@ -222,6 +222,14 @@ impl Controller for Plugged {
 
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
         self.event(cx, &Event::Timer);
+        if let (Some(at), Some(report)) = (self.poll_timeout().filter(|&at| at <= cx.now), &self.report) {
+            // It would be called again and again at this time.
+            report(format!(
+                "`{}` has a timeout at {at} after on_timer at {}: a later one is allowed, or none",
+                self.plugin.name, cx.now
+            ));
+            self.report = None;
+        }
     }
 
     fn send_quantum(&self) -> u32 {

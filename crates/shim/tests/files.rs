@@ -115,6 +115,23 @@ fn parameters_are_set_for_a_flow_and_refused_by_name() {
 }
 
 #[test]
+fn the_variables_of_a_file_belong_to_one_run() {
+    let text = FIXED.replace(
+        "{ tcp_sk(sk)->snd_cwnd = window + mode; }",
+        "{ static u32 flows; flows++; tcp_sk(sk)->snd_cwnd = 10 * flows; }",
+    );
+    let source = Source::open(&written("variables", &text)).unwrap();
+    let recording = Recording { events: vec![(Time::ZERO, Event::Start)], ..Recording::new(Bytes::new(1448), 10.0) };
+    let (one, other) = (source.for_run(), source.for_run());
+    let window = |run: &Source| {
+        let mut controller = run.build(&Parameters::new()).unwrap();
+        recording.play(controller.as_mut(), 1)[0].0
+    };
+    // The second flow of a run sees the first, as in a kernel; another run does not.
+    assert_eq!([window(&one), window(&one), window(&other)], [10.0, 20.0, 10.0]);
+}
+
+#[test]
 fn a_form_for_the_kernel_has_the_ranges_of_its_controller() {
     let text =
         FIXED.replace("PARAMETER(u32, window, 7);", "PARAMETER(u32, window, 7);\nPARAMETER(real, beta_l, REAL(0.5));");

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +12,8 @@ import typer
 
 from ackclock import _engine
 from ackclock.cli import output, trust
-from ackclock.cli.trust import TrustOption
 from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.trust import TrustOption
 from ackclock.engines import Engine, registry
 from ackclock.engines.by_plan import ByPlan
 from ackclock.errors import InputError
@@ -37,8 +36,8 @@ def run(
     force: output.ForceOption = False,
     csv: output.CsvOption = False,
     pcap: output.PcapOption = None,
-    trusted: TrustOption = False,
     pcap_at: output.PcapAtOption = None,
+    trusted: TrustOption = False,
     as_json: output.JsonOption = False,
     *,
     engine: Chosen,
@@ -65,8 +64,8 @@ def run_scenario(
     seed: int | None,
     repeat: int,
     report: output.Report,
-    trusted: bool = False,
     pcap: Path | None = None,
+    trusted: bool = False,
 ) -> None:
     """Runs the scenario of a file with an engine, or with several under a name for each; ends the command."""
     report.check()
@@ -91,18 +90,6 @@ def run_scenario(
     from ackclock.cli.outcome import Outcome
 
     Outcome(title, report).run(points, engine)
-
-
-def _bare_shares(text: str) -> list[str]:
-    """Warnings on bare numbers of losses in a scenario: 1 is all packets, not one percent."""
-    document = tomllib.loads(text.removeprefix("\ufeff"))
-    paths = [("path", document.get("path", {}))]
-    paths += [(f"links.{number}", link) for number, link in enumerate(document.get("links", ()))]
-    return [
-        f'{name}.loss = {loss:g} is a share: {loss * 100:g} % of the packets; `"{loss * 100:g}%"` says so'
-        for name, path in paths
-        if isinstance(loss := path.get("loss"), int | float) and loss > 0
-    ]
 
 
 def _read(file: Path) -> str:

@@ -91,8 +91,8 @@ def check_folder(folder: Path, force: bool) -> None:
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
     """A folder that gets its name only when the block ends without an error; otherwise it is removed.
-    After a PageError the folder gets its name, and the cause is raised.
 
+    After a PageError the folder gets its name, and the cause is raised.
 
     Until then it has a temporary name in the same parent and is locked. Folders that killed processes left
     there are removed. Raises FolderError at once if another process has begun this folder.
@@ -116,9 +116,9 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
             except PageError as error:
                 failed = error.__cause__
             work.chmod(0o755)
+            _put_in_place(work, target, force)
             if failed is not None:
                 raise failed
-            _put_in_place(work, target, force)
         finally:
             os.close(lock)
             shutil.rmtree(work, ignore_errors=True)
