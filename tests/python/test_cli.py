@@ -295,6 +295,11 @@ def test_an_interrupted_reproduction_prints_its_finished_experiments_as_json(
     assert all(e["runs_done"] < e["runs"] for e in experiments)
     assert [bool(e["claims"]) for e in experiments] == [e["runs_done"] > 0 for e in experiments]
     assert (tmp_path / "report").exists() == (finishing > 0)
+    # A claim on a run that has not finished is not judged, however many others it needs.
+    lacking = [
+        c for e in experiments for c in e["claims"] if c["measured"] is None and c["verdict"] == "miss"
+    ]
+    assert lacking == []
 
 
 def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_path, kernel):

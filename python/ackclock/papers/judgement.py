@@ -164,9 +164,9 @@ def _measured(claim: Claim, measures: Measures, samples: Samples) -> float | Met
 
 
 def _begun(measures: Measures, samples: Samples) -> bool:
-    """True if a run that the measures need has finished, and for constants."""
+    """True if a run of each kind that the measures need has finished, and for constants."""
     leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
-    return not leaves or any(leaf.finished(samples) for leaf in leaves)
+    return all(leaf.finished(samples) for leaf in leaves)
 
 
 def _counted(measures: Measures, samples: Samples) -> Count | None:
