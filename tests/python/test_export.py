@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import Run
-from calling import refused, run
+from calling import SCENARIO, refused, run
 
 FLENT = shutil.which("flent", path=Path(sys.executable).parent)
 
@@ -202,6 +202,24 @@ def test_an_export_replaces_nothing(capsys, results, tmp_path):
     exported(capsys, results, tmp_path, "qlog")
     assert "--force replaces it" in refused(capsys, "export", results, "--to", "qlog", "--out", tmp_path)
     assert run(capsys, "export", results, "--to", "qlog", "--out", tmp_path, "--force")[0] == 0
+
+
+def test_names_that_differ_in_a_separator_have_files_of_their_own(capsys, tmp_path):
+    (tmp_path / "one.toml").write_text(SCENARIO)
+    for number, name in enumerate(("a/b", "a_b", "A_B")):
+        out = tmp_path / "runs" / str(number)
+        assert run(capsys, "run", tmp_path / "one.toml", "--set", f"name={name}", "--out", out)[0] == 0
+    files = exported(capsys, tmp_path / "runs", tmp_path / "written", "qlog")
+    titles = {json.loads(file.read_text())["title"] for file in files}
+    assert titles == {"a/b, seed 1", "a_b, seed 1", "A_B, seed 1"}
+
+
+def test_two_runs_of_one_name_and_seed_are_refused(capsys, results, tmp_path):
+    for number in "12":
+        shutil.copytree(results / "cubic-seed-1", tmp_path / "both" / number)
+    assert "two runs have the name and seed of cubic-seed-1" in refused(
+        capsys, "export", tmp_path / "both", "--to", "qlog", "--out", tmp_path
+    )
 
 
 def test_what_cannot_be_exported_is_refused(capsys, results, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.result import ResultError
 from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
 from ackclock.sweeps.plan import Plan
@@ -451,3 +452,47 @@ def test_a_sweep_goes_on_after_an_update_of_the_kernel(capsys, tmp_path, monkeyp
     assert run(capsys, *command)[0] == 0
     words = refused(capsys, *command, "--live")
     assert "was started with engine sim, and now it is live" in words
+
+
+@pytest.mark.parametrize("kind", ["flows", "links"])
+def test_rows_that_are_missing_are_made_again(tmp_path, kind):
+    plan = plan_of()
+    list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    whole = finish(plan, tmp_path)
+    flows, links = whole.runs, whole.links
+    next(iter((tmp_path / "chunks").glob(f"*.{kind}.parquet"))).unlink()
+    steps = list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    assert steps[-1].done == len(plan)
+    again = finish(plan, tmp_path)
+    assert (again.runs.equals(flows), again.links.equals(links)) == (True, True)
+
+
+@pytest.mark.parametrize("kind", ["flows", "links"])
+def test_a_damaged_file_is_named_with_its_remedy(tmp_path, kind):
+    plan = plan_of()
+    list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    whole = finish(plan, tmp_path).links
+    damaged = next(iter((tmp_path / "chunks").glob(f"*.{kind}.parquet")))
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with pytest.raises(ResultError, match="without it the same command makes its runs again"):
+        list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    damaged.unlink()
+    list(execute(plan, tmp_path, executors.workers(ThreadPoolExecutor(1)), None))
+    assert finish(plan, tmp_path).links.equals(whole)
+
+
+def test_more_processes_than_memory_holds_are_refused(capsys, monkeypatch):
+    with pytest.raises(InputError, match=r"--processes 1024: take 102.4 GB of memory, and 1.0 GB are"):
+        executors.check_processes(1024, 10**9)
+    executors.check_processes(10, 10**9)
+    asked = []
+    monkeypatch.setattr(
+        executors,
+        "_local",
+        lambda processes: asked.append(processes) or contextlib.nullcontext(ThreadPoolExecutor(1)),
+    )
+    assert (
+        run(capsys, "sweep", "cubic", "--over", "queue=5p,9p", "--duration", "1s", "--processes", 1024)[0]
+        == 0
+    )
+    assert asked == [2]

@@ -40,8 +40,11 @@ def export(
     if to not in ("csv", "radiotap") and any(not run.flow_series.num_rows for run in runs):
         raise InputError(f"{folder}: a run has no series (record.flow_series was off)")
     suffix, write = FORMATS[to]
-    places = [out / f"{output.file_name(run.scenario['name'])}-seed-{run.seed}{suffix}" for run in runs]
+    names = output.file_names(dict.fromkeys(run.scenario["name"] for run in runs))
+    places = [out / f"{names[run.scenario['name']]}-seed-{run.seed}{suffix}" for run in runs]
     for place in places:
+        if places.count(place) > 1:
+            raise InputError(f"{folder}: two runs have the name and seed of {place.name}")
         if place.exists() and not force:
             raise InputError(f"{place}: is there already; --force replaces it")
         if place.is_dir() and not _holds_tables_alone(place):

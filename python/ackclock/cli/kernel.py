@@ -12,6 +12,7 @@ from rich.table import Table
 from ackclock import _engine, contenders
 from ackclock.cli import completing, output
 from ackclock.cli.choosing import LIVE
+from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import registry
 
 app = typer.Typer(
@@ -42,7 +43,12 @@ def load(
     Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
     registry.find(LIVE)
-    name = _engine.kernel_load(controller, json.dumps(_parameters(settings or [])))
+    parameters = json.dumps(_parameters(settings or []))
+    with Interrupts() as interrupts:
+        name = _engine.kernel_load(controller, parameters)
+        if interrupts.asked:
+            _engine.kernel_unload(name)
+            raise typer.Abort
     output.show(name, as_json=False)
 
 

@@ -19,13 +19,12 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.console import Console
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED, INVALID
-from ackclock.cli.sweep import growing_folder, run_plan
+from ackclock.cli.sweep import growing_folder, run_plan, workers_for
 from ackclock.contenders import contenders, made_again
 from ackclock.errors import InputError
 from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
 from ackclock.matrix import matrix as of_runs
 from ackclock.report import Page
-from ackclock.sweeps import executors
 
 MOST_ROWS = 60
 """The terminal shows no longer tables: all rows are in the folder of ``--out``."""
@@ -74,7 +73,7 @@ def matrix(
     planned = planned.on(runner)
     for warning in [*planned.check(runner), *made_again(compared)]:
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
-    workers = executors.one_thread() if runner.real_time else executors.workers("local", processes)
+    workers = workers_for(planned, runner, "local", processes)
     with growing_folder(out, "matrix", runner, force) as folder:
         ended, swept = run_plan(planned, folder, workers, runner)
         if swept is None:

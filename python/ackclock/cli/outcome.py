@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ackclock import repetitions, summary
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import Report, file_name, notes, print_json, run_all, same_repetitions, show
+from ackclock.cli.output import Report, file_names, notes, print_json, run_all, same_repetitions, show
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
 from ackclock.overview import HIGH, LOW, Overview, overview
@@ -75,11 +75,12 @@ class Outcome:
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
     ) -> list[tuple[str, Run]]:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
+        names = file_names(point.key for point in points)
         with new_folder(out, self.report.force) as folder:
 
             def save(label: str, run: Run) -> None:
                 alone = repetitions.count(points) == 1
-                place = folder if alone else folder / f"{file_name(label)}-seed-{run.seed}"
+                place = folder if alone else folder / f"{names[label]}-seed-{run.seed}"
                 place.mkdir(exist_ok=True)
                 run.save(place)
                 if self.report.csv:

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -227,6 +228,16 @@ def check_current_folder() -> None:
     """Refuses a current folder that does not exist any more: files of scenarios are looked for in it."""
     try:
         Path.cwd()
+def file_names(labels: Iterable[str]) -> dict[str, str]:
+    """Each label as part of a file name; those that would have the same get a checksum."""
+    names = {label: file_name(label) for label in labels}
+    taken = Counter(name.casefold() for name in names.values())
+    return {
+        label: name if taken[name.casefold()] == 1 else f"{name}-{zlib.crc32(label.encode()):08x}"
+        for label, name in names.items()
+    }
+
+
     except FileNotFoundError:
         raise InputError(NO_CURRENT_FOLDER) from None
 

@@ -29,6 +29,7 @@ from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
 from ackclock.sweeps.axes import DRAWS, Design, parse
+from ackclock.sweeps.folder import SweepFolder
 from ackclock.sweeps.plan import Plan, Resolve
 from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
 
@@ -150,7 +151,7 @@ def sweep(
         raise InputError(
             f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"
         )
-    workers = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
+    workers = workers_for(plan, runner, executor, processes)
     with growing_folder(out, "sweep", runner, force) as folder:
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
@@ -205,6 +206,17 @@ class Ended:
             raise typer.Exit(INTERRUPTED)
 
 
+def workers_for(plan: Plan, engine: NamedEngine, executor: str, processes: int | None) -> executors.Workers:
+    """The workers of a command; no more processes than there are runs."""
+    if engine.real_time:
+        return executors.one_thread()
+    if processes is not None:
+        processes = min(processes, len(plan))
+        _, _, first = next(plan.places())
+        executors.check_processes(processes, first.inspect()["available_memory_bytes"])
+    return executors.workers(executor, processes)
+
+
 def run_plan(
     plan: Plan, folder: Path, workers: executors.Workers, engine: NamedEngine
 ) -> tuple[Ended, Sweep | None]:
@@ -223,6 +235,10 @@ def run_plan(
         if not outcome.done and not (folder / "chunks").exists():
             return ended, None
         swept = finish(plan, folder)
+        if ended.stopped:
+            # Workers may have written more rows before they ended than have come back.
+            present = SweepFolder(folder).digests()
+            outcome.done = sum(item.digest in present for item in plan.items())
     return ended, swept if (folder / "runs.parquet").exists() else None
 
 

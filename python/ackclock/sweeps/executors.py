@@ -36,6 +36,9 @@ MOST_ATTEMPTS = 3
 IDLE_S = 30
 """After this time without work a local worker ends, and so also after its parent was killed."""
 
+WORKER_BYTES = 100_000_000
+"""The memory of a local worker with its modules."""
+
 Make = Callable[[], AbstractContextManager[Executor]]
 
 
@@ -73,6 +76,15 @@ def workers(executor: Executor | str | None, count: int | None = None) -> Worker
         return Workers(lambda: _dask(address, processes), 1000 if address else 2 * processes)
     given = executor
     return Workers(lambda: _lent(given), 2 * max(getattr(given, "_max_workers", 0) or 0, processes))
+
+
+def check_processes(count: int | None, available: int | None) -> None:
+    """Refuses more local processes than memory holds, of which so many bytes are available."""
+    if count is not None and available is not None and count * WORKER_BYTES > available:
+        raise InputError(
+            f"--processes {count}: take {count * WORKER_BYTES / 1e9:.1f} GB of memory, "
+            f"and {available / 1e9:.1f} GB are available"
+        )
 
 
 def one_thread() -> Workers:
@@ -195,8 +207,17 @@ def _dask_installed() -> None:
 @contextmanager
 def _dask(address: str, processes: int) -> Iterator[Executor]:
     """The executor of a dask cluster: the one at ``address``, or a new one of this machine."""
+    import logging
+
     from distributed import Client
 
+    if address:
+        # After its end, too: a client would try for half a minute.
+        _check_scheduler(address)
+    # A lost connection is said in one sentence, not by tracebacks of each of its tasks.
+    for name in ["asyncio", *logging.root.manager.loggerDict]:
+        if name.startswith(("asyncio", "distributed", "tornado")):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     given: dict[str, Any] = {"address": f"tcp://{address}"} if address else {"n_workers": processes}
     if not address:
         given |= {"threads_per_worker": 1, "dashboard_address": None}

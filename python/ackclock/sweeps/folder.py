@@ -9,6 +9,7 @@ read in slices: memory does not grow with the number of runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 SLICE = 5000
 """The number of runs that are put in order at a time."""
+
+MOST_LETTERS = 200
+"""The most letters of the reason why a file cannot be read."""
 
 RUNS = "runs"
 """The name of the table of flows for users."""
@@ -36,8 +40,14 @@ class SweepFolder:
             unfinished.unlink(missing_ok=True)
 
     def digests(self) -> set[str]:
-        """The digests of the runs whose rows are there."""
-        return {digest for file in self._files(FLOWS) for digest in _runs_of(file)}
+        """The digests of the runs whose rows are there, of flows and of links."""
+        found = set()
+        for file in self._files(FLOWS):
+            links = file.with_name(file.name.replace(f".{FLOWS}.", f".{LINKS}."))
+            if links.exists():
+                _check(links)
+                found.update(_runs_of(file))
+        return found
 
     def slices(self, kind: str, order: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of the runs in ``order``, a slice of the runs at a time, without the column ``run``."""
@@ -90,22 +100,37 @@ class SweepFolder:
         return sorted(self.chunks.glob(f"*.{kind}.parquet"))
 
 
-def _runs_of(file: Path) -> list[str]:
-    """The digests in a file, each once, in its order."""
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Raises ResultError, with the remedy, for a file that is no table of a sweep."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return list(dict.fromkeys(pq.read_table(file, columns=["run"])["run"].to_pylist()))
+        yield
     except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{file}: is not a table of a sweep: {' '.join(str(error).split())}") from error
+        why = " ".join(str(error).split())[:MOST_LETTERS]
+        raise ResultError(
+            f"{file}: is not a table of a sweep; without it the same command makes its runs again ({why})"
+        ) from error
+
+
+def _check(file: Path) -> None:
+    import pyarrow.parquet as pq
+
+    with _reading(file):
+        pq.read_metadata(file)
+
+
+def _runs_of(file: Path) -> list[str]:
+    """The digests in a file, each once, in its order."""
+    import pyarrow.parquet as pq
+
+    with _reading(file):
+        return list(dict.fromkeys(pq.read_table(file, columns=["run"])["run"].to_pylist()))
 
 
 def _read(file: Path) -> pa.Table:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _reading(file):
         return pq.read_table(file)
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{file}: is not a table of a sweep: {' '.join(str(error).split())}") from error
