@@ -123,6 +123,10 @@ FiguresOption = Annotated[
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
 PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
 
+JunitOption = Annotated[
+    Path | None,
+    typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML, for CI systems."),
+]
 PcapPoint = Literal["sender", "receiver", "bottleneck", "all"]
 
 PcapAtOption = Annotated[
@@ -224,10 +228,6 @@ def file_name(label: str) -> str:
     )
 
 
-def check_current_folder() -> None:
-    """Refuses a current folder that does not exist any more: files of scenarios are looked for in it."""
-    try:
-        Path.cwd()
 def file_names(labels: Iterable[str]) -> dict[str, str]:
     """Each label as part of a file name; those that would have the same get a checksum."""
     names = {label: file_name(label) for label in labels}
@@ -238,6 +238,10 @@ def file_names(labels: Iterable[str]) -> dict[str, str]:
     }
 
 
+def check_current_folder() -> None:
+    """Refuses a current folder that does not exist any more: files of scenarios are looked for in it."""
+    try:
+        Path.cwd()
     except FileNotFoundError:
         raise InputError(NO_CURRENT_FOLDER) from None
 

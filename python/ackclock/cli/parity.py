@@ -20,6 +20,7 @@ from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine
 from ackclock.errors import InputError
+from ackclock.report import junit
 from ackclock.result import Run
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def parity(
         typer.Option(min=2, max=repetitions.MOST_REPETITIONS, help="Simulated runs of each, for the spread."),
     ] = 10,
     out: output.OutOption = None,
+    junit_file: output.JunitOption = None,
     force: output.ForceOption = False,
     as_json: output.JsonOption = False,
     *,
@@ -119,10 +121,21 @@ def parity(
         output.show(*_tables(done), as_json=as_json)
     if as_json:
         output.print_json(both.document(done))
+    if junit_file is not None:
+        junit.write(junit_file, "ackclock parity", [_case(one) for one in done])
     if interrupted:
         continued = "" if out is None else f"; the same command continues with the runs in {out}"
         notes.print(f"interrupted{continued}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _case(one: Comparison) -> junit.Case:
+    """The case of a cell: a pass if it is near or other seeds explain it, and skipped without a valid run."""
+    group, name = one.cell.situation.group, f"{one.cell.path} {one.cell.name}".strip()
+    if not one.valid:
+        return junit.Case(group, name, "skipped", "every live run went past its error budget")
+    far = "; ".join(f"{c.what}: simulated {c.simulated:.4g}, live {c.live:.4g}" for c in one.far)
+    return junit.Case(group, name, "pass" if one.near or one.within_spread else "miss", far)
 
 
 def _run(

@@ -13,6 +13,7 @@ from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.status import INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
+from ackclock.report import junit
 
 if TYPE_CHECKING:
     from ackclock import replay as scripts
@@ -41,6 +42,7 @@ def replay(
     profile: ProfileOption = "linux",
     cc: ControllerOption = None,
     settings: output.SetOption = None,
+    junit_file: output.JunitOption = None,
     as_json: output.JsonOption = False,
     *,
     engine: Chosen,
@@ -67,9 +69,20 @@ def replay(
         output.print_json({"scripts": [verdict.as_dict() for verdict in verdicts]})
     else:
         _show(verdicts)
+    if junit_file is not None:
+        junit.write(junit_file, "ackclock replay", [_case(verdict) for verdict in verdicts])
     if any(verdict.verdict == "divergence" and verdict.is_valid for verdict in verdicts):
         return 1
     return 0 if all(verdict.is_valid for verdict in verdicts) else INVALID
+
+
+def _case(verdict: scripts.Verdict) -> junit.Case:
+    """The case of a script: one that is unsupported, or met a machine that was too late, was skipped."""
+    row, file = verdict.as_dict(), Path(verdict.file)
+    why = f"line {row['line']}: {row['why']}" if row["line"] else row["why"]
+    verdicts: dict[str, junit.Verdict] = {"match": "pass", "divergence": "miss"}
+    found = verdicts.get(verdict.verdict, "skipped") if verdict.is_valid else "skipped"
+    return junit.Case(str(file.parent), file.stem, found, why)
 
 
 def _show(verdicts: list[scripts.Verdict]) -> None:

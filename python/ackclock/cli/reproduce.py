@@ -20,7 +20,8 @@ from ackclock.cli.status import INTERRUPTED
 from ackclock.cli.trust import TrustOption
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
-from ackclock.report import check_folder, new_folder, page_of
+from ackclock.report import check_folder, junit, new_folder, page_of
+from ackclock.report import number as shown
 
 if TYPE_CHECKING:
     from ackclock import papers
@@ -69,6 +70,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="FILE", help="Write what the claims measure into FILE, as pages publish it."),
     ] = None,
+    junit_file: output.JunitOption = None,
     force: output.ForceOption = False,
     trust: TrustOption = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
@@ -128,6 +130,8 @@ def reproduce(
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if as_json:
         output.print_json(done.as_json())
+    if junit_file is not None:
+        junit.write(junit_file, "ackclock reproduce", _cases(done))
     _end(done, folder if other is not None and out else None)
 
 
@@ -158,6 +162,23 @@ def _chosen(
     if twice := [one for one in ids if ids.count(one) > 1]:
         raise InputError(f"{' '.join(names)}: two experiments have the id `{twice[0]}`")
     return catalogue, chosen
+
+
+def _cases(done: papers.Reproduction) -> list[junit.Case]:
+    """A case for each claim: what is not judged was skipped. The first of an experiment has its time."""
+    verdicts: dict[str, junit.Verdict] = {"pass": "pass", "trivial": "pass", "miss": "miss"}
+    cases = []
+    for result in done.results:
+        for place, one in enumerate(result.judgements):
+            claim, why = one.claim, one.verdict
+            if one.verdict == "miss":
+                allowed = f"{shown(claim.low)} to {shown(claim.high)}"
+                why = f"{claim.text}: measured {shown(one.measured)}, allowed is {allowed}"
+            why = f"{why}: {one.reason}" if one.reason else why
+            seconds = 0.0 if place else result.seconds
+            verdict = verdicts.get(one.verdict, "skipped")
+            cases.append(junit.Case(result.experiment.id, claim.id, verdict, why, seconds))
+    return cases
 
 
 def _end(done: papers.Reproduction, resumable: Path | None) -> None:

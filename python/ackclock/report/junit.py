@@ -1,0 +1,49 @@
+"""JUnit XML: verdicts as systems for continuous integration show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+from xml.etree import ElementTree
+
+from ackclock.printable import printable
+from ackclock.report.files import write_whole
+
+Verdict: TypeAlias = Literal["pass", "miss", "skipped"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case."""
+
+    group: str
+    """The test class in JUnit: an experiment, a group of situations, the folder of a script."""
+    name: str
+    verdict: Verdict
+    why: str = ""
+    """The reason for any verdict but a pass, one sentence."""
+    seconds: float = 0.0
+
+
+def write(file: Path, suite: str, cases: Sequence[Case]) -> None:
+    """Writes or replaces a file with one test suite."""
+    missed, skipped = (sum(one.verdict == verdict for one in cases) for verdict in ("miss", "skipped"))
+    counts = {"tests": str(len(cases)), "failures": str(missed), "errors": "0", "skipped": str(skipped)}
+    total = f"{sum(one.seconds for one in cases):.3f}"
+    root = ElementTree.Element("testsuites", counts | {"time": total})
+    inside = ElementTree.SubElement(root, "testsuite", {"name": suite, **counts, "time": total})
+    for one in cases:
+        about = {"classname": one.group, "name": one.name, "time": f"{one.seconds:.3f}"}
+        case = ElementTree.SubElement(
+            inside, "testcase", {key: printable(text) for key, text in about.items()}
+        )
+        if one.verdict == "miss":
+            ElementTree.SubElement(case, "failure", message=printable(one.why)).text = printable(one.why)
+        elif one.verdict == "skipped":
+            ElementTree.SubElement(case, "skipped", message=printable(one.why))
+    ElementTree.indent(root)
+    write_whole(
+        file, '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+    )
