@@ -1,6 +1,6 @@
 //! The row of a flow, which every engine fills in the same way.
 
-use record::{FlowDescription, FlowMeter, FlowRow};
+use record::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
 use scenario::{DrawnFlow, Plan};
 use units::Time;
 
@@ -15,8 +15,14 @@ pub struct Lifetime {
     pub completed: Option<Time>,
 }
 
-/// The row of `drawn`, flow `index` of `plan`, which `meter` measured until the end of the run.
-pub fn flow_row(meter: &FlowMeter, plan: &Plan, index: u32, drawn: &DrawnFlow, lifetime: Lifetime) -> FlowRow {
+/// The row of `drawn`, flow `index` of `plan`, which was `measured` until the end of the run.
+pub fn flow_row(
+    (meter, counters): (&FlowMeter, &FlowCounters),
+    plan: &Plan,
+    index: u32,
+    drawn: &DrawnFlow,
+    lifetime: Lifetime,
+) -> FlowRow {
     let planned = &plan.flows[drawn.of];
     let end = Time::ZERO + plan.duration;
     let Lifetime { start, stop, completed } = lifetime;
@@ -30,5 +36,5 @@ pub fn flow_row(meter: &FlowMeter, plan: &Plan, index: u32, drawn: &DrawnFlow, l
         base_rtt: planned.base_rtt,
         completion: completed.map(|at| at.since(start)),
     };
-    meter.finish(end, description)
+    meter.finish(end, counters, description)
 }

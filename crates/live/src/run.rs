@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
 use network::Limit;
 use record::pcapng::Point;
-use record::{EventRow, Events, FlowMeter, Tables};
+use record::{EventRow, Events, FlowCounters, FlowMeter, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling, TransportOptions};
 use transport::{EcnMode, Stack};
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
@@ -410,7 +410,7 @@ fn side_by_side(
 
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
-    let data_packets = emulator.meters.iter().map(|meter| meter.counters.data_packets).sum();
+    let data_packets = emulator.measured.iter().map(|(_, counters)| counters.data_packets).sum();
     let fidelity =
         fidelity(plan, &emulator, testbed, Some(&endpoints), [&*endpoints.broken, &*endpoints.unreported].concat());
     let cost = Cost {
@@ -419,8 +419,8 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
         cpu_s: (emulator.cpu_nanos + endpoints.cpu_nanos) as f64 / 1e9,
         wall_s: (system::monotonic() - wall) as f64 / 1e9,
     };
-    let flows = emulator.meters.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
-    let rows = flows.map(|(index, ((meter, totals), drawn))| row(plan, index as u32, drawn, meter, &totals));
+    let flows = emulator.measured.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
+    let rows = flows.map(|(index, ((measured, totals), drawn))| row(plan, index as u32, drawn, measured, &totals));
     let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
     let probes = probes::table(endpoints.probes, every_ack, |flow| drawn[flow as usize].stop);
     let tables = Tables {
@@ -478,16 +478,16 @@ fn row(
     plan: &Plan,
     flow: u32,
     drawn: &DrawnFlow,
-    mut meter: FlowMeter,
+    (meter, mut counters): (FlowMeter, FlowCounters),
     totals: &endpoints::FlowTotals,
 ) -> record::FlowRow {
     // The meter's own interval begins with zeros for what the endpoints count.
-    meter.counters.delivered_bytes = totals.counts.delivered;
-    meter.counters.timeouts = totals.counts.timeouts;
-    meter.counters.recoveries = totals.counts.recoveries;
-    meter.counters.spurious = totals.counts.spurious;
+    counters.delivered_bytes = totals.counts.delivered;
+    counters.timeouts = totals.counts.timeouts;
+    counters.recoveries = totals.counts.recoveries;
+    counters.spurious = totals.counts.spurious;
     let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, completed: totals.completed };
-    flow_row(&meter, plan, flow, drawn, lifetime)
+    flow_row((&meter, &counters), plan, flow, drawn, lifetime)
 }
 
 /// All events in the order of time; at one instant as given.

@@ -148,11 +148,14 @@ impl<P> Wire<P> {
     /// Hands what is under way over to `other`, the same wire in another place, behind all that is there.
     pub fn hand_over(&mut self, other: &mut Self) {
         if other.overtaking.is_none() {
-            // Mostly few are there.
-            while let Some(first) = other.under_way.pop_back() {
-                self.under_way.push_front(first);
+            // The smaller part is moved.
+            if other.under_way.len() < self.under_way.len() {
+                while let Some(first) = other.under_way.pop_back() {
+                    self.under_way.push_front(first);
+                }
+                std::mem::swap(&mut self.under_way, &mut other.under_way);
             }
-            std::mem::swap(&mut self.under_way, &mut other.under_way);
+            other.under_way.append(&mut self.under_way);
         }
         while let Some(overtaking) = &mut other.overtaking
             && let Some(arrival) = self.next_arrival()
@@ -385,6 +388,24 @@ mod tests {
             wire.push(Time::NEVER, Span::ZERO, 'a');
             wire.push(Time::NEVER, MS(1), 'b');
             assert_eq!((wire.next_arrival(), wire.pop_due(Time::NEVER), wire.packets()), (None, None, 2));
+        }
+    }
+
+    #[test]
+    fn what_is_handed_over_arrives_behind_what_is_there_whichever_is_more() {
+        for (there, more) in [(0, 3), (1, 3), (3, 1), (3, 0)] {
+            let mut here = Wire::new(MS(20).into(), false);
+            let mut other = Wire::new(MS(20).into(), false);
+            let packets: Vec<char> = ('a'..).take(there + more).collect();
+            for (millis, &packet) in (0..).zip(&packets) {
+                here.push(at(millis), Span::ZERO, packet);
+                if millis + 1 == there as u64 {
+                    here.hand_over(&mut other);
+                }
+            }
+            here.hand_over(&mut other);
+            assert_eq!((here.packets(), here.next_arrival()), (0, None));
+            assert_eq!(arrivals(other), packets.into_iter().zip(20..).collect::<Vec<_>>());
         }
     }
 

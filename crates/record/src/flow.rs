@@ -140,19 +140,21 @@ pub struct FlowDescription<'a> {
     pub completion: Option<Span>,
 }
 
-/// Measures one flow.
-///
-/// Its fields stay in this order: an ACK touches the first cache line, data that arrive the second.
+/// Measures one flow: its round-trip times. What is counted of it is handed in. An ACK touches one cache line.
 #[derive(Clone, Debug, Default)]
-#[repr(C)]
+#[repr(align(64))]
 pub struct FlowMeter {
     /// Nanoseconds.
     rtt: Samples,
-    /// Counts since the start of the run.
-    pub counters: FlowCounters,
-    /// The counters at the start of the interval, if they were not all zero.
-    base: Option<Box<FlowCounters>>,
+    /// The start of the interval, if that is not the start of the run.
+    base: Option<Box<Base>>,
+}
+
+/// What had been counted of a flow when the measured interval started, and when that was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Base {
     from: Time,
+    counters: FlowCounters,
 }
 
 impl FlowMeter {
@@ -179,17 +181,19 @@ impl FlowMeter {
         self.rtt.prefetch_counts();
     }
 
-    /// The measured interval starts here: forgets what was before `at`.
-    pub fn restart(&mut self, at: Time) {
-        self.base = (self.counters != FlowCounters::default()).then(|| Box::new(self.counters));
-        self.from = at;
+    /// The measured interval starts here: forgets what was before `at`, up to which `counters` have counted.
+    pub fn restart(&mut self, at: Time, counters: FlowCounters) {
+        let base = Base { from: at, counters };
+        self.base = (base != Base::default()).then(|| Box::new(base));
         self.rtt.clear();
     }
 
-    /// The statistics of the interval that ends at `at`. Rates and shares of nothing are zero.
-    pub fn finish(&self, at: Time, flow: FlowDescription<'_>) -> FlowRow {
-        let counted = self.base.as_ref().map_or(self.counters, |base| self.counters.since(base));
-        let measured_s = flow.stop.min(at).since(flow.start.max(self.from)).as_nanos() as f64 / 1e9;
+    /// The statistics of the interval that ends at `at`, up to which `counters` have counted. Rates and shares of
+    /// nothing are zero.
+    pub fn finish(&self, at: Time, counters: &FlowCounters, flow: FlowDescription<'_>) -> FlowRow {
+        let base = self.base.as_deref().copied().unwrap_or_default();
+        let counted = counters.since(&base.counters);
+        let measured_s = flow.stop.min(at).since(flow.start.max(base.from)).as_nanos() as f64 / 1e9;
         let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
         let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
         let samples = self.rtt.statistics();
@@ -250,19 +254,19 @@ mod tests {
     #[test]
     fn rates_are_over_the_part_of_a_flow_inside_the_interval() {
         let mut meter = FlowMeter::new();
-        meter.counters =
+        let mut counters =
             FlowCounters { delivered_bytes: 1000, data_packets: 10, dropped_packets: 1, ..Default::default() };
         meter.rtt(Span::from_millis(500));
-        meter.restart(ms(1000));
-        meter.counters.delivered_bytes += 50_000;
-        meter.counters.arrived_bytes += 60_000;
-        meter.counters.data_packets += 40;
-        meter.counters.dropped_packets += 2;
+        meter.restart(ms(1000), counters);
+        counters.delivered_bytes += 50_000;
+        counters.arrived_bytes += 60_000;
+        counters.data_packets += 40;
+        counters.dropped_packets += 2;
         for rtt in [40, 40, 50, 70] {
             meter.rtt(Span::from_millis(rtt));
         }
         // The flow ends at 3 s: two of the four seconds of the interval.
-        let row = meter.finish(ms(5000), described(ms(500), ms(3000)));
+        let row = meter.finish(ms(5000), &counters, described(ms(500), ms(3000)));
         assert_eq!((row.start_s, row.stop_s, row.measured_s), (0.5, 3.0, 2.0));
         assert_eq!((row.goodput_bps, row.throughput_bps), (200_000.0, 240_000.0));
         assert_eq!((row.data_packets, row.loss_rate), (40, 0.05));
@@ -272,9 +276,15 @@ mod tests {
     }
 
     #[test]
+    fn what_an_ack_touches_is_one_cache_line() {
+        assert_eq!(size_of::<FlowMeter>(), 64);
+    }
+
+    #[test]
     fn the_time_to_complete_is_in_seconds() {
         let completion = Some(Span::from_millis(2500));
-        let row = FlowMeter::new().finish(ms(5000), FlowDescription { completion, ..described(ms(0), ms(3000)) });
+        let described = FlowDescription { completion, ..described(ms(0), ms(3000)) };
+        let row = FlowMeter::new().finish(ms(5000), &FlowCounters::default(), described);
         assert_eq!(row.completion_s, 2.5);
     }
 
@@ -303,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_never_ran_has_zero_rates_and_no_round_trip_time() {
-        let row = FlowMeter::new().finish(ms(5000), described(ms(6000), ms(6000)));
+        let row = FlowMeter::new().finish(ms(5000), &FlowCounters::default(), described(ms(6000), ms(6000)));
         assert_eq!((row.measured_s, row.goodput_bps, row.loss_rate), (0.0, 0.0, 0.0));
         assert!(row.rtt_min_ms.is_nan() && row.rtt_p99_ms.is_nan() && row.completion_s.is_nan());
     }

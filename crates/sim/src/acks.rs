@@ -6,6 +6,9 @@ use crate::cache_aligned::CacheAligned;
 
 /// So many acknowledgements lie together.
 const CHUNK: u32 = 32;
+/// Each takes a cache line and a half, from the middle or the end of one line on.
+const SIZE: usize = size_of::<Acknowledgement>();
+const _: () = assert!(SIZE == 96);
 
 /// The place of an acknowledgement that is under way.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,31 @@ impl AckSlot {
 /// Acknowledgements that lie together, and how many of them have yet to arrive.
 #[derive(Debug)]
 struct Chunk {
-    acks: [CacheAligned<Acknowledgement>; CHUNK as usize],
+    acks: CacheAligned<[Acknowledgement; CHUNK as usize]>,
     left: u32,
+}
+
+impl Chunk {
+    fn new() -> Self {
+        Self { acks: CacheAligned::new([Acknowledgement::default(); CHUNK as usize]), left: 0 }
+    }
+
+    #[inline]
+    fn get(&self, slot: AckSlot) -> &Acknowledgement {
+        &self.acks[slot.place()]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, slot: AckSlot) -> &mut Acknowledgement {
+        &mut self.acks[slot.place()]
+    }
+
+    /// Lets the processor fetch the acknowledgement in `slot`.
+    #[inline]
+    fn prefetch(&self, slot: AckSlot) {
+        let first = slot.place() * SIZE / 64;
+        self.acks.prefetch_lines(first..first + 2);
+    }
 }
 
 /// The acknowledgements under way, in chunks: where their receivers and senders are in two places, each chunk goes from
@@ -40,9 +66,16 @@ pub(crate) struct Acks {
     next: u32,
     /// The chunks in which all have arrived.
     free: Vec<u32>,
+    /// Those that were begun since the last were handed over, if any ever are.
+    begun: Option<Vec<u32>>,
 }
 
 impl Acks {
+    /// None yet; `crossing`: they are handed over from place to place.
+    pub(crate) fn new(crossing: bool) -> Self {
+        Self { begun: crossing.then(Vec::new), ..Self::default() }
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, ack: Acknowledgement) -> AckSlot {
         if self.next.is_multiple_of(CHUNK) {
@@ -52,7 +85,7 @@ impl Acks {
         self.next += 1;
         // Written in one place only, it is built there and not moved.
         if let Some(chunk) = &mut self.chunks[slot.chunk()] {
-            *chunk.acks[slot.place()] = ack;
+            *chunk.get_mut(slot) = ack;
         }
         slot
     }
@@ -62,13 +95,13 @@ impl Acks {
     #[inline(never)]
     fn begin(&mut self) {
         let number = self.free.pop().unwrap_or_else(|| {
-            let acks = std::array::from_fn(|_| CacheAligned::new(Acknowledgement::default()));
-            self.chunks.push(Some(Box::new(Chunk { acks, left: 0 })));
+            self.chunks.push(Some(Box::new(Chunk::new())));
             self.chunks.len() as u32 - 1
         });
         if let Some(chunk) = &mut self.chunks[number as usize] {
             chunk.left = CHUNK;
         }
+        self.begun.iter_mut().for_each(|begun| begun.push(number));
         self.next = number * CHUNK;
     }
 
@@ -79,13 +112,13 @@ impl Acks {
     #[inline]
     pub(crate) fn get(&self, slot: AckSlot) -> &Acknowledgement {
         let chunk = self.chunks[slot.chunk()].as_ref();
-        &chunk.expect("an acknowledgement is where it is asked for").acks[slot.place()]
+        chunk.expect("an acknowledgement is where it is asked for").get(slot)
     }
 
     /// Takes the SACK blocks out of an acknowledgement.
     pub(crate) fn clear_sack(&mut self, slot: AckSlot) {
         if let Some(chunk) = &mut self.chunks[slot.chunk()] {
-            chunk.acks[slot.place()].sack = SackBlocks::default();
+            chunk.get_mut(slot).sack = SackBlocks::default();
         }
     }
 
@@ -93,7 +126,7 @@ impl Acks {
     #[inline]
     pub(crate) fn prefetch(&self, slot: AckSlot) {
         if let Some(chunk) = &self.chunks[slot.chunk()] {
-            CacheAligned::prefetch(&chunk.acks[slot.place()]);
+            chunk.prefetch(slot);
         }
     }
 
@@ -109,7 +142,7 @@ impl Acks {
         if chunk.left == 0 {
             self.free.push(number as u32);
         }
-        &chunk.acks[slot.place()]
+        chunk.get(slot)
     }
 
     /// Hands over to `other` what was put here since the last time, and takes back what it has free.
@@ -123,10 +156,8 @@ impl Acks {
             chunk.left -= CHUNK - filled;
         }
         self.next = 0;
-        for (here, there) in self.chunks.iter_mut().zip(&mut other.chunks) {
-            if here.as_ref().is_some_and(|chunk| chunk.left > 0) {
-                *there = here.take();
-            }
+        for number in self.begun.iter_mut().flat_map(|begun| begun.drain(..)) {
+            other.chunks[number as usize] = self.chunks[number as usize].take();
         }
         for number in other.free.drain(..) {
             self.chunks[number as usize] = other.chunks[number as usize].take();
@@ -145,7 +176,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_cross_from_place_to_place_and_their_memory_comes_back() {
-        let (mut receivers, mut senders) = (Acks::default(), Acks::default());
+        let (mut receivers, mut senders) = (Acks::new(true), Acks::new(true));
         for round in 0..50u64 {
             let slots: Vec<AckSlot> = (0..round).map(|number| receivers.insert(ack(number))).collect();
             receivers.hand_over(&mut senders);

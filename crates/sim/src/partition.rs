@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 use control::{Controller, Subflows};
-use engine::{EventQueue, Fabric, Failure, Routed as _, SENDERS, Watch};
+use engine::{EventQueue, Fabric, Failure, NETWORK, RECEIVERS, Routed as _, SENDERS, Watch};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use units::{Ecn, Span, Time};
@@ -36,6 +36,9 @@ const FEW: usize = 512;
 const TIMERS: u32 = u32::MAX - 2;
 const DELAYED_ACKS: u32 = u32::MAX - 1;
 pub(crate) const AGENDA: u32 = u32::MAX;
+
+/// A turn ends once so many packets are offered to links: what many flows send at once is not held all at a time.
+const MANY_OFFERS: usize = if cfg!(test) { 1 << 6 } else { 1 << 15 };
 
 /// Looked at every so many events: often enough to stop within milliseconds, seldom enough to cost nothing.
 pub(crate) const EVENTS_BETWEEN_LOOKS: u64 = 8192;
@@ -84,34 +87,40 @@ pub(crate) struct Partition<'a, A> {
 }
 
 impl<'a, A: Agents> Partition<'a, A> {
-    /// A partition with the network `fabric`, and no flows yet.
+    /// A partition with the network `fabric`, and no flows yet: what is in one `place`, or everything.
     #[inline(never)]
-    pub(crate) fn new(of: Of<'a>, fabric: Fabric<Packet>, capture: Option<Capture>) -> Self {
+    pub(crate) fn new(of: Of<'a>, fabric: Fabric<Packet>, capture: Option<Capture>, place: Option<usize>) -> Self {
         let Of { plan, drawn, .. } = of;
+        let flows = |there: usize| if place.is_none_or(|place| place == there) { drawn.len() } else { 0 };
+        let mut recorder = Recorder::new(plan, drawn.len(), flows(NETWORK));
+        if place.is_some() {
+            recorder.stamped = Some(Vec::new());
+            recorder.stamp.number = u64::from(place != Some(NETWORK));
+        }
         Self {
             agents: A::new(plan, drawn, |flow| fabric.first_steps(flow)),
             fabric,
-            timers: EventQueue::new(drawn.len()),
-            delayed_ack_timers: DelayedAckTimers::new(drawn.len()),
+            timers: EventQueue::new(flows(SENDERS)),
+            delayed_ack_timers: DelayedAckTimers::new(flows(RECEIVERS)),
             endpoints: Endpoints {
-                senders: Vec::new(),
-                receivers: Vec::new(),
-                acks: Acks::default(),
-                lost_acks: None,
-                recorder: Recorder::new(plan, drawn),
+                senders: Vec::with_capacity(flows(SENDERS)),
+                receivers: Vec::with_capacity(flows(RECEIVERS)),
+                acks: Acks::new(place.is_some()),
+                lost_acks: (place == Some(NETWORK)).then(Vec::new),
+                recorder,
                 capture,
                 plan,
                 agents: PhantomData,
             },
-            place: SENDERS,
+            place: place.unwrap_or(SENDERS),
             many: drawn.len() > FEW,
             quiet_until: Time::ZERO,
             active: Vec::new(),
             agenda: Agenda::new(Vec::new(), |_| false),
             events: 0,
             failure: None,
-            offers: None,
-            inboxes: None,
+            offers: place.filter(|&place| place != NETWORK).map(|_| Vec::new()),
+            inboxes: (place == Some(NETWORK)).then(Default::default),
             plan,
             drawn,
             of,
@@ -165,8 +174,8 @@ impl<'a, A: Agents> Partition<'a, A> {
         Ok((SendingEnd::new(planned, flow, controller, self.of.seed), receiving))
     }
 
-    /// Does all that happens before `end`, but nothing from an event on that concerns both ends of a flow. Says
-    /// whether it was stopped or failed.
+    /// Does all that happens before `end`, but nothing from an event on that concerns both ends of a flow, and not
+    /// more than links take at a time: see [`reached`](Self::reached). Says whether it was stopped or failed.
     ///
     /// Never inlined: addressed from the stack pointer and by reference in turn, the partition would make the
     /// processor guess wrong which store a load depends on.
@@ -185,8 +194,22 @@ impl<'a, A: Agents> Partition<'a, A> {
                     return true;
                 }
             }
+            if self.has_many_offers() {
+                break;
+            }
         }
         self.failure.is_some()
+    }
+
+    /// True if it offers so many packets that links take them before it goes on.
+    #[inline]
+    fn has_many_offers(&self) -> bool {
+        self.offers.as_ref().is_some_and(|offers| offers.len() >= MANY_OFFERS)
+    }
+
+    /// All that happens before this has happened here, where it ran to `end`, or as far as its offers let it.
+    pub(crate) fn reached(&self, end: Time) -> Time {
+        if self.has_many_offers() { end.min(self.next()) } else { end }
     }
 
     /// When something happens here next, as far as it is known; [`Time::NEVER`] if nothing will.
@@ -285,6 +308,9 @@ impl<'a, A: Agents> Partition<'a, A> {
             match self.fabric.next_arrival(wire) {
                 Some(next) if next < end && next <= self.quiet_until && (next, wire) < other => now = next,
                 _ => break,
+            }
+            if self.has_many_offers() {
+                break;
             }
             self.events += 1;
         }

@@ -42,12 +42,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
-        let rows = |sampling| AckRows::new(sampling, drawn.len());
+    /// The recorder of so many `flows`, that of the links for so many of them.
+    pub(crate) fn new(plan: &Plan, flows: usize, at_links: usize) -> Self {
+        let rows = |sampling| AckRows::new(sampling, flows);
         let (series, probes) = (rows(plan.record.flow_series), rows(plan.record.probes));
         Self {
             tables: Tables::default(),
-            dropped: vec![0; drawn.len()],
+            dropped: vec![0; at_links],
             left: Vec::new(),
             left_sent: 0,
             events: plan.record.events,
@@ -161,16 +162,17 @@ impl Recorder {
         Halves { senders, receivers, dropped }: Halves<'_>,
     ) {
         for ((sender, receiver), &dropped) in senders.iter_mut().zip(receivers).zip(dropped) {
-            if let Some(meter) = metered(sender, receiver, dropped) {
-                meter.restart(now);
+            if let Some((meter, counters)) = measured(sender, receiver, dropped) {
+                meter.restart(now, counters);
             }
         }
         let mut nothing = FlowMeter::new();
-        nothing.restart(now);
+        nothing.restart(now, FlowCounters::default());
         for row in &mut self.left {
             let index = row.flow as usize;
             let lifetime = lifetime(&senders[index], &receivers[index]);
-            *row = flow_row(&nothing, plan, row.flow, &drawn[index], lifetime);
+            let measured = (&nothing, &FlowCounters::default());
+            *row = flow_row(measured, plan, row.flow, &drawn[index], lifetime);
         }
     }
 
@@ -184,11 +186,9 @@ impl Recorder {
         receiver: &ReceiverHalf,
     ) {
         let lifetime = lifetime(sender, receiver);
-        let Some(meter) = metered(sender, receiver, self.dropped[index as usize]) else { return };
-        let sent = meter.counters.data_packets;
-        let row = flow_row(meter, plan, index, drawn, lifetime);
-        self.left.push(row);
-        self.left_sent += sent;
+        let Some((meter, counters)) = measured(sender, receiver, self.dropped[index as usize]) else { return };
+        self.left.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
+        self.left_sent += counters.data_packets;
     }
 
     /// Data packets that the flows sent in the whole run.
@@ -202,15 +202,17 @@ impl Recorder {
         &mut self,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        Halves { senders, receivers, dropped }: Halves<'_>,
+        halves: (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>, Vec<u64>),
     ) -> Tables {
+        let (senders, receivers, dropped) = halves;
         self.tables.flows = std::mem::take(&mut self.left);
-        let halves = senders.iter_mut().zip(receivers).zip(dropped);
-        for ((index, drawn), ((sender, receiver), &dropped)) in (0..).zip(drawn).zip(halves) {
-            let lifetime = lifetime(sender, receiver);
-            if let Some(meter) = metered(sender, receiver, dropped) {
-                let row = flow_row(meter, plan, index, drawn, lifetime);
-                self.tables.flows.push(row);
+        self.tables.flows.reserve_exact(senders.len() - self.tables.flows.len());
+        // Each flow ends here: the names in the next rows take its memory.
+        let halves = senders.into_iter().zip(receivers).zip(dropped);
+        for ((index, drawn), ((mut sender, receiver), dropped)) in (0..).zip(drawn).zip(halves) {
+            let lifetime = lifetime(&sender, &receiver);
+            if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped) {
+                self.tables.flows.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
             }
         }
         self.tables.flows.sort_unstable_by_key(|row| row.flow);
@@ -227,12 +229,15 @@ pub(crate) struct Halves<'a> {
     pub(crate) dropped: &'a [u64],
 }
 
-/// The meter of a flow, its counters up to date; `None` if it has no ends.
-fn metered<'a>(sender: &'a mut SenderHalf, receiver: &ReceiverHalf, dropped: u64) -> Option<&'a mut FlowMeter> {
+/// The meter of a flow, and its counters; `None` if it has no ends.
+fn measured<'a>(
+    sender: &'a mut SenderHalf,
+    receiver: &ReceiverHalf,
+    dropped: u64,
+) -> Option<(&'a mut FlowMeter, FlowCounters)> {
     let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
     let sent = sending.counters();
-    let meter = sending.meter();
-    meter.counters = FlowCounters {
+    let counters = FlowCounters {
         delivered_bytes: receiving.delivered_bytes(),
         arrived_packets: receiver.arrived_packets,
         arrived_bytes: receiver.arrived_bytes,
@@ -245,7 +250,7 @@ fn metered<'a>(sender: &'a mut SenderHalf, receiver: &ReceiverHalf, dropped: u64
         recoveries: sent.recoveries,
         spurious: sent.spurious,
     };
-    Some(meter)
+    Some((sending.meter(), counters))
 }
 
 /// When a flow was there.

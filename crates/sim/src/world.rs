@@ -23,7 +23,7 @@ use crate::agenda::{Agenda, Due, Planned};
 use crate::agents::{Agents, NoAgents};
 use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
-use crate::partition::{AGENDA, EVENTS_BETWEEN_LOOKS, Inbox, Of, Partition, is_shared, look};
+use crate::partition::{AGENDA, EVENTS_BETWEEN_LOOKS, Of, Partition, is_shared, look};
 use crate::recorder::{Halves, Recorder, Stamp};
 
 #[cfg(test)]
@@ -60,22 +60,21 @@ impl<'a, A: Agents> World<'a, A> {
         let may_cut = allowed && !A::PRESENT && can_be_cut(plan, drawn);
         let (partitions, cut) = match may_cut.then(|| Fabric::cut(plan, seed)).flatten() {
             Some((fabrics, cut)) => {
-                let [senders, receivers, network] = fabrics.map(|fabric| Box::new(Partition::new(of, fabric, None)));
+                let mut place = 0..;
+                let [senders, receivers, network] =
+                    fabrics.map(|fabric| Box::new(Partition::new(of, fabric, None, place.next())));
                 // What the receivers answer, the senders hear of in the same turn, and the links of both.
                 (vec![receivers, senders, network], Some(Arc::new(cut)))
             }
             None => {
                 let fabric = Fabric::new(plan, seed, capture.is_some());
-                (vec![Box::new(Partition::new(of, fabric, capture))], None)
+                (vec![Box::new(Partition::new(of, fabric, capture, None))], None)
             }
         };
         let places = if cut.is_some() { [1, 0, 2] } else { [0; 3] };
         let schedule = Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]);
         let mut world =
             Self { of, partitions, places, cut, workers: None, clocks: [Time::ZERO; 3], schedule, look_at: 0 };
-        if world.cut.is_some() {
-            world.part();
-        }
         let mut planned = vec![(world.schedule.warmup(), Planned::WarmUpEnds)];
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
@@ -86,22 +85,6 @@ impl<'a, A: Agents> World<'a, A> {
         A::begin(world.at(SENDERS));
         world.at(SENDERS).agenda = Agenda::new(planned, |what| is_shared(what, drawn));
         Ok(world)
-    }
-
-    /// Tells the partitions that they are parts.
-    fn part(&mut self) {
-        for place in [SENDERS, RECEIVERS, NETWORK] {
-            let part = self.at(place);
-            part.place = place;
-            part.endpoints.recorder.stamped = Some(Vec::new());
-            if place == NETWORK {
-                part.inboxes = Some([Inbox::default(), Inbox::default()]);
-                part.endpoints.lost_acks = Some(Vec::new());
-            } else {
-                part.offers = Some(Vec::new());
-                part.endpoints.recorder.stamp.number = 1;
-            }
-        }
     }
 
     /// The partition with the senders, the receivers or the links.
@@ -156,12 +139,17 @@ impl<'a, A: Agents> World<'a, A> {
             }
             if events >= self.look_at {
                 self.look_at = events + EVENTS_BETWEEN_LOOKS;
-                look(watch, self.clocks.into_iter().min().unwrap_or_default());
+                look(watch, self.past());
             }
             stopped |= watch.stop.load(Ordering::Relaxed);
+            self.order_events(ROWS);
         }
-        self.order_events(ROWS);
         stopped
+    }
+
+    /// All partitions are past what happens before this.
+    fn past(&self) -> Time {
+        self.clocks.into_iter().min().unwrap_or_default()
     }
 
     /// Nothing happened in a turn: the clocks go on to what happens next, at most to `end`.
@@ -179,7 +167,7 @@ impl<'a, A: Agents> World<'a, A> {
         }
         let mut rows: Vec<_> = stamped.iter_mut().flat_map(|rows| rows.drain(..)).collect();
         rows.sort_by_key(|(stamp, _): &(Stamp, _)| *stamp);
-        let past = self.clocks.into_iter().min().unwrap_or_default();
+        let past = self.past();
         let rest = rows.split_off(rows.partition_point(|(stamp, _)| stamp.at < past));
         let recorder = &mut self.at(SENDERS).endpoints.recorder;
         rows.into_iter().for_each(|(_, row)| recorder.tables.events.push(row));
@@ -283,7 +271,13 @@ impl<'a, A: Agents> World<'a, A> {
         let datagrams = std::mem::take(&mut self.at(RECEIVERS).endpoints.recorder.tables.datagrams);
         self.clocks = [Time::NEVER; 3];
         self.order_events(0);
-        let tables = self.with_halves(|recorder, halves| recorder.finish(plan, drawn, halves));
+        let senders = std::mem::take(&mut self.at(SENDERS).endpoints.senders);
+        let receivers = std::mem::take(&mut self.at(RECEIVERS).endpoints.receivers);
+        let dropped = std::mem::take(&mut self.at(NETWORK).endpoints.recorder.dropped);
+        // What is under way goes before the rows of the flows come.
+        let mut recorder = { *self.partitions.swap_remove(self.places[SENDERS]) }.endpoints.recorder;
+        self.partitions.clear();
+        let tables = recorder.finish(plan, drawn, (senders, receivers, dropped));
         record::Tables { links, stations, link_series, frames, datagrams, ..tables }
     }
 }

@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use network::Discard;
-use record::{EventKind, EventRow, FlowMeter, Histogram, seconds};
+use record::{EventKind, EventRow, FlowCounters, FlowMeter, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
@@ -36,8 +36,7 @@ use crate::tcp::tracker::Tracker;
 const BATCH: usize = 64;
 /// A delivery that is later than this is a stall: the machine was busy elsewhere.
 const STALL: Span = Span::from_millis(5);
-/// Packets of a flow that are read within this time of each other, and without an ACK in between, left TCP as one
-/// train.
+/// Packets of a flow that are read within this time of each other, with no ACK in between, left TCP as one train.
 const TRAIN_GAP: Span = Span::from_micros(50);
 /// The emulator runs before the endpoints, and both before everything else.
 pub(crate) const PRIORITY: i32 = 2;
@@ -73,6 +72,7 @@ pub(crate) struct SharedCounters {
 #[derive(Default)]
 struct Flow {
     meter: FlowMeter,
+    counters: FlowCounters,
     tracker: Tracker,
     /// Packets that arrive later do not count.
     stop: Time,
@@ -109,7 +109,7 @@ pub(crate) struct Report {
     /// When the run ended.
     pub(crate) ended: Time,
     pub(crate) links: LinkTables,
-    pub(crate) meters: Vec<FlowMeter>,
+    pub(crate) measured: Vec<(FlowMeter, FlowCounters)>,
     pub(crate) events: Vec<EventRow>,
     /// Nanoseconds by which deliveries were late.
     pub(crate) lateness: Histogram,
@@ -214,7 +214,7 @@ impl<'a> Emulator<'a> {
         Report {
             links: self.path.finish(ended, plan),
             ended,
-            meters: self.flows.into_iter().map(|flow| flow.meter).collect(),
+            measured: self.flows.into_iter().map(|flow| (flow.meter, flow.counters)).collect(),
             events: self.events,
             lateness: self.lateness,
             stalls: self.stalls,
@@ -304,7 +304,7 @@ impl<'a> Emulator<'a> {
                 shared.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
             }
         } else if packet.sequence.is_some() && now <= self.path.start() + flow.stop.since(Time::ZERO) {
-            let counters = &mut flow.meter.counters;
+            let counters = &mut flow.counters;
             counters.arrived_packets += 1;
             counters.arrived_bytes += u64::from(packet.size);
             counters.marked_packets += u64::from(packet.marked);
@@ -398,7 +398,7 @@ impl<'a> Emulator<'a> {
         // One that left before the measured interval is not among those sent in it.
         let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
         if counts && let Some(flow) = self.flows.get_mut(packet.flow as usize) {
-            flow.meter.counters.dropped_packets += 1;
+            flow.counters.dropped_packets += 1;
         }
     }
 
@@ -453,7 +453,7 @@ impl<'a> Emulator<'a> {
         }
         let sending = flow.tracker.send(now, segment.sequence, segment.payload);
         let sequence = sending.offset / self.settings.segment;
-        let counters = &mut flow.meter.counters;
+        let counters = &mut flow.counters;
         counters.data_packets += 1;
         let shared = &self.settings.shared[index as usize];
         shared.sent.store(counters.data_packets, Ordering::Relaxed);
@@ -486,7 +486,7 @@ impl<'a> Emulator<'a> {
     fn begin_measuring(&mut self, now: Time) {
         if !self.measuring && now >= self.settings.warmup {
             self.measuring = true;
-            self.flows.iter_mut().for_each(|flow| flow.meter.restart(self.settings.warmup));
+            self.flows.iter_mut().for_each(|flow| flow.meter.restart(self.settings.warmup, flow.counters));
         }
     }
 }

@@ -40,6 +40,8 @@ impl Inbox {
             self.offers.clear();
             std::mem::swap(&mut self.offers, offers);
         } else {
+            self.before += self.taken as u64;
+            self.offers.drain(..std::mem::take(&mut self.taken));
             self.offers.append(offers);
         }
     }

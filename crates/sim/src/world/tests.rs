@@ -1,7 +1,7 @@
 //! A world in parts gives the same bytes as a whole one.
 
 use control::{Ack, Context, Controller, Loss};
-use engine::{Failure, Stopwatch, Watch};
+use engine::{Failure, SENDERS, Stopwatch, Watch};
 use proptest::prelude::*;
 use scenario::PlannedFlow;
 use units::Time;
@@ -142,6 +142,21 @@ fn a_world_in_parts_skips_the_time_in_which_nothing_happens() {
         flows = [{ cc = 'newreno', bytes = '30kB' }, { cc = 'newreno', bytes = '30kB', start = '900000s' }]\n\
         record = { flow_series = 'off', link_series = 'off', probes = 'off' }";
     assert!(run(text, 0).0 == run(text, 1).0);
+}
+
+#[test]
+fn a_turn_ends_before_it_holds_all_that_many_flows_send() {
+    // 4,000 flows send ten segments each within 100 ms, in turns of at most 50.
+    let text = "duration = '200ms'\npath = { rate = '1gbit', rtt = '100ms', queue = 'infinite' }\n\
+        flows = [{ cc = 'newreno', count = 4000, start_jitter = '100ms' }]";
+    let plan = scenario::from_toml(text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    let drawn = plan.draw(plan.seed).unwrap();
+    let make = |_: &PlannedFlow| Ok(control::registry::build("newreno", &control::Parameters::default()).unwrap());
+    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[] };
+    let mut world = World::<NoAgents>::new(of, None, true).unwrap();
+    world.run(Time::ZERO + plan.duration, &Watch::default());
+    let held = world.at(SENDERS).offers.as_ref().map_or(0, Vec::capacity);
+    assert!((1..1000).contains(&held), "{held}");
 }
 
 /// A controller that panics at its second ACK.

@@ -21,7 +21,7 @@ pub(super) fn take_turn<A: Agents>(
         let horizon = cut.horizon(place, clocks).min(end);
         if horizon > clocks[place] {
             stopped |= parts[index].run(horizon, watch);
-            clocks[place] = horizon;
+            clocks[place] = parts[index].reached(horizon);
             hand_over(parts, index);
         }
     }
