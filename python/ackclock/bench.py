@@ -1,4 +1,4 @@
-"""Benchmarks: packets per CPU second on fixed scenarios.
+"""Benchmarks: packets per CPU second on fixed scenarios, and instructions a packet.
 
 Each runs in a fresh process that loads only the engine, and what a controller in Python needs, so that its
 peak memory is its own. Run as a file, this module is that process.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import resource
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
@@ -31,8 +33,10 @@ class Case:
     start_jitter: str = "40ms"
     receive_window: int | None = None
     """In segments; None for that of the profile."""
+    cores: int = 1
+    """That the run may use."""
     large: bool = False
-    """Takes gigabytes, and runs only when it is named."""
+    """Takes gigabytes, and runs only when it is named, or all are."""
     of: str = ""
     """``python``: a controller written in Python; ``gym``: the agent of an environment; else the engine's."""
 
@@ -67,6 +71,7 @@ CASES = (
     Case("bbr1-1", "bbr1", 1),
     Case("bbr3-1", "bbr3", 1),
     Case("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
+    Case("newreno-10-1gbit-2-cores", "newreno", 10, rate="1gbit", cores=2),
     Case("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
     Case("newreno-1-python", "newreno", 1, of="python"),
     Case("agent-1-gym", "agent", 1, of="gym"),
@@ -85,26 +90,27 @@ CASES = (
 )
 
 
-def chosen(names: list[str] | None, python: bool = True) -> list[Case]:
-    """The cases of these names; without any, all that are not large and can run, with Python or without."""
+def chosen(
+    names: list[str] | None, python: bool = True, cores: bool = True, large: bool = False
+) -> list[Case]:
+    """The cases of these names; without any, all that can run, with Python, cores and ``large`` or not."""
     if names:
         return [case for case in CASES if case.name in names]
-    return [case for case in CASES if not case.large and not case.missing and (python or not case.of)]
+    fitting = [case for case in CASES if (python or not case.of) and (cores or case.cores == 1)]
+    return [case for case in fitting if not case.missing and (large or not case.large)]
 
 
 def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
     """Runs a case ``repeat`` times on the engine called ``name``, and gives the fastest.
 
-    That is counts, CPU seconds, speed and peak memory.
+    That is counts, CPU and wall-clock seconds, speed, peak memory, and instructions a packet where valgrind
+    counts them.
     """
-    engine = importlib.util.find_spec("ackclock._engine")
-    if engine is None or engine.origin is None:
-        raise RuntimeError("the engine of ackclock is not built")
-    command = [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name, case.of]
+    command = _command(case, name)
     found = [
         json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(repeat)
     ]
-    best = min(found, key=lambda run: run["cpu_s"])
+    best = min(found, key=lambda run: run["wall_s"] if case.cores > 1 else run["cpu_s"])
     return {
         "name": case.name,
         "controller": case.controller,
@@ -112,13 +118,46 @@ def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
         "data_packets": best["data_packets"],
         "events": best["events"],
         "cpu_s": best["cpu_s"],
+        "wall_s": best["wall_s"],
         "packets_per_cpu_s": best["data_packets"] / best["cpu_s"],
+        "instructions_per_packet": _instructions(case, name),
         "peak_rss_bytes": best["peak_rss_bytes"],
     }
 
 
-def _run_alone(path: str, scenario: str, name: str, of: str) -> dict[str, Any]:
-    """Runs one scenario on one thread of an engine in this process."""
+def _command(case: Case, name: str) -> list[str]:
+    """The process that runs a case on the engine called ``name``."""
+    engine = importlib.util.find_spec("ackclock._engine")
+    if engine is None or engine.origin is None:
+        raise RuntimeError("the engine of ackclock is not built")
+    how = (case.of, str(case.cores))
+    return [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name, *how]
+
+
+def _instructions(case: Case, name: str) -> float | None:
+    """Instructions a packet of a simulation on one core that is not large, if valgrind is installed.
+
+    They are those of the second twentieth of the run: the start of the process does not count.
+    """
+    valgrind = shutil.which("valgrind")
+    if valgrind is None or case.of or case.large or case.cores > 1 or name != "sim":
+        return None
+    counter = [valgrind, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    counts: list[int] = []
+    packets: list[int] = []
+    for share in (20, 10):
+        short = replace(case, duration=f"{float(case.duration.removesuffix('s')) / share:g}s")
+        run = subprocess.run([*counter, *_command(short, name)], check=True, capture_output=True, text=True)
+        packets.append(json.loads(run.stdout)["data_packets"])
+        counted = re.search(r"I\s+refs:\s+([\d,]+)", run.stderr)
+        if counted is None:
+            return None
+        counts.append(int(counted[1].replace(",", "")))
+    return (counts[1] - counts[0]) / (packets[1] - packets[0])
+
+
+def _run_alone(path: str, scenario: str, name: str, of: str, cores: str) -> dict[str, Any]:
+    """Runs one scenario on an engine in this process, where more than one core needs ``sim``."""
     if of == "gym":
         return _episode(json.loads(scenario))
     loader = ExtensionFileLoader("ackclock._engine", path)
@@ -127,13 +166,15 @@ def _run_alone(path: str, scenario: str, name: str, of: str) -> dict[str, Any]:
     engine: Any = importlib.util.module_from_spec(spec)
     loader.exec_module(engine)
     plan = engine.resolve_json(scenario, [])
-    options = {"controllers": [_newreno()]} if of == "python" else {}
+    options: dict[str, Any] = {"controllers": [_newreno()]} if of == "python" else {}
+    if int(cores) > 1:
+        options["cores"] = int(cores)
     batch = engine.Batch([(plan, 1)], engine=name, threads=1, **options)
     run = None
     while not batch.done:
         run = batch.next(1.0) or run
     assert run is not None
-    counts = {key: run[1].engine[key] for key in ("data_packets", "events", "cpu_s")}
+    counts = {key: run[1].engine[key] for key in ("data_packets", "events", "cpu_s", "wall_s")}
     return counts | {"peak_rss_bytes": _peak_rss()}
 
 
@@ -189,16 +230,16 @@ def _episode(scenario: dict[str, Any]) -> dict[str, Any]:
 
     aim = 1.5 * 1e8 * 0.04 / 8.0 / 1500.0
     env = CongestionEnv(Scenario.from_document(scenario | {"flows": []}))
-    begin = time.process_time()
+    begin, begin_wall = time.process_time(), time.perf_counter()
     _, numbers = env.reset(seed=1)
     over = False
     while not over:
         action = np.array([math.log2(aim / numbers["window_segments"])], np.float32)
         _, _, _, over, numbers = env.step(action)
-    cpu_s = time.process_time() - begin
+    cpu_s, wall_s = time.process_time() - begin, time.perf_counter() - begin_wall
     assert env.run is not None
     counts = {key: env.run.engine[key] for key in ("data_packets", "events")}
-    return counts | {"cpu_s": cpu_s, "peak_rss_bytes": _peak_rss()}
+    return counts | {"cpu_s": cpu_s, "wall_s": wall_s, "peak_rss_bytes": _peak_rss()}
 
 
 def _peak_rss() -> int:

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -336,9 +337,10 @@ def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):
     assert "<td>DA source</td>" in (tmp_path / "report" / "index.html").read_text().replace(' class=""', "")
 
 
-def test_bench_runs_a_large_case_only_when_it_is_named():
+def test_bench_runs_a_large_case_only_when_it_is_named_or_all_are():
     million = "newreno-1000000-500gbit"
     assert million not in [case.name for case in bench.chosen(None)]
+    assert million in [case.name for case in bench.chosen(None, large=True)]
     (case,) = bench.chosen([million])
     # Path and queue hold 2 * 500 Gbit/s * 80 ms / 1500 B = 6.7 million packets: a million windows of 6.
     assert case.scenario()["flows"][0]["transport"] == {"receive_window": 6}
@@ -355,6 +357,28 @@ def test_bench_measures_python(name):
     share = measured["data_packets"] / alike["data_packets"]
     assert share == 1.0 if case.of == "python" else 0.9 < share < 1.1
     assert measured["cpu_s"] > 0.0
+
+
+def test_bench_counts_instructions_where_valgrind_is_there():
+    (case,) = bench.chosen(["newreno-1"])
+    measured = bench.measure(replace(case, duration="4s"))
+    if shutil.which("valgrind") is None:
+        assert measured["instructions_per_packet"] is None
+    else:
+        # A packet takes more than what its two links and wires take alone.
+        assert 500 < measured["instructions_per_packet"] < 5000
+
+
+def test_bench_gives_one_run_two_cores():
+    (case,) = bench.chosen(["newreno-10-1gbit-2-cores"])
+    two, one = (bench.measure(replace(case, duration="2s", cores=cores)) for cores in (2, 1))
+    assert two["data_packets"] == one["data_packets"] > 100_000
+
+
+def test_bench_refuses_what_an_engine_does_not_have(capsys):
+    refusal = refused(capsys, "bench", "--only", "newreno-10-1gbit-2-cores", "--live")
+    assert "--only newreno-10-1gbit-2-cores: the kernel's TCP has no option --cores" in refusal
+    assert "--all runs every case" in refused(capsys, "bench", "--all", "--only", "newreno-1")
 
 
 def test_bench_refuses_python_on_an_engine_without(capsys):
@@ -376,7 +400,9 @@ def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
         "data_packets",
         "events",
         "cpu_s",
+        "wall_s",
         "packets_per_cpu_s",
+        "instructions_per_packet",
         "peak_rss_bytes",
     }
     # 100 Mbit/s for 60 s are 500 000 packets of 1500 bytes.

@@ -102,7 +102,9 @@ BENCH = {
             "data_packets": int,
             "events": int,
             "cpu_s": float,
+            "wall_s": float,
             "packets_per_cpu_s": float,
+            "instructions_per_packet": (float, type(None)),
             "peak_rss_bytes": int,
         }
     ]

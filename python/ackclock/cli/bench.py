@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated
 
 import typer
@@ -20,20 +21,28 @@ def bench(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this case. Repeatable.", autocompletion=completing.cases),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also a million flows, which take gigabytes.")] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
     as_json: output.JsonOption = False,
     *,
     engine: Chosen,
 ) -> None:
-    """Measure packets per CPU second on fixed scenarios, on one thread, each in its own process.
+    """Measure packets per CPU second on fixed scenarios, each in its own process.
+
+    Where valgrind is installed, it counts the instructions a packet, which do not depend on what else runs.
 
     Example: `ackclock bench --only newreno-10 --repeat 3`
     """
     names = [case.name for case in benches.CASES]
     if stray := set(only or []) - set(names):
         raise InputError(f"--only {min(stray)}: there is no such case (there are {', '.join(names)})")
-    cases = benches.chosen(only, engine.kind.no_python is None)
+    if only and every:
+        raise InputError("--all runs every case: no --only beside it")
+    cores = "cores" in {field.name for field in fields(engine.kind)}
+    cases = benches.chosen(only, engine.kind.no_python is None, cores, every)
     for case in cases:
+        if case.cores > 1 and not cores:
+            raise InputError(f"--only {case.name}: {engine.kind.words} has no option --cores")
         if case.of and engine.kind.no_python is not None:
             raise InputError(f"--only {case.name}: {engine.kind.no_python}")
         if case.missing:
@@ -46,15 +55,26 @@ def bench(
             at(number / len(cases))
             results.append(benches.measure(case, repeat, engine.name))
     table = Table(
-        "case", "controller", "flows", "data packets", "CPU s", "million packets/CPU s", "peak RSS MB"
+        "case",
+        "controller",
+        "flows",
+        "data packets",
+        "CPU s",
+        "wall s",
+        "million packets/CPU s",
+        "instructions/packet",
+        "peak RSS MB",
     )
     for r in results:
         speed, memory = r["packets_per_cpu_s"] / 1e6, r["peak_rss_bytes"] / 1e6
+        instructions = r["instructions_per_packet"]
         count = (
             str(r["flows"]),
             str(r["data_packets"]),
             f"{r['cpu_s']:.3f}",
+            f"{r['wall_s']:.3f}",
             f"{speed:.2f}",
+            "" if instructions is None else f"{instructions:.0f}",
             f"{memory:.0f}",
         )
         table.add_row(r["name"], r["controller"], *count)
