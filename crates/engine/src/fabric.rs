@@ -17,7 +17,7 @@ use crate::EventQueue;
 use crate::cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
-use crate::state::{LinkState, NetworkState, Routed, Tap, Ways, or_never};
+use crate::state::{LinkState, NetworkState, Observer, Routed, Tap, Ways, or_never};
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
@@ -121,10 +121,10 @@ impl<P: Routed> Fabric<P> {
         (self.next(), self.next_slot())
     }
 
-    /// True if the step that `packet` is on passes a link.
+    /// True if `step` begins with a link.
     #[inline]
-    pub fn passes_link(&self, packet: &P) -> bool {
-        self.state.ways.routes.steps[packet.step() as usize].link != NO_LINK
+    pub fn begins_with_link(&self, step: u32) -> bool {
+        self.state.ways.routes.steps[step as usize].link != NO_LINK
     }
 
     /// The first step of data and of ACKs of the plan's flow `flow`.
@@ -176,6 +176,12 @@ impl<P: Routed> Fabric<P> {
     #[inline]
     pub fn pop_due(&mut self, wire: u32, now: Time) -> Option<P> {
         self.state.ways.wires[wire as usize].pop_due(now)
+    }
+
+    /// The next packet that arrives on `wire` before `end`, and when.
+    #[inline]
+    pub fn pop_before(&mut self, wire: u32, end: Time) -> Option<(Time, P)> {
+        self.state.ways.wires[wire as usize].pop_before(end)
     }
 
     /// The packet that arrives on `wire` after `others` more, as far as that is known.
@@ -231,6 +237,42 @@ impl<P: Routed> Fabric<P> {
         self.state.links[step.link as usize].meter.counters.arrived_packets += 1;
         link.offer(now, packet, &mut self.state.observe(step.link, tap));
         self.wake_link(step.link);
+    }
+
+    /// Packets begin the step they are on, each at its time, as long as `next` gives one. It is asked with what is
+    /// looked at next here, and gives none behind that. Packets for one link follow each other in one loop.
+    pub fn forward_all<T: Tap<P>>(
+        &mut self,
+        tap: &mut T,
+        mut next: impl FnMut(&mut T, (Time, u32)) -> Option<(Time, P)>,
+    ) {
+        while let Some((now, packet)) = next(tap, (self.next(), self.next_slot())) {
+            let first = packet.step();
+            let link = self.state.ways.routes.steps[first as usize].link;
+            // A link that is itself looked at changes what is next.
+            if self.state.links.get(link as usize).is_none_or(|state| state.wake_after.is_some()) {
+                self.forward(now, packet, tap);
+                continue;
+            }
+            let Some(served) = self.links.get_mut(link as usize) else {
+                self.forward(now, packet, tap);
+                continue;
+            };
+            let mut observer = self.state.observe(link, tap);
+            let mut offered = (now, packet);
+            let other = loop {
+                observer.own.meter.counters.arrived_packets += 1;
+                served.offer_in_row(offered.0, offered.1, &mut observer);
+                let Observer { ways: Ways { pending, routes, .. }, tap, .. } = &mut observer;
+                let Some(following) = next(tap, (pending.next(), pending.first_slot())) else { return };
+                let step = following.1.step();
+                if step != first && routes.steps[step as usize].link != link {
+                    break following;
+                }
+                offered = following;
+            };
+            self.forward(other.0, other.1, tap);
+        }
     }
 
     /// `packet` begins a step over a wireless medium.

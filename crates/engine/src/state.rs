@@ -104,9 +104,9 @@ pub(crate) struct LinkState {
 /// The observer of one link: meters, rows, wires.
 pub(crate) struct Observer<'a, P, T> {
     link: u32,
-    own: &'a mut LinkState,
-    ways: &'a mut Ways<P>,
-    tap: &'a mut T,
+    pub(crate) own: &'a mut LinkState,
+    pub(crate) ways: &'a mut Ways<P>,
+    pub(crate) tap: &'a mut T,
 }
 
 impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {

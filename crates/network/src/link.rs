@@ -66,8 +66,14 @@ impl<P: Packet> Link<P> {
     /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by
     /// what it found waiting, or drops it. One that finds the link idle is not tested against the limit and goes
     /// straight into service. Other packets may be dropped for this one: they are reported after it.
-    #[inline]
+    #[inline(never)]
     pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
+        self.offer_in_row(now, packet, out);
+    }
+
+    /// As [`offer`](Self::offer), for a caller that offers many in a loop.
+    #[inline(always)]
+    pub fn offer_in_row(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
         if self.losses.loses() {
             return out.discard(packet, now, Discard::Lost, self.queue.packets());
@@ -88,7 +94,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn start_due(&mut self, now: Time, out: &mut impl Egress<P>) {
         while self.is_free(now) {
             let Some((packet, arrived)) = self.queue.pop(self.free_at, out) else { return };

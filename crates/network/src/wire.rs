@@ -145,6 +145,13 @@ impl<P> Wire<P> {
         if self.next <= now && self.next != Time::NEVER { self.pop() } else { None }
     }
 
+    /// Takes the next packet off the wire if it arrives before `end`, and says when it does.
+    #[inline]
+    pub fn pop_before(&mut self, end: Time) -> Option<(Time, P)> {
+        let at = self.next;
+        if at < end { self.pop().map(|packet| (at, packet)) } else { None }
+    }
+
     /// Hands what is under way over to `other`, the same wire in another place, behind all that is there.
     pub fn hand_over(&mut self, other: &mut Self) {
         if other.overtaking.is_none() {

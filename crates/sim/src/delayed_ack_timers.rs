@@ -11,11 +11,25 @@ use units::Time;
 /// somebody looks: [`DelayedAckTimers::next`] may be too early, never too late.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayedAckTimers {
-    /// Each in order; among them such as were taken back meanwhile.
-    lines: Vec<VecDeque<(Time, u32)>>,
+    lines: Vec<Line>,
     /// When the timer of each flow expires; [`Time::NEVER`] if it is not set.
     expires: Vec<Time>,
     next: Time,
+}
+
+/// Timers in order; among them such as were taken back meanwhile.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    timers: VecDeque<(Time, u32)>,
+    /// When the last one that came expires, if it is still there.
+    last: Time,
+}
+
+impl Line {
+    /// Tells if a timer that expires at `at` may be the last.
+    fn takes(&self, at: Time) -> bool {
+        self.last <= at || self.timers.is_empty()
+    }
 }
 
 impl DelayedAckTimers {
@@ -44,18 +58,31 @@ impl DelayedAckTimers {
     }
 
     /// The timer of `flow` becomes the last of the first line where none expires later.
-    #[inline(never)]
+    #[inline]
     fn line_up(&mut self, flow: u32, at: Time) {
         self.next = self.next.min(at);
-        let fits = |timers: &VecDeque<(Time, u32)>| timers.back().is_none_or(|&(last, _)| last <= at);
-        let line = self.lines.iter().position(fits).unwrap_or_else(|| {
-            self.lines.push(VecDeque::new());
+        let most = 16 + 4 * self.expires.len();
+        match self.lines.first_mut() {
+            Some(line) if line.last <= at && line.timers.len() < most => {
+                line.last = at;
+                line.timers.push_back((at, flow));
+            }
+            _ => self.find_line(flow, at, most),
+        }
+    }
+
+    /// The same, where the first line does not take the timer, or is long.
+    #[inline(never)]
+    fn find_line(&mut self, flow: u32, at: Time, most: usize) {
+        let line = self.lines.iter().position(|line| line.takes(at)).unwrap_or_else(|| {
+            self.lines.push(Line::default());
             self.lines.len() - 1
         });
-        let timers = &mut self.lines[line];
+        let Line { timers, last } = &mut self.lines[line];
+        *last = at;
         timers.push_back((at, flow));
         // Those that were taken back must not pile up.
-        if timers.len() > 16 + 4 * self.expires.len() {
+        if timers.len() > most {
             let expires = &self.expires;
             timers.retain(|&(at, flow)| expires[flow as usize] == at);
         }
@@ -77,7 +104,7 @@ impl DelayedAckTimers {
     pub(crate) fn due(&mut self, now: Time) -> Option<u32> {
         let expires = &mut self.expires;
         let mut first: Option<((Time, u32), usize)> = None;
-        for (index, timers) in self.lines.iter_mut().enumerate() {
+        for (index, Line { timers, .. }) in self.lines.iter_mut().enumerate() {
             while timers.front().is_some_and(|&(at, flow)| expires[flow as usize] != at) {
                 timers.pop_front();
             }
@@ -88,7 +115,7 @@ impl DelayedAckTimers {
         self.next = first.map_or(Time::NEVER, |((at, _), _)| at);
         let ((_, flow), line) = first.filter(|((at, _), _)| *at <= now)?;
         expires[flow as usize] = Time::NEVER;
-        self.lines[line].pop_front();
+        self.lines[line].timers.pop_front();
         Some(flow)
     }
 }

@@ -32,6 +32,9 @@ pub(crate) use network::{Inbox, Offer};
 /// So many flows fit into a cache, where nothing is gained by fetching them early.
 const FEW: usize = 512;
 
+/// The shortest span.
+const TICK: Span = Span::from_nanos(1);
+
 /// The places of senders' timers, receivers' timers and the agenda among the causes of one instant: behind all wires.
 const TIMERS: u32 = u32::MAX - 2;
 const DELAYED_ACKS: u32 = u32::MAX - 1;
@@ -296,23 +299,22 @@ impl<'a, A: Agents> Partition<'a, A> {
     #[inline]
     fn move_run(&mut self, mut now: Time, end: Time) {
         let wire = self.fabric.next_slot();
-        let other = self.fabric.lift(wire);
-        loop {
-            self.begin(now, wire);
-            while let Some(packet) = self.fabric.pop_due(wire, now) {
-                if self.many {
-                    self.expect(wire);
-                }
-                self.deliver(now, packet);
+        let (next, other) = self.fabric.lift(wire);
+        let end = end.min(if wire < other { next + TICK } else { next });
+        self.begin(now, wire);
+        while let Some((at, packet)) = self.fabric.pop_before(wire, end.min(self.quiet_until + TICK)) {
+            if at != now {
+                self.events += 1;
+                now = at;
+                self.begin(now, wire);
             }
-            match self.fabric.next_arrival(wire) {
-                Some(next) if next < end && next <= self.quiet_until && (next, wire) < other => now = next,
-                _ => break,
+            if self.many {
+                self.expect(wire);
             }
+            self.deliver(now, packet);
             if self.has_many_offers() {
                 break;
             }
-            self.events += 1;
         }
         self.fabric.end(wire);
     }
@@ -321,7 +323,7 @@ impl<'a, A: Agents> Partition<'a, A> {
     #[inline(always)]
     pub(crate) fn forward(&mut self, now: Time, packet: Packet) {
         if let Some(offers) = &mut self.offers
-            && self.fabric.passes_link(&packet)
+            && self.fabric.begins_with_link(packet.step)
         {
             let stamp = &mut self.endpoints.recorder.stamp;
             stamp.number += 2;
@@ -343,11 +345,17 @@ impl<'a, A: Agents> Partition<'a, A> {
             packet.next_step();
             return self.pass_on(now, packet);
         }
+        self.deliver_alone(now, packet);
+    }
+
+    /// As [`deliver`](Self::deliver), where others may arrive elsewhere in between.
+    #[inline(never)]
+    fn deliver_alone(&mut self, now: Time, packet: Packet) {
         self.deliver(now, packet);
     }
 
     /// `packet` has reached its end.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, now: Time, packet: Packet) {
         let body = packet.body();
         if let Some((capture, acks)) = self.endpoints.captured() {
@@ -377,7 +385,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn() == Ecn::Congestion;
         let i = packet.flow as usize;
@@ -449,10 +457,26 @@ impl<'a, A: Agents> Partition<'a, A> {
                 capture.at_sender(now, &packet, acks);
             }
             self.forward(now, packet);
+            self.send_ready(now, index);
         };
         let deadline = or_never(deadline);
         if self.endpoints.senders[index as usize].look_at > deadline {
             self.look_at(index, deadline);
+        }
+    }
+
+    /// Lets the sender of `index` send what takes no other look, if links are in another partition.
+    #[inline(always)]
+    fn send_ready(&mut self, now: Time, index: u32) {
+        let Self { endpoints: Endpoints { senders, recorder: Recorder { stamp, .. }, .. }, offers, fabric, .. } = self;
+        let sender: &mut SenderHalf = &mut senders[index as usize];
+        if let (Some(offers), Some(end)) = (offers, &mut sender.end)
+            && fabric.begins_with_link(sender.forward)
+        {
+            end.send_ready(now, index, sender.forward, |packet| {
+                stamp.number += 2;
+                offers.push(Offer { at: now, rank: stamp.rank, packet });
+            });
         }
     }
 

@@ -159,6 +159,16 @@ impl SendingEnd {
         Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))
     }
 
+    /// Data packets leave as long as that takes no other look, each handed to `out`.
+    #[inline(always)]
+    pub(crate) fn send_ready(&mut self, now: Time, flow: u32, step: u32, mut out: impl FnMut(Packet)) {
+        if let Self::Tcp(tcp) = self {
+            let overhead = tcp.end.wire_size(0).get() as u32;
+            let codepoint = tcp.end.codepoint_of_new();
+            tcp.end.send_ready(now, |data| out(Packet::of_data(flow, step, overhead + data.payload, codepoint, data)));
+        }
+    }
+
     /// Parameters of the controller change.
     pub(crate) fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
         match self {

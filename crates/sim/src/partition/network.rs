@@ -87,15 +87,18 @@ impl<A: Agents> Partition<'_, A> {
     /// Takes the first offer of `inbox`, and those after it before `end`, until something else happens here.
     #[inline]
     fn take_run(&mut self, inbox: &mut Inbox, end: Key) {
-        let (before, taken) = (inbox.before, inbox.taken);
-        for &Offer { at, rank, packet } in &inbox.offers[taken..] {
-            if (at, rank) >= end || self.fabric.next() <= at && self.next_own() < (at, rank) {
-                break;
+        let mut offers = inbox.offers[inbox.taken..].iter();
+        let mut number = 2 * (inbox.before + inbox.taken as u64);
+        self.fabric.forward_all(&mut self.endpoints, |endpoints, own| {
+            let &Offer { at, rank, packet } = offers.as_slice().first()?;
+            if (at, rank) >= end || own.0 <= at && own < (at, rank) {
+                return None;
             }
-            inbox.taken += 1;
-            let number = 2 * (before + inbox.taken as u64);
-            self.endpoints.recorder.stamp = Stamp { at, rank, number };
-            self.fabric.forward(at, packet, &mut self.endpoints);
-        }
+            offers.next();
+            number += 2;
+            endpoints.recorder.stamp = Stamp { at, rank, number };
+            Some((at, packet))
+        });
+        inbox.taken = inbox.offers.len() - offers.len();
     }
 }

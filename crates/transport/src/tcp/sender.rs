@@ -104,12 +104,19 @@ impl Sender {
         if data.retransmission { Ecn::NotCapable } else { self.driver.codepoint() }
     }
 
+    /// The one with which new segments leave.
+    pub fn codepoint_of_new(&self) -> Ecn {
+        self.driver.codepoint()
+    }
+
     /// Lets the controller handle an event; the gate follows what it decides.
+    #[inline(never)]
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         self.notify_of(now, None, event);
     }
 
-    /// The same, where the stack may say how an unused window comes down.
+    /// The same, where the stack may say how an unused window comes down, or no call is wanted.
+    #[inline(always)]
     fn notify_of(
         &mut self,
         now: Time,

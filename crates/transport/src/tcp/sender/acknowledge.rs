@@ -50,7 +50,8 @@ impl Sender {
             window_limited: self.is_window_limited(),
             ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
         };
-        self.signal(now, true, &signal);
+        self.notify_of(now, None, |controller, cx| controller.on_ack(cx, &signal));
+        self.gate.restart_clock(now);
         self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
         self.repair.on_ack(true);
         sample.map(|sample| sample.value)

@@ -46,6 +46,27 @@ impl Sender {
         Some(self.leave(now, leaving?))
     }
 
+    /// New segments leave as long as that takes no other look, each handed to `out`. What is ready is neither paced nor
+    /// reported to the controller.
+    #[inline(always)]
+    pub fn send_ready(&mut self, now: Time, mut out: impl FnMut(&Data)) {
+        while self.gate.take_ready() {
+            let sequence = self.flight.push(now);
+            self.repair.on_sent();
+            self.gate.note_departure(now, false);
+            let push = self.is_pushed(now, sequence);
+            let payload = self.backlog.payload(sequence);
+            out(&Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push });
+        }
+    }
+
+    /// True if the new segment `sequence` is the last of a piece, or of what was written.
+    #[inline(always)]
+    fn is_pushed(&mut self, now: Time, sequence: u64) -> bool {
+        let ends_piece = self.gate.counts_piece() && self.ends_piece();
+        ends_piece || self.backlog.is_last_written(sequence, now)
+    }
+
     /// Nothing more leaves now: remembers whether the window is the reason.
     #[inline(always)]
     fn note_usage(&mut self, now: Time) {
