@@ -349,12 +349,15 @@ impl<P: Routed> Fabric<P> {
                     link: index as u32,
                     name: &link.name,
                     rate: link.rate,
-                    is_bottleneck: plan.bottleneck == Some(index),
                     capacity_bytes: link_state.offered.bytes_by(end).map(|bytes| bytes - link_state.offered_before),
                 },
             )
         };
-        self.state.links.iter_mut().enumerate().zip(&plan.links).map(row).collect()
+        let mut rows: Vec<LinkRow> = self.state.links.iter_mut().enumerate().zip(&plan.links).map(row).collect();
+        if let Some(bottleneck) = bottleneck(plan, &rows) {
+            rows[bottleneck].is_bottleneck = true;
+        }
+        rows
     }
 
     /// The rows of the stations of wireless media, likewise.
@@ -393,6 +396,16 @@ impl<P: Routed> Fabric<P> {
         let at = or_never(self.links[link as usize].poll_timeout()) + after;
         self.state.ways.pending.set(self.state.ways.wires.len() as u32 + link, at);
     }
+}
+
+/// The link that limited the flows: of [`Plan::limiting`] the one that was busy for the largest share of the interval,
+/// the first of equals; the expected one where none was busy.
+fn bottleneck(plan: &Plan, rows: &[LinkRow]) -> Option<usize> {
+    let busier = |most: Option<usize>, link: usize| {
+        let busy = rows[link].busy_share;
+        if busy > most.map_or(0.0, |most| rows[most].busy_share) { Some(link) } else { most }
+    };
+    plan.limiting.iter().copied().fold(None, busier).or(plan.bottleneck)
 }
 
 /// When a link with `service` sends.

@@ -48,7 +48,7 @@ columns! {
     name: String => Str;
     /// Nominal rate of IP bytes; null if unlimited.
     rate_bps: f64 => NullableF64 in "bit/s";
-    /// True for the bottleneck of the run; at most one is.
+    /// True for the bottleneck of the run; at most one is. The engine, which sees all links, sets it.
     is_bottleneck: bool => Bool;
     /// Departed traffic as a share of the possible; 0 with an unlimited rate and where nothing could leave.
     utilization: f64 => F64;
@@ -120,8 +120,6 @@ pub struct LinkDescription<'a> {
     pub name: &'a str,
     /// Its nominal rate; `None` if unlimited.
     pub rate: Option<Rate>,
-    /// True for the bottleneck of the run.
-    pub is_bottleneck: bool,
     /// The bytes that could have left in the measured interval; `None` if unlimited.
     pub capacity_bytes: Option<f64>,
 }
@@ -240,7 +238,7 @@ impl LinkMeter {
 
     /// The statistics of the interval that ends at `at`.
     pub fn finish(&mut self, at: Time, described: LinkDescription<'_>) -> LinkRow {
-        let LinkDescription { link, name, rate, is_bottleneck, capacity_bytes } = described;
+        let LinkDescription { link, name, rate, capacity_bytes } = described;
         self.bring_to(at);
         let interval = at.since(self.from).as_nanos() as f64 / 1e9;
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
@@ -260,7 +258,7 @@ impl LinkMeter {
             link,
             name: name.to_owned(),
             rate_bps: rate.map_or(f64::NAN, |rate| rate.bits_per_second() as f64),
-            is_bottleneck,
+            is_bottleneck: false,
             utilization,
             busy_share,
             capacity_bytes: capacity_bytes.unwrap_or(f64::NAN),

@@ -34,8 +34,10 @@ pub struct Plan {
     pub flows: Vec<PlannedFlow>,
     /// The tables that are written.
     pub record: Record,
-    /// The bottleneck, an index into [`Plan::links`]: of the links with a rate that carry data the slowest, the first
-    /// of equals.
+    /// The links with a rate on which data of greedy flows travel, or of all flows where none is greedy: those that
+    /// can limit them, as indices into [`Plan::links`].
+    pub limiting: Vec<usize>,
+    /// The expected bottleneck: the slowest of [`Plan::limiting`], the first of equals.
     pub bottleneck: Option<usize>,
     /// Settings that are allowed but probably a mistake, one sentence each.
     pub warnings: Vec<String>,
@@ -168,6 +170,11 @@ impl Deref for PlannedFlow {
 }
 
 impl FlowSettings {
+    /// True if its application always has more than leaves.
+    pub fn is_greedy(&self) -> bool {
+        self.source == Source::Greedy && !matches!(self.kind, Kind::Datagram { .. })
+    }
+
     /// IP size of a datagram; of TCP the payload of a full segment.
     pub fn packet_size(&self) -> Bytes {
         match self.kind {

@@ -16,7 +16,7 @@ use crate::language::{Change, Flow, Protocol};
 use crate::marks::unheard_marks;
 use crate::media::media;
 use crate::multipath;
-use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedSubflow};
+use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedSubflow};
 use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::Network;
@@ -39,10 +39,8 @@ impl Scenario {
         self.check_run()?;
         let network = Network::of(self, files)?;
         let flows = self.plan_flows(&network, files)?;
-        let carries_data = |link: usize| flows.iter().any(|f| f.forward.iter().any(|hop| hop.link == Some(link)));
-        let rates = network.links.iter().enumerate().filter_map(|(link, planned)| Some((link, planned.rate?)));
-        let slowest = rates.filter(|&(link, _)| carries_data(link)).min_by_key(|&(_, rate)| rate);
-        let bottleneck = slowest.map(|(link, _)| link);
+        let limiting = limiting(&network.links, &flows);
+        let bottleneck = limiting.iter().copied().min_by_key(|&link| network.links[link].rate);
         let warnings = self.origin.bare_losses().chain(network.warnings).chain(unheard_marks(&flows)).collect();
         Ok(Plan {
             name: self.name.clone(),
@@ -53,6 +51,7 @@ impl Scenario {
             media: network.media,
             flows,
             record: self.record,
+            limiting,
             bottleneck,
             warnings,
             origin: self.origin.clone(),
@@ -261,6 +260,16 @@ impl Scenario {
 }
 
 /// Refuses a flow that is named as one of the connections of another may be: `NAME-0`, `NAME-1`…
+/// [`Plan::limiting`].
+fn limiting(links: &[PlannedLink], flows: &[PlannedFlow]) -> Vec<usize> {
+    let any_greedy = flows.iter().any(|flow| flow.is_greedy());
+    let mut carries = vec![false; links.len()];
+    for flow in flows.iter().filter(|flow| flow.is_greedy() || !any_greedy) {
+        flow.forward.iter().filter_map(|hop| hop.link).for_each(|link| carries[link] = true);
+    }
+    (0..links.len()).filter(|&link| carries[link] && links[link].rate.is_some()).collect()
+}
+
 fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> Result<(), String> {
     for flow in planned.iter().filter(|flow| flow.is_many()).map(|flow| &flow.name) {
         let prefix = format!("{flow}-");

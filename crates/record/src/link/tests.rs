@@ -2,8 +2,7 @@
 
 use super::*;
 
-const UNLIMITED: LinkDescription<'_> =
-    LinkDescription { link: 0, name: "link", rate: None, is_bottleneck: false, capacity_bytes: None };
+const UNLIMITED: LinkDescription<'_> = LinkDescription { link: 0, name: "link", rate: None, capacity_bytes: None };
 
 fn ms(n: u64) -> Time {
     Time::ZERO + Span::from_millis(n)
@@ -26,7 +25,6 @@ fn queue_length_and_delay_are_weighted_by_time() {
             link: 3,
             name: "bottleneck",
             rate: Some(Rate::from_mbit(10)),
-            is_bottleneck: true,
             capacity_bytes: Some(50_000.0),
         },
     );

@@ -226,3 +226,45 @@ fn a_wlan_is_a_medium_whose_queues_follow_the_wired_links() {
     assert_eq!(to(&plan.flows[0].reverse), [(Some(1), None), (Some(2), Some(2))]);
     assert_eq!(plan.flows[0].base_rtt, ms(10));
 }
+
+#[test]
+fn only_links_with_data_of_greedy_flows_can_limit_them() {
+    let links = r#"
+        duration = "60s"
+        [[links]]
+        name = "wire"
+        from = "ap"
+        to = "server"
+        rate = "10mbit"
+        delay = "5ms"
+        queue = "84p"
+        duplex = true
+        [[links]]
+        name = "hop"
+        from = "ap"
+        to = "tv"
+        rate = "20mbit"
+        delay = "1ms"
+        queue = "84p"
+        duplex = true
+    "#;
+    let call = r#"
+        [[flows]]
+        cc = "newreno"
+        kind = "datagram"
+        source = { rate = "80kbit" }
+        via = ["tv", "ap", "server"]
+    "#;
+    let download = r#"
+        [[flows]]
+        cc = "newreno"
+        via = ["server", "ap", "tv"]
+    "#;
+    let both = plan(&format!("{links}{call}{download}"));
+    let names: Vec<_> = both.limiting.iter().map(|&link| both.links[link].name.as_str()).collect();
+    assert_eq!(names, ["wire:reverse", "hop"]);
+    assert_eq!(both.bottleneck, Some(1));
+    // Without a greedy flow it is the data of all.
+    let alone = plan(&format!("{links}{call}"));
+    assert_eq!((alone.limiting, alone.bottleneck), (vec![0, 3], Some(0)));
+}
