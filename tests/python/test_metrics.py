@@ -252,9 +252,9 @@ def test_goodput_of_a_group_includes_bytes_after_the_last_sample():
     (curve,) = metrics.goodput_by_group(short_flows(), 1.0)
     assert (curve.name, curve.cc) == ("3 x web", "cubic")
     assert curve.times.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
-    # From 3 s to 4 s: 500 sampled at 3 s, and 400 that the second delivered by its end at 3.5 s. Deliveries
-    # of the first after 2 s are unknown: its row is of the measured interval. 4 s and 5 s share the last bin.
-    assert (curve.values / 8).tolist() == [0, 300, 600, 900, 400]
+    # From 3 s to 4 s: 400 that the second delivered by its end at 3.5 s, and 100 that are sampled at 4 s and
+    # came before. Deliveries of the first after 2 s are unknown: its row is of the measured interval.
+    assert (curve.values / 8).tolist() == [300, 600, 500, 500, 300]
 
 
 def test_a_signal_of_a_group_is_the_mean_of_samples():

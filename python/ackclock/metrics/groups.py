@@ -34,7 +34,8 @@ def goodput_by_group(run: Tables, width: float) -> list[Curve]:
     delivered = np.concatenate((delivered, np.maximum(rest[whole], 0.0)))
     bins = max(1, round(float(np.max(ends)) / width))
     centres = (np.arange(bins, dtype=np.float64) + 0.5) * width
-    at = np.minimum((times / width).astype(np.int64), bins - 1)
+    # A sample counts what came since the one before, so on the edge of two bins it belongs to the first.
+    at = np.clip(np.ceil(times / width - 1e-6).astype(np.int64) - 1, 0, bins - 1)
     curves = []
     for group in _groups(run):
         own = np.isin(flow, group.flows)
