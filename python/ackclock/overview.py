@@ -53,9 +53,18 @@ class Run(Tables, Protocol):
         """A row per station of a wireless network."""
         ...
 
+    def table(self, name: str) -> pa.Table:
+        """The table called ``name``."""
+        ...
+
     @property
     def duration_s(self) -> float:
         """Its length in simulated seconds."""
+        ...
+
+    @property
+    def warmup_s(self) -> float:
+        """The start of the measured interval, in seconds."""
         ...
 
     @property
@@ -92,18 +101,25 @@ def overview(runs: Labelled) -> Overview:
 
 def _sentences(runs: Labelled) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [
-        ("Throughput", _said(runs, lambda run: _total(run, "goodput_bps") / 1e6, "Mbit/s") + _of_rate(runs)),
+        ("Throughput", _said(runs, lambda run: total_goodput(run) / 1e6, "Mbit/s") + _of_rate(runs)),
     ]
     if all(_bottleneck(of[0]) is not None for of in runs.values()):
         mean = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_mean_ms"), "ms")
         most = _said(runs, lambda run: _of_bottleneck(run, "queue_delay_p95_ms"), "ms")
-        rows.append(("Delay", f"{mean} of queueing on average; 95 % of the time at most {most}"))
-    if silent := [label for label, of in runs.items() if not any(_total(r, "delivered_bytes") for r in of)]:
+        rows.append(("Delay", f"{mean} of queueing on average{_at(runs)}; 95 % of the time at most {most}"))
+    if silent := [label for label, of in runs.items() if not any(map(total_goodput, of))]:
         beside = f" with {', '.join(silent)}" if len(runs) > 1 else ""
         rows.insert(0, ("Delivery", f"no data was delivered in the measured time{beside}"))
-    rows.append(("Loss", _said(runs, _loss, "% of the packets")))
+    rows.append(("Loss", _said(runs, loss_percent, "% of the data packets, on the way")))
     rows.append(("Fairness", _fairness(runs)))
     return rows
+
+
+def _at(runs: Labelled) -> str:
+    """The bottleneck, where a network has several links and all runs the same."""
+    names = {str(of[0].links["name"][_bottleneck(of[0]) or 0]) for of in runs.values()}
+    several = any(of[0].scenario.get("path") is None for of in runs.values())
+    return f" at the bottleneck, {names.pop()}" if several and len(names) == 1 else ""
 
 
 def _said(runs: Labelled, value: Callable[[Run], float], unit: str) -> str:
@@ -138,9 +154,10 @@ def _shares_a_channel(run: Run) -> bool:
     return bool(run.scenario.get("wlans")) and _bottleneck(run) in run.stations["link"].to_pylist()
 
 
-def _loss(run: Run) -> float:
-    sent = _total(run, "data_packets")
-    return 100.0 * _total(run, "lost_packets") / sent if sent else math.nan
+def loss_percent(run: Run) -> float:
+    """The data packets of all flows that were dropped or lost on the way, in percent of those sent."""
+    sent, share = column(run.flows, "data_packets"), column(run.flows, "loss_rate")
+    return float(100.0 * np.nansum(sent * share) / sent.sum()) if sent.sum() else math.nan
 
 
 def _fairness(runs: Labelled) -> str:
@@ -152,8 +169,14 @@ def _fairness(runs: Labelled) -> str:
     return "Jain's index of the lasting flows: " + _said(several, lambda run: run.fairness, "(1 is equal)")
 
 
-def _total(run: Run, name: str) -> float:
-    return float(np.nansum(column(run.flows, name)))
+def total_goodput(run: Run, chosen: Callable[[str], bool] = lambda _: True) -> float:
+    """What the flows with ``chosen`` names delivered in the measured interval, in bit/s of it.
+
+    The goodput of a flow is that of its life: of short flows the sum would exceed the rate of the link.
+    """
+    mask = [chosen(name) for name in run.flows["name"].to_pylist()]
+    delivered = column(run.flows, "delivered_bytes")[np.array(mask, bool)]
+    return float(delivered.sum()) * 8.0 / (run.duration_s - run.warmup_s)
 
 
 def _bottleneck(run: Run) -> int | None:
@@ -304,17 +327,20 @@ def _link_samples(run: Run) -> tuple[Array, Mapping[str, Array]]:
 def _queue(run: Run, grid: Array) -> Curve:
     """The waiting time of a packet that arrives now: until the link has carried the queue."""
     times, columns = _link_samples(run)
-    bytes_waiting, capacity = columns["queue_bytes"], columns.get("capacity_bytes")
-    rate = _of_bottleneck(run, "rate_bps")
-    if capacity is not None and np.isfinite(capacity).all() and capacity.size and capacity[-1] > 0.0:
-        until = np.interp(capacity + bytes_waiting, capacity, times)
-        # Behind the last sample the link goes on at its mean rate.
-        behind = np.maximum(capacity + bytes_waiting - capacity[-1], 0.0) * times[-1] / capacity[-1]
-        waits = until + behind - times
-    else:
-        waits = bytes_waiting * 8.0 / rate
+    waits = _waits(run, times, columns, columns["queue_bytes"])
     curve = Curve("", only_controller(run.flows), times, waits * 1e3)
     return curve._replace(values=_held(curve, grid, run.duration_s), times=grid)
+
+
+def _waits(run: Run, times: Array, columns: Mapping[str, Array], waiting: Array) -> Array:
+    """How long (s) the bottleneck takes from each of ``times`` on for so many bytes."""
+    capacity = columns.get("capacity_bytes")
+    if capacity is None or not np.isfinite(capacity).all() or not capacity.size or capacity[-1] <= 0.0:
+        return np.asarray(waiting * 8.0 / _of_bottleneck(run, "rate_bps"))
+    until = np.interp(capacity + waiting, capacity, times)
+    # Behind the last sample the link goes on at its mean rate.
+    behind = np.maximum(capacity + waiting - capacity[-1], 0.0) * times[-1] / capacity[-1]
+    return np.asarray(until + behind - times)
 
 
 def _level(label: str, grid: Array, values: Array) -> list[Series]:
@@ -338,7 +364,7 @@ def _base_rtt(run: Run, grid: Array) -> list[Series]:
 
 
 def _limit(run: Run, grid: Array) -> list[Series]:
-    """The buffer of the path in time, where it has one rate and one limit."""
+    """The longest wait in the buffer of a path: until the link has carried a full one."""
     path = run.scenario.get("path", {})
     queue, rate = path.get("queue"), _of_bottleneck(run, "rate_bps")
     limit = queue.get("limit") if isinstance(queue, Mapping) else queue
@@ -348,7 +374,12 @@ def _limit(run: Run, grid: Array) -> list[Series]:
         waits = _limit_s(limit, rate, _engine.quantity(path["rtt"], "time"))
     except ValueError:
         return []
-    return [] if waits is None else _level("buffer", grid, np.full(grid.shape, waits * 1e3))
+    if waits is None:
+        return []
+    times, columns = _link_samples(run)
+    full = np.full(times.shape, waits * rate / 8.0)
+    curve = Curve("", "", times, _waits(run, times, columns, full) * 1e3)
+    return _level("buffer", grid, _held(curve, grid, run.duration_s))
 
 
 def _limit_s(limit: str, rate: float, rtt: float) -> float | None:
@@ -420,7 +451,7 @@ def _distributions(runs: Labelled) -> Iterable[Panel]:
         values = np.concatenate([_rtt_samples(run, of) for run, of in rows])
         samples[name, cc] = values[np.isfinite(values)]
     if any(values.size for values in samples.values()):
-        yield _distribution("rtt-distribution", "share of the RTT samples", "RTT (ms)", samples)
+        yield _distribution("rtt-distribution", "share of the time", "RTT (ms)", samples)
     for number, (least, name) in enumerate(SIZES):
         most = SIZES[number + 1][0] if number + 1 < len(SIZES) else math.inf
         times = {}

@@ -172,6 +172,17 @@ class Run:
         lasting = ~np.isfinite(self.flows["completion_s"].to_numpy())
         return jain(rates[lasting]) if len(rates) == 1 or lasting.sum() > 1 else math.nan
 
+    def with_flows(self, chosen: Callable[[str], bool]) -> Run:
+        """The same run without the rows of other flows in ``flows`` than those with ``chosen`` names."""
+        import pyarrow as pa
+
+        mask = pa.array([chosen(name) for name in self.flows["name"].to_pylist()], pa.bool_())
+
+        def table(name: str) -> pa.Table:
+            return self.flows.filter(mask) if name == "flows" else self.table(name)
+
+        return type(self)(table, self.scenario, self.seed, self.engine)
+
     def summary(self, label: str | None = None) -> dict[str, Any]:
         """The run in numbers, as the command line prints it under ``runs`` with ``--json``.
 

@@ -59,9 +59,8 @@ def alike(summaries: Sequence[Summary]) -> list[str]:
 def flows_table(summaries: Sequence[Summary]) -> Table:
     """A row per flow: medians over the repetitions."""
     seeds = len({s["seed"] for s in summaries})
-    table = Table(
-        title="flows" + (f" (medians over {seeds} repetitions)" if seeds > 1 else ""), title_justify="left"
-    )
+    several = f", medians over {seeds} repetitions" if seeds > 1 else ""
+    table = Table(title=f"flows (RTT by ACK{several})", title_justify="left")
     for name in ("run", "flow"):
         table.add_column(name, overflow="fold")
     columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
@@ -83,7 +82,7 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
 
 def links_table(summaries: Sequence[Summary]) -> Table:
     """A row per link: medians over the repetitions, and the fairness of the flows that share the run."""
-    table = Table(title="links", title_justify="left")
+    table = Table(title="links (queue and delay by time)", title_justify="left")
     for name in ("run", "link"):
         table.add_column(name, overflow="fold")
     columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [

@@ -133,7 +133,10 @@ def test_compare_runs_each_controller_on_the_same_path(capsys, tmp_path):
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"cubic-seed-2", "delay-throughput.png", "overview.png", "summary.json"} <= names
     # A sentence begins with a capital, and names in it stay as they are.
-    assert "Share of the RTT samples" in (tmp_path / "out" / "index.html").read_text()
+    assert (
+        "RTT by time: how much of the time it was at most this"
+        in (tmp_path / "out" / "index.html").read_text()
+    )
 
 
 def test_a_run_without_series_still_gets_a_report(capsys, scenario, tmp_path):

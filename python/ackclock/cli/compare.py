@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ackclock import _engine
-from ackclock.cli import completing, output
+from ackclock.cli import completing, output, titles
 from ackclock.cli.choosing import Chosen, on_engine
-from ackclock.cli.home import Home, check_no_home
+from ackclock.cli.home import SHOWN, Home, check_no_home, queue_value
 from ackclock.contenders import Contender, contenders
 from ackclock.errors import InputError
+
+if TYPE_CHECKING:
+    from ackclock.cli.outcome import Outcome
 
 
 @on_engine(without=("at_once",))
@@ -21,15 +25,23 @@ def compare(
     controllers: output.ControllersArgument,
     rate: Annotated[
         str | None,
-        typer.Option(help="Rate of the bottleneck; with --wlan of the wire. Default: 10mbit, 100mbit."),
+        typer.Option(help="Rate of the bottleneck; with --wlan of the wire. Default: 10mbit, 1gbit."),
     ] = None,
     rtt: output.RttOption = "40ms",
     queue: Annotated[
         str | None,
         typer.Option(
             help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; or a discipline: codel, fq_codel…; "
-            "with --wlan of each station. "
+            "with --wlan of the radio: of the access point and each station. "
             "Default: 1bdp, 200p.",
+            autocompletion=completing.queues,
+        ),
+    ] = None,
+    router: Annotated[
+        str | None,
+        typer.Option(
+            help="Queue of the router towards the wire, and of the wire towards it, with --wlan: "
+            "cake, fq_codel, fifo:100ms… Default: 1000p.",
             autocompletion=completing.queues,
         ),
     ] = None,
@@ -72,44 +84,96 @@ def compare(
     """
     output.check_current_folder()
     compared = contenders(controllers, engine.name)
-    names = [one.name for one in compared]
     output.check_share("--loss", loss)
     factories = [one.factory for one in compared if one.factory is not None]
     runner = engine.make(pcap_at=output.place(pcap, pcap_at), **engine.with_python(factories))
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
-    set_keys = output.overrides(settings)
-    output.check_arguments("compare", dict(set_keys))
-    made: Mapping[str, Mapping[str, Any]]
+    settings_given = output.overrides(settings)
+    output.check_arguments("compare", dict(settings_given))
+    common = {"duration": duration, "warmup": warmup, "profile": profile}
+    asked = _Asked(compared, common, settings_given, report)
     if wlan is None:
-        check_no_home(stations, up, down)
+        check_no_home(stations, up, down, router)
+    if wlan is None:
         path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
-        made = {one.name: {"flows": [one.flow(flows)], "path": path} for one in compared}
-        title = f"{', '.join(names)}: {path['rate']}, {rtt}, queue {path['queue']}, loss {loss}"
+        plans, outcome = _on_a_path(asked, path, flows)
     else:
         if engine.kind.real_time:
             raise InputError(
                 f"--wlan: cannot be combined with {engine.spelled}; the kernel's TCP has no wireless network"
             )
-        home = Home(wlan, stations or 8, up or not down, down, rate or "100mbit", rtt, queue or "200p", loss)
-        made = _beside_a_call(home, compared, flows)
-        title = f"A call beside {', '.join(names)}: {home.words()}"
-    common = {"duration": duration, "warmup": warmup, "profile": profile}
-    files = _engine.Files()
-    plans = {
-        name: _engine.resolve_json(json.dumps({"name": name, **document, **common}), set_keys, files)
-        for name, document in made.items()
-    }
+        queues = queue or "200p", router or "1000p"
+        home = Home(wlan, stations or 8, up or not down, down, rate or "1gbit", rtt, *queues, loss)
+        plans, outcome = _beside_a_call(asked, home, flows)
     points = output.points(plans, seed, repeat, pcap)
     output.preflight(list(plans.values()), repeat, runner)
-    from ackclock.cli.outcome import Outcome
-
-    outcome = Outcome(title, report, calls=wlan is not None)
-    outcome.run(points, runner)
+    outcome().run(points, runner)
 
 
-def _beside_a_call(home: Home, compared: Sequence[Contender], flows: int) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True)
+class _Asked:
+    """The parts of a command line that all kinds of comparison share."""
+
+    compared: Sequence[Contender]
+    common: Mapping[str, Any]
+    settings: Sequence[tuple[str, str]]
+    report: output.Report
+
+    @property
+    def names(self) -> str:
+        """The controllers in words."""
+        return ", ".join(one.name for one in self.compared)
+
+    def plans(self, made: Mapping[str, Mapping[str, Any]]) -> dict[str, _engine.Plan]:
+        """The plans of scenarios by label."""
+        files = _engine.Files()
+        return {
+            name: _engine.resolve_json(
+                json.dumps({"name": name, **document, **self.common}), self.settings, files
+            )
+            for name, document in made.items()
+        }
+
+    def title(self, words: str, flows: int, shown: Sequence[str] = ()) -> str:
+        """A title with what all comparisons may set; the words tell the keys ``shown``."""
+        each = f"; {flows} flows each" if flows > 1 else ""
+        length = titles.as_set({"duration": self.common["duration"]}, self.settings)[0]
+        return titles.with_settings(f"{words}{each}; {length}", self.settings, [*shown, "duration"])
+
+
+Comparison = tuple[Mapping[str, _engine.Plan], "Callable[[], Outcome]"]
+"""The plans by label, and the end of the command; its module is imported only when nothing is refused."""
+
+
+def _on_a_path(asked: _Asked, path: Mapping[str, str], flows: int) -> Comparison:
+    """Each controller alone on the same path."""
+    document = {**path, "queue": queue_value(path["queue"])}
+    plans = asked.plans({one.name: {"flows": [one.flow(flows)], "path": document} for one in asked.compared})
+    shown = {f"path.{key}": value for key, value in path.items()}
+    words = "{}, {}, queue {}, loss {}".format(*titles.as_set(shown, asked.settings))
+    title = asked.title(f"{asked.names}: {words}", flows, list(shown))
+
+    def outcome() -> Outcome:
+        from ackclock.cli.outcome import Outcome
+
+        return Outcome(title, asked.report)
+
+    return plans, outcome
+
+
+def _beside_a_call(asked: _Asked, home: Home, flows: int) -> Comparison:
     """The call alone, and beside the flows of each controller."""
     from ackclock.report.calls import ALONE
 
-    return {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in compared}
+    made = {ALONE: home.document()} | {one.name: home.document(one.flow(flows)) for one in asked.compared}
+    plans = asked.plans(made)
+    words = f"A call beside {asked.names}: {home.words(asked.settings)}"
+    title = asked.title(words, flows, SHOWN)
+
+    def outcome() -> Outcome:
+        from ackclock.cli.outcome import CallOutcome
+
+        return CallOutcome(title, asked.report)
+
+    return plans, outcome

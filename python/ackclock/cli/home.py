@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock import _engine
+from ackclock.cli import titles
 from ackclock.errors import InputError
+
+SHOWN = ("wlans.0.standard", "wlans.0.queue", "links.0.rate", "links.0.queue", "links.0.loss")
+"""The keys that :meth:`Home.words` shows."""
 
 CALL = {
     "cc": "newreno",
@@ -33,14 +37,20 @@ class Home:
     rtt: str
     queue: str
     """The queue of each station and of the access point."""
+    router: str
+    """The queue at each end of the wire."""
     loss: str
     """The random loss on the wire."""
 
-    def words(self) -> str:
+    def words(self, settings: titles.Settings) -> str:
         """The runs in words."""
         sends = " and ".join([word for word, on in (("send", self.up), ("receive", self.down)) if on])
-        ends = f"{self.standard}, {self.stations} stations that {sends}"
-        return f"{ends}, wire {self.rate}, {self.rtt}, queue {self.queue}, loss {self.loss}"
+        given = (self.standard, self.queue, self.rate, self.router, self.loss)
+        standard, radio, rate, router, loss = titles.as_set(dict(zip(SHOWN, given, strict=True)), settings)
+        return (
+            f"{standard}, {self.stations} stations that {sends}, radio queue {radio}; "
+            f"wire {rate}, {self.rtt}, router queue {router}, loss {loss}"
+        )
 
     def document(self, background: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The scenario with the flows ``background`` (a table) at each station and in each direction.
@@ -54,12 +64,12 @@ class Home:
             "to": "server",
             "rate": self.rate,
             "delay": _half(self.rtt),
-            "queue": "1000p",
+            "queue": queue_value(self.router),
             "loss": self.loss,
             "duplex": True,
         }
         stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
-        wlan = {"standard": self.standard, "stations": stations, "queue": self.queue}
+        wlan = {"standard": self.standard, "stations": stations, "queue": queue_value(self.queue)}
         flows = [
             {**background, "name": f"{way}-{number}", "from": start, "to": end, "start_jitter": "200ms"}
             for way, on in (("up", self.up), ("down", self.down))
@@ -79,9 +89,16 @@ class Home:
         }
 
 
-def check_no_home(stations: int | None, up: bool, down: bool) -> None:
+def queue_value(text: str) -> Any:
+    """A queue as the language has it: ``fifo:100ms`` is a discipline with its limit."""
+    discipline, colon, limit = text.partition(":")
+    return {"discipline": discipline.strip(), "limit": limit.strip()} if colon else text
+
+
+def check_no_home(stations: int | None, up: bool, down: bool, router: str | None) -> None:
     """Options of home networks need one."""
-    for option, given in (("--stations", stations is not None), ("--up", up), ("--down", down)):
+    named = {"--stations": stations is not None, "--up": up, "--down": down, "--router": router is not None}
+    for option, given in named.items():
         if given:
             raise InputError(f"{option}: only home networks have stations, with --wlan 802.11g")
 

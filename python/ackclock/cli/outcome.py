@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,50 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, file_names, notes, print_json, run_all, same_repetitions, show
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
+from ackclock.figure import Panel
 from ackclock.overview import HIGH, LOW, Overview, overview
-from ackclock.report import Page, calls, host, new_folder, notebook, number, page_of, write_json
+from ackclock.report import Page, bottlenecks, calls, host, new_folder, notebook, number, page_of, write_json
 from ackclock.report.charts import as_json
 from ackclock.result import Run
 
 PLANE = "Delay and throughput: a point for each flow and repetition"
 STACK = {
     "goodput": "Goodput: what the application gets, in order; a repaired loss delivers all behind it at once",
-    "rtt": "RTT",
+    "rtt": "RTT by time: the latest sample",
     "queue": "How long a packet that arrives waits; ticks are dropped packets of the first repetition",
     "window": "Congestion window",
 }
+DISTRIBUTIONS = {
+    "rtt-distribution": "RTT by time: how much of the time it was at most this (the table has it by ACK)",
+}
+TABLES = (
+    "RTT is by ACK: each sample of the sender counts once. Queue and delay of a link are by time. "
+    "Loss is what was dropped or lost on the way, of the packets sent."
+)
 BAND = f"medians over the repetitions, with a band from the {LOW:.0f}th to the {HIGH:.0f}th percentile"
 ZOOM = "Drag to zoom, click twice for all. A name in a legend switches its curves off and on."
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The runs of a command."""
+
+    runs: Sequence[tuple[str, Run]]
+    """With their labels, in order."""
+
+    @cached_property
+    def summaries(self) -> list[summary.Summary]:
+        """The numbers of each."""
+        return [{**run.summary(), "label": label} for label, run in self.runs]
+
+    @cached_property
+    def by_label(self) -> dict[str, list[Run]]:
+        """The repetitions of each label, which is marked where one is invalid."""
+        marked = summary.marked(self.summaries)
+        found: dict[str, list[Run]] = {}
+        for label, run in self.runs:
+            found.setdefault(marked[label], []).append(run)
+        return found
 
 
 @dataclass(frozen=True)
@@ -40,8 +70,21 @@ class Outcome:
 
     title: str
     report: Report
-    calls: bool = False
-    """The runs have a call (``compare --wlan``), by which they are compared."""
+
+    def tables(self, done: Finished) -> Sequence[Any]:
+        """What the terminal shows."""
+        return _tables(done.summaries)
+
+    def draw(self, page: Page, done: Finished, folder: Path) -> None:
+        """The first part of the page."""
+        draw_overview(page, done.by_label, folder, self.report.formats)
+
+    def numbers(self, page: Page, done: Finished) -> None:
+        """Tables of the page before those of flows and links."""
+
+    def document(self, done: Finished) -> dict[str, Any]:
+        """The object of ``--json``."""
+        return summary.document(done.summaries)
 
     def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
         """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
@@ -58,16 +101,15 @@ class Outcome:
             )
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
-        summaries = _summaries(runs)
-        # The flows and links of a home are in the report alone: they are too many for the terminal.
-        tables = (calls.table(runs),) if self.calls else _tables(summaries)
-        show(*tables, summary.engine_line(summaries), as_json=self.report.as_json)
+        done = Finished(runs)
+        summaries = done.summaries
+        show(*self.tables(done), summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         for sentence in same_repetitions(summary.alike(summaries)):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if self.report.as_json:
-            print_json(self._document(runs, summaries))
+            print_json(self.document(done))
         if summary.invalid_reasons(summaries):
             raise typer.Exit(INVALID)
 
@@ -91,38 +133,28 @@ class Outcome:
                 notes.print("interrupted")
                 raise typer.Exit(INTERRUPTED)  # which removes the folder
             with page_of(folder, self.title):
-                self._write_page(runs, folder, interrupts)
+                self.write_page(runs, folder, interrupts)
         notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
         if self.report.open and not interrupts.asked:
             typer.launch(str((out / "index.html").absolute()))
         return runs
 
-    def _write_page(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
-        summaries = _summaries(runs)
-        marked = summary.marked(summaries)
-        by_label: dict[str, list[Run]] = {}
-        for label, run in runs:
-            by_label.setdefault(marked[label], []).append(run)
-        page = Page(self.title)
+    def write_page(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
+        """Writes the page, its figures and ``summary.json``."""
+        done, page = Finished(runs), Page(self.title)
         with interrupts.stoppable():
             # After an interruption, drawing would take too long.
             interrupts.check()
-            if self.calls:
-                page.paragraph(calls.sentence(runs))
-                page.draw(folder / "call.png", calls.CAPTION, partial(calls.figure, by_label))
-            background = {
-                label: of for label, of in by_label.items() if not self.calls or label != calls.ALONE
-            }
-            _draw(page, background, folder, self.report.formats)
+            self.draw(page, done, folder)
+            for sentence in page.undrawn:
+                notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         page.heading("Numbers")
-        if self.calls:
-            of_call = calls.table(runs)
-            page.table(notebook.heads(of_call), notebook.cells(of_call))
-        _tabulate(page, summaries)
+        self.numbers(page, done)
+        _tabulate(page, done.summaries)
         if interrupts.asked:
             page.paragraph("Interrupted: the runs that had finished, without all their figures.", "miss")
         page.heading("As run")
-        for label, of_label in by_label.items():
+        for label, of_label in done.by_label.items():
             seeds = ", ".join(str(r.seed) for r in of_label)
             page.details(f"scenario of {label}, seed {seeds}", json.dumps(of_label[0].scenario, indent=2))
             for run in of_label:
@@ -131,23 +163,57 @@ class Outcome:
                     page.details(f"how far {label}, seed {run.seed} can be trusted", about)
         page.details("versions and host", json.dumps(host(), indent=2))
         page.write(folder / "index.html")
-        write_json(folder / "summary.json", self._document(runs, summaries))
-
-    def _document(
-        self, runs: Sequence[tuple[str, Run]], summaries: Sequence[summary.Summary]
-    ) -> dict[str, Any]:
-        document = summary.document(summaries)
-        if self.calls:
-            document["calls"] = calls.as_json(runs)
-        return document
+        write_json(folder / "summary.json", self.document(done))
 
 
-def _summaries(runs: Sequence[tuple[str, Run]]) -> list[summary.Summary]:
-    return [{**run.summary(), "label": label} for label, run in runs]
+class CallOutcome(Outcome):
+    """The end of ``compare --wlan``, whose runs have a call by which they are compared."""
+
+    def tables(self, done: Finished) -> Sequence[Any]:
+        """The flows and links of a home are in the report alone: they are too many for the terminal."""
+        return bottlenecks.sentence(_background(done.runs)), calls.table(done.runs)
+
+    def draw(self, page: Page, done: Finished, folder: Path) -> None:
+        """The bottleneck, the call, and the overview of the background."""
+        background = _background(done.runs)
+        page.paragraph(bottlenecks.sentence(background))
+        page.paragraph(calls.sentence(done.runs))
+        draw_overview(page, background, folder, self.report.formats, calls.panels(done.by_label))
+
+    def numbers(self, page: Page, done: Finished) -> None:
+        """The call."""
+        of_call = calls.table(done.runs)
+        page.table(notebook.heads(of_call), notebook.cells(of_call))
+
+    def document(self, done: Finished) -> dict[str, Any]:
+        """With the bottleneck and the call."""
+        of_call = {
+            "bottleneck": bottlenecks.sentence(_background(done.runs)),
+            "calls": calls.as_json(done.runs),
+        }
+        return summary.document(done.summaries) | of_call
 
 
-def _draw(page: Page, by_label: Mapping[str, list[Run]], folder: Path, formats: Sequence[str]) -> None:
-    """The first page: sentences, the charts with their numbers, and the same figures as files."""
+def _background(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Run]]:
+    """The runs with flows beside the call, by label, without the call."""
+    found: dict[str, list[Run]] = {}
+    for label, run in runs:
+        if label != calls.ALONE:
+            found.setdefault(label, []).append(run.with_flows(calls.is_background))
+    return found
+
+
+def draw_overview(
+    page: Page,
+    by_label: Mapping[str, list[Run]],
+    folder: Path,
+    formats: Sequence[str],
+    of_call: Sequence[Panel] = (),
+) -> None:
+    """The first page: sentences, the charts with their numbers, and the same figures as files.
+
+    The panels of a call come before the others.
+    """
     # Without a home folder it would print the folder of its cache on standard error.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from ackclock import plots
@@ -155,29 +221,41 @@ def _draw(page: Page, by_label: Mapping[str, list[Run]], folder: Path, formats: 
 
     shown = page.attempt("the first page", partial(overview, by_label))
     if shown is not None:
+        looks = drawn.curve_looks(_with(shown, of_call))
+        numbers = as_json(_with(shown, of_call), lambda label, cc: looks[label, cc])
+        page.charts(numbers, [(f"distributions/{one.name}", calls.CAPTIONS[one.name]) for one in of_call])
         page.answers(shown.sentences)
         if any(len(repetitions) > 1 for repetitions in by_label.values()):
             page.paragraph(f"Curves over time are {BAND}.", "note")
-        looks = drawn.curve_looks(shown)
-        page.charts(as_json(shown, lambda label, cc: looks[label, cc]), _places(shown))
+        page.charts(numbers, _places(shown))
         page.paragraph(ZOOM, "note")
         if shown.stack:
             page.save(folder / "overview.png", partial(drawn.stack, shown), formats)
         if shown.distributions:
             page.save(folder / "distributions.png", partial(drawn.distributions, shown), formats)
+        if of_call:
+            call = replace(shown, distributions=of_call)
+            page.save(folder / "call.png", partial(drawn.distributions, call), formats)
     page.save(folder / "delay-throughput.png", partial(plots.delay_throughput, by_label), formats)
-    for sentence in page.undrawn:
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+
+
+def _with(shown: Overview, of_call: Sequence[Panel]) -> Overview:
+    """An overview with the panels of a call as well."""
+    return replace(shown, distributions=[*of_call, *shown.distributions])
 
 
 def _places(shown: Overview) -> list[tuple[str, str]]:
     """The charts of the page, with their captions."""
     stack = [(f"stack/{panel.name}", STACK[panel.name]) for panel in shown.stack]
     distributions = [
-        (f"distributions/{panel.name}", panel.y.label[:1].upper() + panel.y.label[1:])
+        (f"distributions/{panel.name}", DISTRIBUTIONS.get(panel.name, _sentence(panel.y.label)))
         for panel in shown.distributions
     ]
     return [*stack, ("plane", PLANE), *distributions]
+
+
+def _sentence(label: str) -> str:
+    return label[:1].upper() + label[1:]
 
 
 def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
@@ -189,6 +267,7 @@ def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
 def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
     for table in _tables(summaries):
         page.table(notebook.heads(table), notebook.cells(table))
+    page.paragraph(TABLES, "note")
     if fairness := summary.fairness(summaries):
         shared = "; ".join(f"{label}: {number(value)}" for label, value in fairness.items())
         page.paragraph(f"Jain's index of the goodputs (medians over the repetitions): {shared}.")

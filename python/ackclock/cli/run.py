@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ackclock import _engine
-from ackclock.cli import output, trust
+from ackclock.cli import output, titles, trust
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.trust import TrustOption
 from ackclock.engines import Engine, registry
@@ -89,7 +89,7 @@ def run_scenario(
     output.preflight(list(plans.values()), repeat, engine)
     from ackclock.cli.outcome import Outcome
 
-    Outcome(title, report).run(points, engine)
+    Outcome(titles.with_settings(title, given), report).run(points, engine)
 
 
 def _read(file: Path) -> str:

@@ -1,44 +1,50 @@
 """The quality of a call beside background flows: table, figure and numbers of ``compare --wlan``.
 
-The worse direction of a call counts. Delay and losses are those of the network; R and MOS are rated at the
-best fixed playout (metric ``call_best_rating``).
+Both directions of the call are rated, each for itself. Delay and losses are those of the network; R and MOS
+are rated at the best fixed playout (metric ``call_best_rating``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 from rich.text import Text
 
 from ackclock.figure import Axis, Panel, Series
-from ackclock.metrics import Array, Recorded, column
+from ackclock.metrics import Array
 from ackclock.metrics.calls import call_best_rating, call_loss, mean_opinion_score, one_way_delays
-
-if TYPE_CHECKING:
-    from ackclock.plots.figure import Figure
+from ackclock.overview import Run, total_goodput
 
 DIRECTIONS = ("call-up", "call-down")
 """The flows of the call: from the phone, and to it."""
 
+WAYS = {"call-up": "up", "call-down": "down"}
+"""The directions as tables and JSON call them."""
+
 ALONE = "nothing"
 """The label of the run in which nothing is beside the call."""
 
-CAPTION = "One-way delay of the call, the worse direction; what is missing to 100 % was lost"
+CAPTIONS = {
+    f"call-{way}-distribution": f"One-way delay of the call {words}; what is missing to 1 was lost"
+    for way, words in (("up", "up, from the phone"), ("down", "down, to the phone"))
+}
+"""The captions of the panels of :func:`panels`."""
 
 CATEGORIES = ((90, "best"), (80, "high"), (70, "medium"), (60, "low"), (50, "poor"))
 """The categories of speech quality, from which R on (ITU-T G.109, table 1)."""
 
+POINTS = 400
+"""The number of points of a distribution."""
+
 
 @dataclass(frozen=True)
 class Quality:
-    """The quality of a call, and the goodput of the flows beside it."""
+    """The quality of one direction of a call."""
 
-    goodput_mbps: float
-    """The goodput of all background flows together."""
     delay_p50_ms: float
     delay_p90_ms: float
     delay_p95_ms: float
@@ -59,51 +65,45 @@ class Quality:
 
     def as_json(self) -> dict[str, Any]:
         """The numbers with their units in the names."""
-        return {
-            "goodput_mbps": self.goodput_mbps,
-            "delay_p50_ms": self.delay_p50_ms,
-            "delay_p90_ms": self.delay_p90_ms,
-            "delay_p95_ms": self.delay_p95_ms,
-            "loss": self.loss,
-            "rating": self.rating,
-            "mos": self.mos,
-            "category": self.category,
-        }
+        numbers = {field.name: getattr(self, field.name) for field in fields(Quality)}
+        return numbers | {"mos": self.mos, "category": self.category}
 
 
-def quality(run: Recorded) -> Quality:
+@dataclass(frozen=True)
+class Call:
+    """Both directions of the call of one run, and the goodput of the flows beside it."""
+
+    goodput_mbps: float
+    """What all background flows together delivered, over the measured interval."""
+    up: Quality
+    down: Quality
+
+    def quality(self, way: str) -> Quality:
+        """One direction: ``up`` or ``down``."""
+        return self.up if way == "up" else self.down
+
+
+def call(run: Run) -> Call:
     """The call of one run."""
-    worse = worse_direction(run)
-    delays = one_way_delays(run, worse)[1]
-    names = run.flows["name"].to_pylist()
-    background = np.array([name not in DIRECTIONS for name in names])
-    p50, p90, p95 = np.percentile(delays, [50, 90, 95])
-    return Quality(
-        goodput_mbps=float(column(run.flows, "goodput_bps")[background].sum()) / 1e6,
-        delay_p50_ms=float(p50),
-        delay_p90_ms=float(p90),
-        delay_p95_ms=float(p95),
-        loss=call_loss(run, worse),
-        rating=call_best_rating(run, worse),
-    )
+    return Call(total_goodput(run, is_background) / 1e6, *(_quality(run, flow) for flow in DIRECTIONS))
 
 
-def worse_direction(run: Recorded) -> str:
-    """The direction of the call with the lower R."""
-    return min(DIRECTIONS, key=lambda flow: call_best_rating(run, flow))
+def is_background(flow: str) -> bool:
+    """True for the flows beside the call."""
+    return flow not in DIRECTIONS
 
 
-def repetitions_of(runs: Sequence[tuple[str, Recorded]]) -> dict[str, list[Quality]]:
+def _quality(run: Run, flow: str) -> Quality:
+    p50, p90, p95 = np.percentile(one_way_delays(run, flow)[1], [50, 90, 95]).tolist()
+    return Quality(p50, p90, p95, call_loss(run, flow), call_best_rating(run, flow))
+
+
+def repetitions_of(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Call]]:
     """The call of each run, by label."""
-    found: dict[str, list[Quality]] = {}
+    found: dict[str, list[Call]] = {}
     for label, run in runs:
-        found.setdefault(label, []).append(quality(run))
+        found.setdefault(label, []).append(call(run))
     return found
-
-
-def qualities(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Quality]:
-    """Medians over the repetitions of each label."""
-    return {label: _each(of, np.median) for label, of in repetitions_of(runs).items()}
 
 
 def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Quality:
@@ -112,30 +112,41 @@ def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Qua
     return Quality(**{name: float(statistic([getattr(one, name) for one in of])) for name in names})
 
 
-def as_json(runs: Sequence[tuple[str, Recorded]]) -> dict[str, Any]:
-    """The numbers of each label; medians over several repetitions, with the smallest and the largest."""
-    found = {}
+def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
+    """Both directions of each label; medians over several repetitions, with the smallest and the largest."""
+    found: dict[str, Any] = {}
     for label, of in repetitions_of(runs).items():
-        found[label] = _each(of, np.median).as_json()
+        goodputs = [one.goodput_mbps for one in of]
+        found[label] = {"goodput_mbps": float(np.median(goodputs))}
         if len(of) > 1:
-            low, high = _each(of, min).as_json(), _each(of, max).as_json()
-            ranges = {name: [low[name], high[name]] for name in low if name != "category"}
-            found[label] |= {"repetitions": len(of), "range": ranges}
+            found[label] |= {"repetitions": len(of), "goodput_range_mbps": [min(goodputs), max(goodputs)]}
+        for way in WAYS.values():
+            one_way = [one.quality(way) for one in of]
+            found[label][way] = _each(one_way, np.median).as_json()
+            if len(of) > 1:
+                low, high = _each(one_way, min).as_json(), _each(one_way, max).as_json()
+                found[label][way]["range"] = {
+                    name: [low[name], high[name]] for name in low if name != "category"
+                }
     return found
 
 
-def sentence(runs: Sequence[tuple[str, Recorded]]) -> str:
-    """The quality of the call beside each controller in words; delays are those of packets that arrive."""
-    parts = [
-        f"{one.category} beside {label} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
-        f"95 % of the rest within {one.delay_p95_ms:.0f} ms)"
-        for label, one in qualities(runs).items()
-    ]
-    return f"The call is {', '.join(parts)}."
+def sentence(runs: Sequence[tuple[str, Run]]) -> str:
+    """The quality of both directions beside each controller; delays are those of packets that arrive."""
+    parts = []
+    for label, of in repetitions_of(runs).items():
+        ways = [
+            f"{one.category} {way} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
+            f"95 % of the rest within {one.delay_p95_ms:.0f} ms)"
+            for way in WAYS.values()
+            for one in [_each([repetition.quality(way) for repetition in of], np.median)]
+        ]
+        parts.append(f"beside {label} {' and '.join(ways)}")
+    return f"The call is {'; '.join(parts)}."
 
 
-def table(runs: Sequence[tuple[str, Recorded]]) -> Table:
-    """A row for each controller: the quality of the call, and the goodput of the background.
+def table(runs: Sequence[tuple[str, Run]]) -> Table:
+    """Two rows for each controller: a direction of the call each, and the goodput of the background.
 
     With several repetitions a cell has the median, and below it the smallest and the largest value.
     """
@@ -144,28 +155,25 @@ def table(runs: Sequence[tuple[str, Recorded]]) -> Table:
     several = f": medians and ranges of {most} repetitions" if most > 1 else ""
     made = Table(title=f"one-way delay and quality of the call{several}", title_justify="left")
     made.add_column("beside", overflow="fold")
+    made.add_column("call")
     for head in ("p50\nms", "p90\nms", "lost\n%", "R", "MOS"):
         made.add_column(head, justify="right")
     made.add_column("quality")
     made.add_column("background\nMbit/s", justify="right")
     for label, of in found.items():
-        made.add_row(Text(label), *_cells(of))
+        goodputs = [one.goodput_mbps for one in of]
+        goodput = _cell(float(np.median(goodputs)), goodputs, 2)
+        for way in WAYS.values():
+            made.add_row(Text(label), way, *_cells([one.quality(way) for one in of]), goodput)
     return made
 
 
 def _cells(of: Sequence[Quality]) -> list[str]:
-    """The numbers of one row."""
+    """The numbers of one direction."""
     one = _each(of, np.median)
 
     def cell(number: Callable[[Quality], float], digits: int) -> str:
-        median = f"{number(one):.{digits}f}"
-        if len(of) == 1:
-            return median
-        # The range has one digit fewer.
-        low, high = (
-            f"{of_all([number(each) for each in of]):.{max(digits - 1, 0)}f}" for of_all in (min, max)
-        )
-        return f"{median}\n{low}-{high}"
+        return _cell(number(one), [number(each) for each in of], digits)
 
     return [
         cell(lambda each: each.delay_p50_ms, 1),
@@ -174,31 +182,49 @@ def _cells(of: Sequence[Quality]) -> list[str]:
         cell(lambda each: each.rating, 0),
         cell(lambda each: each.mos, 2),
         one.category,
-        cell(lambda each: each.goodput_mbps, 2),
     ]
 
 
-def figure(runs: Mapping[str, Sequence[Recorded]]) -> Figure:
-    """The distribution of the delays of the call beside each controller, all repetitions together."""
-    from ackclock.plots import draw
+def _cell(median: float, values: Sequence[float], digits: int) -> str:
+    """A median; of several values the range below it, with one digit fewer."""
+    if len(values) == 1:
+        return f"{median:.{digits}f}"
+    low, high = (f"{end:.{max(digits - 1, 0)}f}" for end in (min(values), max(values)))
+    return f"{median:.{digits}f}\n{low}-{high}"
 
-    series = [Series(label, _controller(of[0]), *_distribution(of)) for label, of in runs.items()]
-    return draw([Panel("", series)], Axis("one-way delay of the call (ms)", "log"), Axis("datagrams (%)"))
+
+def panels(runs: Mapping[str, Sequence[Run]]) -> list[Panel]:
+    """The distribution of the delays of each direction beside each controller, all repetitions together."""
+    delays = {
+        (label, flow): np.concatenate([one_way_delays(run, flow)[1] for run in of])
+        for label, of in runs.items()
+        for flow in DIRECTIONS
+    }
+    every = np.concatenate(list(delays.values()))
+    grid = np.geomspace(every.min(), every.max(), POINTS)
+    x, y = Axis("one-way delay (ms)", "log"), "share of the datagrams"
+    return [
+        Panel(
+            f"call {way}",
+            [
+                Series(label, _controller(of[0]), grid, _shares(of, flow, delays[label, flow], grid))
+                for label, of in runs.items()
+            ],
+            f"call-{way}-distribution",
+            x,
+            Axis(f"{y}, {way}", low=0.0),
+        )
+        for flow, way in WAYS.items()
+    ]
 
 
-def _controller(run: Recorded) -> str:
+def _shares(runs: Sequence[Run], flow: str, delays: Array, grid: Array) -> Array:
+    """The shares of all datagrams sent that took no longer than the times of the grid."""
+    sent = [one_way_delays(run, flow)[1].size / (1.0 - call_loss(run, flow)) for run in runs]
+    return np.asarray(np.searchsorted(np.sort(delays), grid, side="right") / sum(sent))
+
+
+def _controller(run: Run) -> str:
     """The controller of the background; empty where there is none."""
     named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
-    return next((str(cc) for name, cc in named if name not in DIRECTIONS), "")
-
-
-def _distribution(runs: Sequence[Recorded]) -> tuple[Array, Array]:
-    """Delays (ms), and the percentage of all datagrams that took no longer."""
-    delays, sent = [], 0.0
-    for run in runs:
-        own = one_way_delays(run, worse_direction(run))[1]
-        delays.append(own)
-        sent += own.size / (1.0 - call_loss(run, worse_direction(run)))
-    all_delays = np.sort(np.concatenate(delays))
-    shown = np.unique(np.linspace(0, all_delays.size - 1, 400).astype(np.int64))
-    return all_delays[shown], 100 * (shown + 1) / sent
+    return next((str(cc) for name, cc in named if is_background(name)), "")

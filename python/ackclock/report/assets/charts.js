@@ -75,7 +75,9 @@
     for (const curve of panel.curves) {
       const at = series.length;
       const common = { label: curve.label, stroke: colour(curve), show: !hidden.has(curve.label), points: { show: false } };
-      series.push({ ...common, width: 1.8, dash: curve.dash, value: (_, v) => shown(v) });
+      // The value itself, where the curve lies on the edge of a logarithmic axis.
+      const value = (_, drawn, index, at) => shown(at === null || at === undefined ? drawn : curve.median[at]);
+      series.push({ ...common, width: 1.8, dash: curve.dash, value });
       rows.push(visible(curve.median));
       if (curve.low) {
         for (const edge of [curve.high, curve.low]) {
@@ -86,7 +88,7 @@
       }
     }
     for (const level of panel.levels) {
-      series.push({ label: level.label, stroke: theme().level, width: 1.2, dash: [2, 4], points: { show: false }, value: (_, v) => shown(v) });
+      series.push({ label: level.label, stroke: theme().level, width: 1.2, dash: [2, 4], points: { show: false }, value: (_, v, index, at) => shown(at === null || at === undefined ? v : level.values[at]) });
       rows.push(visible(level.values));
     }
     return { series, rows, bands };

@@ -1,0 +1,18 @@
+"""Titles of reports: options as they were given, with ``--set`` in their place or behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+Settings = Sequence[tuple[str, str]]
+
+
+def as_set(shown: Mapping[str, str], settings: Settings) -> list[str]:
+    """The values of ``shown`` (by keys of the scenario), those that ``settings`` replace as they are set."""
+    return [dict(settings).get(key, value) for key, value in shown.items()]
+
+
+def with_settings(title: str, settings: Settings, shown: Sequence[str] = ()) -> str:
+    """A title with the settings behind it, except those of the keys that it shows."""
+    others = [f"{key}={value}" for key, value in settings if key not in shown]
+    return f"{title}; with {', '.join(others)}" if others else title
