@@ -123,3 +123,33 @@ class HeatMap:
     low: float | None = None
     high: float | None = None
     """The values at the ends of the colour map."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The values of one label: one for each repetition."""
+
+    label: str
+    cc: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class Strips:
+    """A quantity of several labels on one axis, which begins at 0."""
+
+    title: str
+    unit: str
+    strips: Sequence[Strip]
+    digits: int = 1
+    """Of numbers, behind the point."""
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """A line of small multiples: a cell for each quantity."""
+
+    name: str
+    cells: Sequence[Strips]
+    notes: Sequence[str] = ()
+    """Sentences below it on a page."""

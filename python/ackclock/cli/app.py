@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "replay",
     "controllers": "controllers",
     "bench": "bench",
+    "plot": "plot",
     "export": "export",
     "losses": "losses",
     "examples": "examples",

@@ -19,10 +19,23 @@ from ackclock.errors import InputError
 if TYPE_CHECKING:
     from ackclock.cli.outcome import Outcome
 
+OF_A_PATH = ("rate", "rtt", "queue", "loss", "flows", "wlan")
+"""The options of a path or home, which named networks have themselves."""
+
 
 @on_engine(without=("at_once",))
 def compare(
+    context: typer.Context,
     controllers: output.ControllersArgument,
+    networks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,…",
+            help="Each controller alone on each of these networks, in one figure: home, cable, fq_codel, "
+            "wifi, policer, lte, satellite, or files of scenarios.",
+            autocompletion=completing.named_networks,
+        ),
+    ] = None,
     rate: Annotated[
         str | None,
         typer.Option(help="Rate of the bottleneck; with --wlan of the wire. Default: 10mbit, 1gbit."),
@@ -77,9 +90,10 @@ def compare(
     *,
     engine: Chosen,
 ) -> None:
-    """Compare controllers on one path, or beside a call in a home network.
+    """Compare controllers on one path, on several networks, or beside a call in a home network.
 
     Examples: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`,
+    `ackclock compare cubic bbr1 cdg --networks home,wifi,lte --out networks`,
     `ackclock compare newreno cubic cdg --wlan 802.11g --stations 8 --up`
     """
     output.check_current_folder()
@@ -95,7 +109,10 @@ def compare(
     asked = _Asked(compared, common, settings_given, report)
     if wlan is None:
         check_no_home(stations, up, down, router)
-    if wlan is None:
+    if networks is not None:
+        given = [one for one in OF_A_PATH if output.on_command_line(context, one)]
+        plans, outcome = _on_networks(asked, networks, given)
+    elif wlan is None:
         path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
         plans, outcome = _on_a_path(asked, path, flows)
     else:
@@ -175,5 +192,22 @@ def _beside_a_call(asked: _Asked, home: Home, flows: int) -> Comparison:
         from ackclock.cli.outcome import CallOutcome
 
         return CallOutcome(title, asked.report)
+
+    return plans, outcome
+
+
+def _on_networks(asked: _Asked, names: str, given: Sequence[str]) -> Comparison:
+    """Each controller alone on each network."""
+    if given:
+        raise InputError(f"--{given[0]}: is of the path, and --networks names others")
+    from ackclock import networks
+    from ackclock.cli import networks as comparison
+
+    named = networks.networks(names)
+    plans = comparison.plans(named, asked.compared, asked.common, asked.settings)
+    title = asked.title(f"{asked.names} on {', '.join(one.name for one in named)}", 1)
+
+    def outcome() -> Outcome:
+        return comparison.NetworksOutcome(title, asked.report, named, asked.compared)
 
     return plans, outcome

@@ -97,6 +97,14 @@ def wlans(incomplete: str) -> list[str]:
     return beginning(incomplete, values("wlans.0.standard"))
 
 
+def named_networks(incomplete: str) -> list[str]:
+    """The networks of the package, the last of several."""
+    from ackclock.networks import NAMES
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in beginning(last, NAMES)]
+
+
 def draws(incomplete: str) -> list[str]:
     """The draws of the points of a sweep."""
     from ackclock.sweeps.axes import DRAWS

@@ -13,6 +13,7 @@ from ackclock.plots.runs import (
     rtt_over_time,
     window_over_time,
 )
+from ackclock.plots.strips import strips
 from ackclock.plots.style import colours, controller_colours, style
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "goodput_over_time",
     "queue_over_time",
     "rtt_over_time",
+    "strips",
     "style",
     "window_over_time",
 ]

@@ -15,11 +15,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ackclock.report import strips
 from ackclock.report.files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from matplotlib.figure import Figure
+
+    from ackclock.figure import StripRow
 
 Drawn = TypeVar("Drawn")
 
@@ -85,6 +88,10 @@ class Page:
         self._numbers = numbers
         for place, caption in charts:
             self._add("chart", place=place, caption=caption)
+
+    def strips(self, rows: Sequence[StripRow]) -> None:
+        """Small multiples: a line of each of ``rows``, in which every label has a bar or a box."""
+        self._add("strips", rows=strips.as_html(rows), key=strips.key(rows))
 
     def figure(self, png: bytes, caption: str) -> None:
         """A picture with its caption."""

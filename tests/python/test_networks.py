@@ -1,0 +1,195 @@
+"""``compare --networks``: named networks, files of users, advice, and small multiples."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from ackclock import networks
+from ackclock.contenders import contenders
+from ackclock.errors import InputError
+from ackclock.report import advice
+from calling import refused, run
+
+OFFICE = """
+[networks.office]
+path = { rate = "5mbit", rtt = "20ms", queue = "50p" }
+
+[networks.lossy]
+path = { rate = "5mbit", rtt = "20ms", queue = "50p", loss = "1%" }
+[[networks.lossy.flows]]
+cc = "vegas"
+count = 2
+[[networks.lossy.flows]]
+cc = "newreno"
+kind = "datagram"
+source = { rate = "80kbit" }
+"""
+
+
+@pytest.mark.parametrize("name", networks.NAMES)
+def test_a_named_network_is_a_scenario_with_its_sources(capsys, tmp_path, name):
+    text = networks.text_of(name)
+    assert networks.LEFT_OUT.search(text)
+    # Each number stands below a comment that says where it is from.
+    for key in re.findall(r"^(?:rate|rtt|queue|links|standard) = ", text, re.MULTILINE):
+        before = text[: text.index(f"\n{key}")].rstrip().splitlines()
+        assert before[-1].startswith("#"), key
+    file = tmp_path / f"{name}.toml"
+    file.write_text(text, "utf-8")
+    status, out, said = run(capsys, "run", file, "--set", "duration=1s", "--json")
+    assert (status, json.loads(out)["runs"][0]["label"]) == (0, name)
+    assert "warning" not in said
+
+
+def test_the_rate_of_lte_is_drawn_as_its_file_says():
+    draw, rate, expected = random.Random(1), 500.0, []
+    for half in range(120):
+        expected.append([f"{half * 0.5:g}s", f"{rate * 0.012:.2f}mbit"])
+        rate += draw.gauss(0.0, 200.0 * 0.5**0.5)
+        rate = abs(rate - 50.0) + 50.0
+        rate = 1000.0 - abs(1000.0 - rate)
+    assert tomllib.loads(networks.text_of("lte"))["path"]["rate"] == expected
+
+
+def test_every_pair_runs_once_and_one_page_shows_them(capsys, tmp_path):
+    arguments = ("--networks", "home,wifi", "--duration", "3s", "--out", tmp_path / "out", "--json")
+    status, out, shown = run(capsys, "compare", "cubic", "cdg(G=10ms)", *arguments)
+    assert status == 0
+    document = json.loads(out)
+    labels = [one["label"] for one in document["runs"]]
+    assert labels == [f"{net}, {cc}" for net in ("home", "wifi") for cc in ("cubic", "cdg(G=10ms)")]
+    home = document["networks"]["home"]["controllers"]["cubic"]
+    flow = document["runs"][0]["flows"][0]
+    assert home["goodput_mbps"]["values"] == [pytest.approx(flow["delivered_bytes"] * 8e-6 / 3)]
+    above = flow["rtt_ms"]["p95"] - flow["base_rtt_ms"]
+    assert home["rtt_p95_above_base_ms"]["median"] == pytest.approx(above)
+    assert home["loss_percent"]["values"] == [pytest.approx(100 * flow["loss_rate"])]
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert page.count('<section class="strips">') == 2
+    for of in document["networks"].values():
+        assert of["advice"] in page
+        assert of["limits"] in page
+    assert "how much is chance (one run each)" in document["networks"]["home"]["limits"]
+    assert f"home: {document['networks']['home']['advice']}" in " ".join(shown.split())
+    assert (tmp_path / "out" / "networks.png").read_bytes()[:4] == b"\x89PNG"
+    # The bar, the table and the JSON have the same number.
+    text = f"{home['goodput_mbps']['median']:.2f}"
+    assert f'<span class="value">{text}</span>' in page
+    assert f'<td class="number">{text}</td>' in page
+
+
+def test_files_and_tables_of_a_file_are_networks(capsys, tmp_path):
+    (tmp_path / "mine.toml").write_text(OFFICE)
+    scenario = 'duration = "9s"\npath = { rate = { trace = "a.down" }, rtt = "20ms", queue = "50p" }\n'
+    (tmp_path / "scenario.toml").write_text(f"# Not in it: rain.\n{scenario}")
+    (tmp_path / "a.down").write_text("".join(f"{ms}\n" for ms in range(1, 100, 2)))
+    files = f"{tmp_path / 'mine.toml'},{tmp_path / 'scenario.toml'}"
+    status, out, _ = run(capsys, "compare", "cubic", "--networks", files, "--duration", "2s", "--json")
+    assert status == 0
+    document = json.loads(out)
+    assert list(document["networks"]) == ["office", "lossy", "scenario"]
+    assert "Not shown: rain;" in document["networks"]["scenario"]["limits"]
+    lossy = document["runs"][1]
+    assert [flow["cc"] for flow in lossy["flows"]] == ["cubic", "cubic", "newreno"]
+    # The datagrams of the file are no goodput of the controller.
+    delivered = sum(flow["delivered_bytes"] for flow in lossy["flows"][:2]) * 8e-6 / 2
+    found = document["networks"]["lossy"]["controllers"]["cubic"]["goodput_mbps"]["median"]
+    assert found == pytest.approx(delivered)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--networks", "hime"), "--networks hime: is no network; did you mean `home`?"),
+        (("--networks", "home,home"), "--networks home,home: home is named twice"),
+        (("--networks", ","), "--networks ',': names no network; there are home, cable"),
+        (("--networks", "no.toml"), "no.toml: cannot be read: No such file or directory"),
+        (("--networks", "home", "--rate", "1mbit"), "--rate: is of the path, and --networks names others"),
+        (("--networks", "home", "--wlan", "802.11g"), "--wlan: is of the path, and --networks names others"),
+        (("--networks", "wifi", "--set", "path.queue=codel"), "--networks: wifi: "),
+    ],
+)
+def test_networks_that_cannot_be(capsys, arguments, sentence):
+    assert refused(capsys, "compare", "cubic", *arguments).startswith(sentence)
+
+
+def test_a_network_needs_a_greedy_flow():
+    one = {"flows": [{"cc": "newreno", "kind": "datagram", "source": {"rate": "1mbit"}}]}
+    with pytest.raises(InputError, match="none is greedy"):
+        networks.Network("mine", one).with_controller(contenders(["cubic"])[0])
+
+
+class Measured:
+    """A run whose quantities are given."""
+
+    def __init__(self, goodput, delay, loss):
+        self.values = goodput, delay, loss
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Makes the quantities of advice read from :class:`Measured`."""
+    names = ("goodput_mbps", "rtt_p95_above_base_ms", "loss_percent")
+    readers = [lambda run, at=at: run.values[at] for at in range(3)]
+    given = [(name, name, "", reader, 1) for name, reader in zip(names, readers, strict=True)]
+    monkeypatch.setattr(advice, "MEASURES", given)
+    monkeypatch.setattr(advice, "goodput_mbps", readers[0])
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        # A tenth less goodput for a hundredth of the delay.
+        (
+            {"a": (10.0, 500.0, 0.0), "b": (9.5, 5.0, 0.0), "c": (8.0, 1.0, 0.0)},
+            "Choose b (9.5 Mbit/s, 5 ms) rather than a (10 Mbit/s, 500 ms), c (8 Mbit/s, 1 ms).",
+        ),
+        (
+            {"a": (10.0, 12.0, 0.0), "b": (9.9, 9.0, 0.0)},
+            "Any of them will do: a (10 Mbit/s, 12 ms), b (9.9 Mbit/s, 9 ms).",
+        ),
+        (
+            {"a": (10.0, 5.0, 40.0), "b": (10.0, 6.0, 2.0)},
+            "Choose b (10 Mbit/s, 6 ms) rather than a (10 Mbit/s, 5 ms and 40 % loss).",
+        ),
+        ({"a": (0.0, 5.0, 100.0), "b": (0.0, 6.0, 100.0)}, "Nothing to choose from: no flow got through."),
+        ({"a": (1.0, 5.0, 0.0)}, "Nothing to choose from: one controller ran."),
+    ],
+)
+def test_advice_weighs_goodput_delay_and_loss(values, sentence):
+    assert advice.advice({label: [Measured(*of)] for label, of in values.items()}) == sentence
+
+
+@pytest.mark.usefixtures("measured")
+def test_limits_name_what_chance_may_have_done():
+    near = {"a": [Measured(10, 1, 0), Measured(12, 1, 0)], "b": [Measured(11, 1, 0), Measured(11.5, 1, 0)]}
+    assert advice.limits(near, "") == (
+        "Not shown: flows that share the link; which of b and a has more goodput (their ranges overlap)."
+    )
+    far = {"a": [Measured(10, 1, 0), Measured(12, 1, 0)], "b": [Measured(7, 1, 0), Measured(8, 1, 0)]}
+    assert advice.limits(far, "rain") == "Not shown: rain; flows that share the link."
+
+
+def test_boxes_lie_where_their_values_are():
+    from ackclock.figure import Strip, StripRow, Strips
+    from ackclock.report import strips
+
+    values = np.array([2.0, 4.0, 6.0, 8.0, 10.0])
+    row = StripRow(
+        "net", [Strips("x", "ms", [Strip("a", "cubic", values), Strip("b", "cdg", np.array([5.0]))])]
+    )
+    first, second = strips.as_html([row])[0]["cells"][0]["strips"]
+    shapes = {name: (left, width) for name, left, width in first["shapes"]}
+    # Percent of the largest, 10: from 2 to 10, quartiles 4 and 8, median 6.
+    assert shapes["reach"] == (20.0, 80.0)
+    assert shapes["box"] == (40.0, 40.0)
+    assert shapes["median"] == (60.0, 0.0)
+    assert second["shapes"] == [("bar", 0.0, 50.0)]
+    assert (first["text"], second["text"]) == ("6.0", "5.0")
