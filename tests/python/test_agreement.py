@@ -190,6 +190,11 @@ def test_titles_say_what_ran(capsys, tmp_path):
         arguments = ("--rate", "5mbit", "--duration", "1s", *given, "--out", tmp_path / "out", "--force")
         assert run(capsys, "compare", "cubic", *arguments)[0] == 0
         assert f"<h1>{title}</h1>" in page_of(tmp_path / "out")
+    path = ("--rate", "5mbit", "--duration", "1s", "--warmup", "0s")
+    near = (*path, "--set", "path.queue.discipline=red", "--set", "path.rtt=9ms")
+    assert run(capsys, "matrix", "cubic", "cdg", *near, "--out", tmp_path / "matrix")[0] == 0
+    title = "Beside each other: 5mbit, 9ms, queue 1bdp, loss 0%; with path.queue.discipline=red"
+    assert f"<h1>{title}</h1>" in page_of(tmp_path / "matrix")
     file = tmp_path / "named.toml"
     file.write_text(f'name = "mine"\nduration = "1s"\n{line()}')
     assert run(capsys, "run", file, "--set", "path.queue=20p", "--out", tmp_path / "out", "--force")[0] == 0

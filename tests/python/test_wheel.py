@@ -43,6 +43,7 @@ def test_the_wheel_fits_any_linux_and_has_all_data_files(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for file in (
         "ackclock/cli/scenarios/quickstart.toml",
+        "ackclock/networks/lte.toml",
         "ackclock/cli/templates/queue.rs",
         "ackclock/papers/data/cdg2011/fig4.toml",
         "ackclock/papers/suites/l4s/dualpi2.toml",

@@ -167,9 +167,8 @@ def _on_a_path(asked: _Asked, path: Mapping[str, str], flows: int) -> Comparison
     """Each controller alone on the same path."""
     document = {**path, "queue": queue_value(path["queue"])}
     plans = asked.plans({one.name: {"flows": [one.flow(flows)], "path": document} for one in asked.compared})
-    shown = {f"path.{key}": value for key, value in path.items()}
-    words = "{}, {}, queue {}, loss {}".format(*titles.as_set(shown, asked.settings))
-    title = asked.title(f"{asked.names}: {words}", flows, list(shown))
+    words, shown = titles.of_path(path, asked.settings)
+    title = asked.title(f"{asked.names}: {words}", flows, shown)
 
     def outcome() -> Outcome:
         from ackclock.cli.outcome import Outcome

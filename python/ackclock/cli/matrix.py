@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import output
+from ackclock.cli import output, titles
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.console import Console
 from ackclock.cli.output import notes
@@ -63,7 +63,8 @@ def matrix(
     if engine.kind.real_time and processes is not None:
         raise InputError(f"{engine.spelled}: runs on this machine, one at a time; leave --processes out")
     output.check_share("--loss", loss)
-    setting = Setting({"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}, duration, warmup, profile)
+    path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
+    setting = Setting(path, duration, warmup, profile)
     compared = contenders(controllers, engine.name)
     set_keys = dict(output.overrides(settings))
     output.check_arguments("matrix", set_keys)
@@ -80,7 +81,8 @@ def matrix(
             ended.leave(out)
             raise typer.Exit(INTERRUPTED)
         found = of_runs(swept, runs, [one.name for one in compared])
-        title = f"{rate}, {rtt}, queue {queue}, loss {loss}"
+        words, shown = titles.of_path(path, list(set_keys.items()))
+        title = titles.with_settings(words, list(set_keys.items()), shown)
         if out is not None and not ended.stopped:
             _page(found, folder, title)
             notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)

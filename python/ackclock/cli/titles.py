@@ -12,6 +12,12 @@ def as_set(shown: Mapping[str, str], settings: Settings) -> list[str]:
     return [dict(settings).get(key, value) for key, value in shown.items()]
 
 
+def of_path(path: Mapping[str, str], settings: Settings) -> tuple[str, list[str]]:
+    """The options of a path in words, and the keys of a scenario that these words tell."""
+    shown = {f"path.{key}": value for key, value in path.items()}
+    return "{}, {}, queue {}, loss {}".format(*as_set(shown, settings)), list(shown)
+
+
 def with_settings(title: str, settings: Settings, shown: Sequence[str] = ()) -> str:
     """A title with the settings behind it, except those of the keys that it shows."""
     others = [f"{key}={value}" for key, value in settings if key not in shown]
