@@ -270,12 +270,17 @@ impl<N: Numbers> Controller for Pit<N> {
     delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        // The one that ends recovery covers what duplicate ACKs announced: its gap is none of new ACKs.
-        if !ack.ends_recovery {
-            self.measure(cx.now, ack);
+        if ack.newly_acknowledged == 0 {
+            // The stack lets the window grow by what it SACKs.
+            self.on_duplicate_ack(cx, ack);
+        } else {
+            // The one that ends recovery covers what duplicate ACKs announced: its gap is none of new ACKs.
+            if !ack.ends_recovery {
+                self.measure(cx.now, ack);
+            }
+            self.last_ack = Some(cx.now);
+            self.capture.open = false;
         }
-        self.last_ack = Some(cx.now);
-        self.capture.open = false;
         self.numbers.grow(&mut self.reno, ack);
     }
 
@@ -333,6 +338,7 @@ impl<N: Numbers> Controller for Pit<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Counting;
     use crate::testing::{World, ack, loss, probed};
 
     const T: u64 = 2_000_000;
@@ -424,6 +430,19 @@ mod tests {
         pit.on_ecn(&mut world.context(), &marks);
         pit.on_recovered(&mut world.context());
         assert_eq!((pit.window(), pit.slow_start_threshold()), (20.0, 20.0));
+    }
+
+    #[test]
+    fn a_duplicate_ack_that_lets_the_window_grow_is_one_of_the_capture() {
+        let mut world = World::new();
+        let mut pit = Pit::<Real>::new(Settings { packet_time: Span::from_nanos(T), ..Settings::default() });
+        pit.reno = Reno { window: 40.0, threshold: 80.0 };
+        pit.on_ack(&mut world.context(), &ack());
+        for _ in 0..3 {
+            world.pass(Span::from_nanos(T));
+            pit.on_ack(&mut world.context(), &Ack { newly_acknowledged: 0, counting: Counting::Segments, ..ack() });
+        }
+        assert_eq!((pit.capture.duplicates, pit.capture.open, pit.reno.window), (3, true, 44.0));
     }
 
     #[test]
