@@ -22,6 +22,7 @@
 //!   beta for delay as `(rtt - nominal_max_rtt - threshold) / threshold`, and draining as 7/8 (a table has 3/4).
 //! - In Initial an era brings an increase if the rate rose by a quarter, a fourth of what its alpha of 2 asks for: the
 //!   rule of version 00 for pushes. Initial is entered again for high jitter once, as in version 00.
+//! - While it probes and pushes, the window grows by a segment at least, as in the authors' code.
 //! - A loss lowers the nominal max RTT with the rate, as in the authors' code; a maximum below the nominal rate alone
 //!   replaces it in persistent congestion. The path's RTT counts as reduced where a whole era was below the minimum.
 //! - Delay is judged by RTTs without delayed ACKs, as far as the transport knows them.
@@ -397,7 +398,18 @@ impl C4 {
         }
         let margin = if self.state == State::Initial { 0.0 } else { MARGIN.min(self.nominal_max_rtt / 4.0) };
         let modelled = self.alpha * self.nominal_rate * (self.nominal_max_rtt + margin);
-        if self.state == State::Initial { modelled.max(self.initial_cwnd) } else { modelled }
+        match self.state {
+            State::Initial => modelled.max(self.initial_cwnd),
+            State::Probing | State::Pushing => modelled + self.missing_to_a_segment(),
+            _ => modelled,
+        }
+    }
+
+    /// What the growth of a probe lacks to a whole segment, in bytes. A window of two segments that grows by a
+    /// sixteenth lets no third one leave, so that the rate could never rise again.
+    fn missing_to_a_segment(&self) -> f64 {
+        let growth = (self.alpha - 1.0) * self.nominal_rate * self.nominal_max_rtt;
+        (self.segment - growth).max(0.0)
     }
 }
 

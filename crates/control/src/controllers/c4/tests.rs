@@ -218,6 +218,22 @@ fn a_probe_that_finds_more_is_pushed_and_one_that_does_not_trims_the_rate() {
 }
 
 #[test]
+fn a_window_of_two_segments_probes_with_a_whole_third_one() {
+    // The window of a probe: 17/16 of the rate for the nominal max RTT and 15 ms.
+    let modelled = |flow: &Flow, rate: f64| 1.0625 * rate * (probed(&flow.c4, "nominal_max_rtt_ms") / 1e3 + 0.015);
+    let mut slow = Flow::new();
+    (0..7).for_each(|_| slow.era(Brings { rate: 20.0, in_flight: 2, ..STEADY }));
+    assert!(slow.is(State::Probing));
+    // A sixteenth of 20 segments a second for that RTT is less than a segment: the rest of one is added.
+    let growth = 0.0625 * 20.0 * probed(&slow.c4, "nominal_max_rtt_ms") / 1e3;
+    let expected = modelled(&slow, 20.0) + 1.0 - growth;
+    assert!(growth < 1.0 && (slow.c4.window() - expected).abs() < 1e-9, "{} not {expected}", slow.c4.window());
+    let mut fast = Flow::cruising();
+    (0..2).for_each(|_| fast.era(STEADY));
+    assert!((fast.c4.window() - modelled(&fast, 1000.0)).abs() < 1e-9, "{}", fast.c4.window());
+}
+
+#[test]
 fn pushing_that_goes_on_is_initial_again() {
     let mut flow = Flow::cruising();
     (0..3).for_each(|_| flow.era(STEADY));
