@@ -15,6 +15,7 @@
 //! | pacing at 2 w/RTTstanding | `Controller::pacing_rate` |
 //! | mode switching, d_q < 0.1 (RTTmax - RTTmin) in five round trips (section 2.2) | `Copa::update_mode` |
 //! | 1/delta: one more a round trip, half on a loss (section 2.2) | `Copa::end_round`, `Controller::on_loss` |
+//! | 0.7 w where more than 0.3 of the segments are lost (authors' code) | `Copa::count_losses` |
 //!
 //! The paper leaves open: a loss in default mode changes nothing, and the window grows in recovery as well; a
 //! timeout leaves one segment and begins a slow start. An ACK moves the window by no more than what it delivers, and a
@@ -23,6 +24,10 @@
 //! The paper looks at the direction once a round trip. A velocity of hundreds, earned upwards, then takes the window
 //! from beyond the target down to nothing before that: at 100 Mbit/s and 40 ms it used a quarter of the link. So a
 //! velocity belongs to the direction in which it was earned, as in the Copa that Facebook deployed (mvfst, `Copa.cpp`).
+//!
+//! The paper lets losses alone in default mode. Flows that keep a short queue full for ten seconds then take its delay
+//! for RTTmin, see no queueing delay, and lose most of what they send for good. The authors' code
+//! (`ReduceOnLoss` of genericCC) takes 0.3 of the window in such a case, and so does this one.
 
 use units::{Rate, Span, Time};
 
@@ -58,6 +63,12 @@ const NEARLY_EMPTY: f64 = 0.1;
 const STEADY: u32 = 3;
 /// RTTmin is the smallest of so long (section 2).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+/// Losses are heavy above this share of more than so many segments, within so many RTTs; they leave so much of the
+/// window (`ReduceOnLoss` of the authors' code).
+const HEAVY: f64 = 0.3;
+const ENOUGH: u64 = 20;
+const JUDGED_OVER: u64 = 2;
+const LEFT_BY_HEAVY: f64 = 0.7;
 /// The pacing rate over the rate of the window.
 const PACING: f64 = 2.0;
 
@@ -98,6 +109,12 @@ pub struct Copa {
     competitive: bool,
     /// Round trips since the queue was last nearly empty.
     filled: u32,
+    /// Segments lost by the end of the last round trip, and whether 1/delta was halved since.
+    lost: u64,
+    halved: bool,
+    /// When heavy losses were last looked for, and how many segments were lost and delivered by then.
+    judged_at: Time,
+    judged: (u64, u64),
     /// Bits of a segment.
     bits: f64,
 }
@@ -120,6 +137,10 @@ impl Copa {
             inverse: 1.0 / settings.delta,
             competitive: false,
             filled: 0,
+            lost: 0,
+            halved: false,
+            judged_at: Time::ZERO,
+            judged: (0, 0),
             bits: 0.0,
         }
     }
@@ -185,14 +206,25 @@ impl Copa {
         self.steady = 0;
     }
 
-    /// A round trip ends.
-    fn end_round(&mut self) {
+    /// 1/delta after a loss; once a round trip.
+    fn halve(&mut self) {
+        self.inverse = (self.inverse / 2.0).max(1.0 / self.settings.delta);
+        self.halved = true;
+    }
+
+    /// A round trip ends, by whose end so many segments were `lost` in all. A recovery may take several, and each in
+    /// which something is lost counts.
+    fn end_round(&mut self, lost: u64) {
         self.update_velocity();
         self.filled += 1;
         self.update_mode();
-        if self.competitive {
+        let lost = std::mem::replace(&mut self.lost, lost) < lost;
+        if self.competitive && !lost {
             self.inverse += 1.0;
+        } else if lost && !self.halved {
+            self.halve();
         }
+        self.halved = false;
     }
 
     fn update_velocity(&mut self) {
@@ -216,13 +248,28 @@ impl Copa {
         }
     }
 
+    /// Lowers the window if too many of the segments since the last look were lost.
+    fn count_losses(&mut self, now: Time, ack: &Ack) {
+        let lost = ack.lost.saturating_sub(self.judged.0);
+        let all = lost + ack.delivered.saturating_sub(self.judged.1);
+        if all <= ENOUGH || now <= self.judged_at + ack.smoothed_rtt * JUDGED_OVER {
+            return;
+        }
+        (self.judged_at, self.judged) = (now, (ack.lost, ack.delivered));
+        if lost as f64 > HEAVY * all as f64 {
+            let lowest = Reno::MINIMUM.min(self.state.reno.window);
+            self.state.reno.window = (LEFT_BY_HEAVY * self.state.reno.window).max(lowest);
+        }
+    }
+
     fn control(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.observe(cx.now, ack);
+        self.count_losses(cx.now, ack);
         if self.standing.is_empty() {
             return;
         }
         if ack.round_start && !self.state.starting {
-            self.end_round();
+            self.end_round(ack.lost);
         }
         self.steer(ack);
     }
@@ -247,7 +294,7 @@ impl Controller for Copa {
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.inverse = (self.inverse / 2.0).max(1.0 / self.settings.delta);
+        self.halve();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -391,6 +438,46 @@ mod tests {
         arrives(&mut copa, &mut world, 40, false);
         arrives(&mut copa, &mut world, 40, true);
         assert_eq!((probed(&copa, "competitive"), probed(&copa, "delta")), (0.0, 0.5));
+    }
+
+    #[test]
+    fn each_round_trip_with_a_loss_halves_its_weight_once() {
+        let mut world = World::new();
+        let mut copa = cruising(10.0, &mut world);
+        (copa.competitive, copa.inverse, copa.filled) = (true, 16.0, 6);
+        copa.on_loss(&mut world.context(), &loss());
+        assert_eq!(copa.inverse, 8.0);
+        // The loss of that round trip has counted; nothing is lost in the next, something in the one after it.
+        copa.end_round(1);
+        assert_eq!(copa.inverse, 8.0);
+        copa.end_round(1);
+        assert_eq!(copa.inverse, 9.0);
+        copa.end_round(3);
+        assert_eq!(copa.inverse, 4.5);
+    }
+
+    #[test]
+    fn heavy_losses_over_two_round_trips_take_three_tenths_of_the_window() {
+        let mut world = World::new();
+        let mut copa = cruising(100.0, &mut world);
+        let mut counts = (0, 0);
+        let mut brings = |copa: &mut Copa, world: &mut World, lost: u64, delivered: u64| {
+            counts = (counts.0 + lost, counts.1 + delivered);
+            let signal = Ack { smoothed_rtt: MS(40), lost: counts.0, delivered: counts.1, ..ack() };
+            world.pass(MS(41));
+            copa.count_losses(world.now, &signal);
+            copa.window()
+        };
+        // After 41 ms 12 are too few; after 82 ms, 7 of 22 are more than 0.3.
+        assert_eq!(brings(&mut copa, &mut world, 4, 8), 100.0);
+        assert_eq!(brings(&mut copa, &mut world, 3, 7), 70.0);
+        assert_eq!(brings(&mut copa, &mut world, 6, 6), 70.0);
+        assert_eq!(brings(&mut copa, &mut world, 4, 4), 70.0);
+        assert_eq!(brings(&mut copa, &mut world, 0, 14), 70.0);
+        copa.state.reno.window = 2.5;
+        assert_eq!(brings(&mut copa, &mut world, 20, 5), 2.5);
+        brings(&mut copa, &mut world, 20, 5);
+        assert_eq!(copa.window(), 2.0);
     }
 
     #[test]
