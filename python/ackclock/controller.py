@@ -59,7 +59,8 @@ class Controller:
     ``segments`` also fills ``ack.rate.sent``. ``pauses``: ACKs before ``pause_until`` are not shown.
     ``fractional_window``: a window below one segment is paced, otherwise it is one. ``governs_marks``:
     there is no ``on_ecn``, and marks come with ACKs alone. ``governs_recovery``: the window is what may be
-    in flight in recovery as well, and ACKs that advance there are ``on_ack``. ``exact_rtt``: RTT samples are
+    in flight in recovery as well, and ACKs that advance there are ``on_ack``. ``slow_starts_on_loss``: slow
+    start from one segment on a loss, as in 4.3BSD-Tahoe, in recovery as well. ``exact_rtt``: RTT samples are
     exact where the clock of the stack is coarse.
     """
 

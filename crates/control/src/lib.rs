@@ -36,7 +36,8 @@ pub use parts::slow_start::PARAMETERS as SLOW_START;
 pub use parts::undo::Undo;
 pub use reference::{ControllerRef, LONGEST_NAME, declared_name};
 pub use signals::{
-    Ack, Counting, Loss, Marks, RateSample, Reports, Restart, RttSample, SegmentReport, SentState, Transmission, Wants,
+    Ack, Counting, Loss, Marks, RateSample, Reports, Restart, RttSample, SegmentReport, SentState, Transmission,
+    TransmitStart, Wants,
 };
 use units::{Bytes, Random, Rate, Span, Time};
 
@@ -86,7 +87,9 @@ pub trait Controller: Send {
 
     /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a
     /// stack without fast recovery any loss): the only event on which a window grows, but for a controller that
-    /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well.
+    /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well. Where the
+    /// stack lets the window grow by what is SACKed (Linux), a duplicate ACK outside recovery is one, too: it
+    /// acknowledges nothing, and delivers segments.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
     /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery. It
@@ -127,11 +130,10 @@ pub trait Controller: Send {
     /// A segment left, new or again. Only for a controller that [`wants`](Controller::wants) it.
     fn on_sent(&mut self, _cx: &mut Context<'_>, _sent: &Transmission) {}
 
-    /// The connection begins to send, or does so again, with nothing outstanding; `idle` is the time since the last
-    /// segment left, zero at the start. Before the segment leaves, after
+    /// The connection begins to send, or does so again, with nothing outstanding. Before the segment leaves, after
     /// [`on_idle_restart`](Controller::on_idle_restart) if that is due as well. Only for a controller that
     /// [`wants`](Controller::wants) it.
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {}
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _start: &TransmitStart) {}
 
     /// A segment is known to be delivered. Comes before the event of the ACK that shows it, once for each segment
     /// that this covers or SACKs. Only for a controller that [`wants`](Controller::wants) it.

@@ -56,6 +56,10 @@ pub struct Wants {
     /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that
     /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).
     pub governs_recovery: bool,
+    /// Slow start from one segment when a loss is found, as in 4.3BSD-Tahoe, also on stacks that repair losses in a
+    /// recovery: the window is not brought there by proportional rate reduction, and an ACK inside recovery that
+    /// advances the cumulative point is an [`on_ack`](crate::Controller::on_ack).
+    pub slow_starts_on_loss: bool,
     /// Exact RTT samples where the clock of the stack is coarse: modules of Linux until 3.14 that set
     /// `TCP_CONG_RTT_STAMP` had them in microseconds, all others in ticks.
     pub exact_rtt: bool,
@@ -289,6 +293,16 @@ impl Ack {
             Counting::Segments => f64::from(self.newly_delivered),
         }
     }
+}
+
+/// Sending that begins, or does so again with nothing outstanding (CA_EVENT_TX_START of Linux).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransmitStart {
+    /// The time since the last segment left; zero at the start.
+    pub idle: Span,
+    /// The application had nothing to send before (C.app_limited of draft-ietf-ccwg-bbr). Otherwise pacing alone let
+    /// all that was in flight arrive before the next segment.
+    pub application_limited: bool,
 }
 
 /// What Linux makes of a window that was not used, where RFC 5681 restarts with the initial window.

@@ -98,7 +98,7 @@ fn handle(controller: &mut dyn Controller, cx: &mut control::Context<'_>, event:
         Event::Spurious => controller.on_spurious(cx),
         Event::IdleRestart => controller.on_idle_restart(cx),
         Event::Sent(sent) => controller.on_sent(cx, &sent.get()),
-        Event::TransmitStart(idle) => controller.on_transmit_start(cx, idle.get()),
+        Event::TransmitStart(start) => controller.on_transmit_start(cx, &start.get()),
         Event::SegmentDelivered(segment) => controller.on_segment_delivered(cx, &segment.get()),
         Event::SegmentLost(segment) => controller.on_segment_lost(cx, &segment.get()),
         Event::Timer => controller.on_timer(cx),

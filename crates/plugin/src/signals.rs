@@ -248,6 +248,11 @@ mirrors! {
         value: Nanos,
         delayed: bool,
     }
+    /// See [`control::TransmitStart`].
+    TransmitStart {
+        idle: Nanos,
+        application_limited: bool,
+    }
     /// See [`control::Wants`].
     Wants {
         sent: bool,
@@ -258,6 +263,7 @@ mirrors! {
         governs_marks: bool,
         needs_marks: bool,
         governs_recovery: bool,
+        slow_starts_on_loss: bool,
         exact_rtt: bool,
         l4s: bool,
     }
@@ -322,7 +328,7 @@ pub enum Event<'a> {
     Spurious,
     IdleRestart,
     Sent(&'a Transmission),
-    TransmitStart(Nanos),
+    TransmitStart(&'a TransmitStart),
     SegmentDelivered(&'a SegmentReport),
     SegmentLost(&'a SegmentReport),
     Timer,

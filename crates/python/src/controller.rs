@@ -134,12 +134,13 @@ fn wants(object: &Bound<'_, PyAny>) -> PyResult<(Wants, bool)> {
             "fractional_window" => wants.fractional_window = true,
             "governs_marks" => wants.governs_marks = true,
             "governs_recovery" => wants.governs_recovery = true,
+            "slow_starts_on_loss" => wants.slow_starts_on_loss = true,
             "exact_rtt" => wants.exact_rtt = true,
             _ => {
                 let class = object.get_type().name()?;
                 return Err(PyValueError::new_err(format!(
                     "{class}.wants has `{name}`: allowed are sent, transmit_start, segments, timer, pauses, \
-                     fractional_window, governs_marks, governs_recovery and exact_rtt"
+                     fractional_window, governs_marks, governs_recovery, slow_starts_on_loss and exact_rtt"
                 )));
             }
         }
@@ -416,8 +417,8 @@ impl Controller for PythonController {
         self.event(cx, Method::Sent, Some(Transmission(*sent)));
     }
 
-    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, idle: Span) {
-        self.event(cx, Method::TransmitStart, Some(span(idle)));
+    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, start: &control::TransmitStart) {
+        self.event(cx, Method::TransmitStart, Some(span(start.idle)));
     }
 
     fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {

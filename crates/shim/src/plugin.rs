@@ -204,8 +204,8 @@ impl Controller for Plugged {
         self.event(cx, &Event::Sent(&Mirror::of(sent)));
     }
 
-    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, idle: Span) {
-        self.event(cx, &Event::TransmitStart(Mirror::of(&idle)));
+    fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, start: &control::TransmitStart) {
+        self.event(cx, &Event::TransmitStart(&Mirror::of(start)));
     }
 
     fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {

@@ -31,7 +31,7 @@
 
 use std::sync::Arc;
 
-use control::{Ack, Context, Controller, Loss, Marks, Probe, Reports, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, Probe, Reports, TransmitStart, Wants};
 use units::{Rate, Span, Time};
 
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
@@ -228,8 +228,10 @@ impl Controller for Kernel {
         Wants { transmit_start: true, governs_recovery: controls_all, segments, exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
         self.set_time(cx);
+        let tp = &mut self.flow.connection_mut().tp;
+        tp.app_limited = if start.application_limited { tp.delivered.max(1) } else { 0 };
         self.flow.cwnd_event(cx.random, Event::TransmitStart as u32);
     }
 

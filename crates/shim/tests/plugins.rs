@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use control::testing::World;
 use control::{Controller, ControllerRef, Parameters, Probe};
 use engine::{Engine as _, Job, Watch};
+use plugin::VERSION;
 use serde_json::json;
 use shim::{Error, Plugin, Report};
 use sim::Simulator;
@@ -279,13 +280,15 @@ fn sentence(path: &Path) -> String {
 fn an_object_of_another_version_or_without_a_controller_is_refused() {
     let table =
         |numbers: &str| format!("#[unsafe(no_mangle)] pub static ACKCLOCK_CONTROLLER: [u32; 64] = {numbers};\n");
-    let end = "this ackclock has version 1: build it again with the crate `ackclock-plugin` of this ackclock";
+    let end = format!(
+        "this ackclock has version {VERSION}: build it again with the crate `ackclock-plugin` of this ackclock"
+    );
     assert_eq!(
         sentence(&object("other", &table("[9; 64]"))),
         format!("`mine.so` was built for version 9 of the interface of controllers, {end}")
     );
     assert_eq!(
-        sentence(&object("layout", &table("[1; 64]"))),
+        sentence(&object("layout", &table(&format!("[{VERSION}; 64]")))),
         format!("`mine.so` was built for another layout of the interface of controllers, {end}")
     );
     assert_eq!(sentence(&object("empty", "")), "`mine.so` has no controller: it needs `plugin::export!(ENTRY);`");

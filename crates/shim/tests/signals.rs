@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use control::testing::starting;
 use control::{Ack, Context, Controller, Loss, Parameters, Probe, RateSample, SentState};
 use shim::Source;
 use units::{Bytes, Random, Span, Time};
@@ -72,7 +73,7 @@ fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
         random: &mut random,
     };
     controller.on_start(&mut cx);
-    controller.on_transmit_start(&mut cx, Span::ZERO);
+    controller.on_transmit_start(&mut cx, &starting(Span::ZERO));
     let sent =
         SentState { at: Time::ZERO, delivered: 100, lost: 0, marked: 3, in_flight: 4, application_limited: false };
     let rate = RateSample {

@@ -44,7 +44,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, micros};
 use crate::parts::windowed_max::WindowedMax;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Loss, Probe, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, TransmitStart, Wants};
 
 /// The entry of BBR version 1 in the registry.
 pub const ENTRY: Entry = Entry {
@@ -295,7 +295,11 @@ impl Controller for Bbr1 {
         self.pace_initially(micros(rtt).max(1));
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
+    /// A pause that pacing made is no idle time: the gain of the cycle stays.
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        if !start.application_limited {
+            return;
+        }
         self.idle_restart = true;
         self.aggregation.restart(cx.now);
         match self.mode {

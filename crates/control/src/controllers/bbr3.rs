@@ -45,7 +45,7 @@ use self::window::{STARTUP_PACING_GAIN, Window};
 use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, TransmitStart, Wants};
 
 /// What the registry tells about BBR version 3.
 pub const ENTRY: Entry = Entry {
@@ -314,8 +314,10 @@ impl Controller for Bbr3 {
         self.window.see_rtt(rtt);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
-        self.restart_from_idle(cx);
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        if start.application_limited {
+            self.restart_from_idle(cx);
+        }
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

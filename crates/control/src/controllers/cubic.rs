@@ -29,7 +29,7 @@ use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The entry of CUBIC in the registry.
 pub const ENTRY: Entry = Entry {
@@ -313,9 +313,9 @@ impl Controller for Cubic {
         self.state.reno.idle_restart(cx);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
         // The time up to the last ACK is discounted already.
-        self.discount_unused_time(cx.now, idle.min(cx.now.since(self.last_ack)));
+        self.discount_unused_time(cx.now, start.idle.min(cx.now.since(self.last_ack)));
     }
 
     fn probe(&self, out: &mut dyn Probe) {

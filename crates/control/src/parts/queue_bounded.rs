@@ -201,7 +201,7 @@ macro_rules! leave_to_bounded {
             self.$bounded.on_spurious();
         }
 
-        fn on_transmit_start(&mut self, _cx: &mut $crate::Context<'_>, _idle: ::units::Span) {
+        fn on_transmit_start(&mut self, _cx: &mut $crate::Context<'_>, _start: &$crate::TransmitStart) {
             self.$bounded.on_transmit_start();
         }
 

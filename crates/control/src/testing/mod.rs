@@ -6,7 +6,7 @@ mod recording;
 use units::{Bytes, Random, Span, Time};
 
 pub use self::recording::{Event, Recorder, Recording};
-use crate::{Ack, Context, Controller, Loss, Probe, RttSample};
+use crate::{Ack, Context, Controller, Loss, Probe, RttSample, TransmitStart};
 
 /// The time and the random stream of a test.
 pub struct World {
@@ -43,6 +43,11 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Sending that resumes after `idle`, after an application that had nothing to send.
+pub fn starting(idle: Span) -> TransmitStart {
+    TransmitStart { idle, application_limited: true }
 }
 
 /// An ACK of one segment on a fully used window, without RTT sample.

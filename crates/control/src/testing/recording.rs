@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
-    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission, Wants,
+    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission,
+    TransmitStart, Wants,
 };
 
 /// One call of a controller.
@@ -34,7 +35,7 @@ pub enum Event {
     /// [`Controller::on_sent`].
     Sent(Transmission),
     /// [`Controller::on_transmit_start`].
-    TransmitStart(Span),
+    TransmitStart(TransmitStart),
     /// [`Controller::on_segment_delivered`].
     SegmentDelivered(SegmentReport),
     /// [`Controller::on_segment_lost`].
@@ -79,7 +80,7 @@ impl Recording {
                 Event::Spurious => controller.on_spurious(cx),
                 Event::IdleRestart => controller.on_idle_restart(cx),
                 Event::Sent(sent) => controller.on_sent(cx, &sent),
-                Event::TransmitStart(idle) => controller.on_transmit_start(cx, idle),
+                Event::TransmitStart(start) => controller.on_transmit_start(cx, &start),
                 Event::SegmentDelivered(segment) => controller.on_segment_delivered(cx, &segment),
                 Event::SegmentLost(segment) => controller.on_segment_lost(cx, &segment),
                 Event::Timer => controller.on_timer(cx),
@@ -175,9 +176,9 @@ impl Controller for Recorder {
         self.controller.on_sent(cx, sent);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
-        self.note(cx, Event::TransmitStart(idle));
-        self.controller.on_transmit_start(cx, idle);
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        self.note(cx, Event::TransmitStart(*start));
+        self.controller.on_transmit_start(cx, start);
     }
 
     fn on_segment_delivered(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {

@@ -140,6 +140,11 @@ impl Flight {
         Some(RateSample { is_retransmission: newest.is_retransmission(), ..sample })
     }
 
+    /// True if the application had less to send than the window let leave, for all that was not delivered since.
+    pub(super) fn is_application_limited(&self) -> bool {
+        self.delivery.is_application_limited()
+    }
+
     /// The state in which the newest segment left, for a controller that asks for reports of each.
     #[inline(never)]
     pub(super) fn state_when_sent(&mut self, summary: &AckSummary) -> Option<SentState> {

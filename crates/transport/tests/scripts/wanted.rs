@@ -1,6 +1,6 @@
 //! Events for controllers that ask for them.
 
-use control::{Reports, SegmentReport, SentState, Transmission, Wants};
+use control::{Reports, SegmentReport, SentState, Transmission, TransmitStart, Wants};
 use transport::{Application, Phase, Reduction};
 use units::{Bytes, Span};
 
@@ -45,9 +45,10 @@ fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     let options = with(plain(), |s| s.idle_restart = None);
     let mut s = SenderScript::wanting(wants, options, 10.0, Application::Paced(pace));
     s.leaves(0);
-    assert_eq!(s.news(), [Notice::TransmitStart(Span::ZERO)]);
+    let start = |idle| Notice::TransmitStart(TransmitStart { idle, application_limited: idle > Span::ZERO });
+    assert_eq!(s.news(), [start(Span::ZERO)]);
     s.at(40).arrives(ack(1)).at(100).leaves(1);
-    assert_eq!(s.news()[1..], [Notice::TransmitStart(ms(100))]);
+    assert_eq!(s.news()[1..], [start(ms(100))]);
     // 1 is outstanding when 2 leaves.
     s.at(200).leaves(2);
     assert_eq!(s.news().len(), 2);

@@ -1,7 +1,7 @@
 //! BBR by hand: a flow whose segments are acknowledged at a chosen rate, with what is in flight at a chosen number.
 
 use super::*;
-use crate::testing::{World, ack, loss, probed};
+use crate::testing::{World, ack, loss, probed, starting};
 use crate::{RateSample, RttSample};
 
 /// A path of 40 ms that delivers a segment a millisecond.
@@ -17,7 +17,7 @@ impl Flow {
         let (mut world, mut bbr) = (World::new(), Bbr1::new(Settings::default()));
         bbr.on_start(&mut world.context());
         bbr.on_handshake(&mut world.context(), Span::from_millis(40));
-        bbr.on_transmit_start(&mut world.context(), Span::ZERO);
+        bbr.on_transmit_start(&mut world.context(), &starting(Span::ZERO));
         Self { world, bbr, delivered: 0, lost: 0 }
     }
 
@@ -132,6 +132,21 @@ fn a_cycle_has_one_phase_above_and_one_below_the_bandwidth() {
     }
     let start = gains.iter().position(|&gain| gain == 320).unwrap();
     assert_eq!(gains[start..start + 4], [320, 192, 256, 320]);
+}
+
+#[test]
+fn a_pause_that_pacing_made_leaves_the_gain_of_the_cycle() {
+    let mut flow = Flow::cruising();
+    while probed(&flow.bbr, "pacing_gain") != 1.25 {
+        flow.ack(10, 38, 40);
+    }
+    let before = flow.bbr.rate as f64;
+    let paused = TransmitStart { application_limited: false, ..starting(Span::from_millis(60)) };
+    flow.bbr.on_transmit_start(&mut flow.world.context(), &paused);
+    assert_eq!(flow.bbr.rate as f64, before);
+    // Not so after an idle time.
+    flow.bbr.on_transmit_start(&mut flow.world.context(), &starting(Span::from_millis(60)));
+    assert!((before / flow.bbr.rate as f64 - 1.25).abs() < 0.01, "{}", flow.bbr.rate);
 }
 
 #[test]

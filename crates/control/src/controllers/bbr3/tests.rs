@@ -4,7 +4,7 @@
 use units::Time;
 
 use super::*;
-use crate::testing::{World, ack, loss, probed};
+use crate::testing::{World, ack, loss, probed, starting};
 use crate::{RateSample, RttSample, SentState};
 
 struct Flow {
@@ -316,12 +316,24 @@ fn probe_rtt_comes_after_five_seconds_without_a_smaller_rtt_and_takes_200_ms() {
 fn after_an_idle_time_it_paces_at_the_bandwidth_and_needs_no_probe_rtt() {
     let mut flow = Flow::cruising();
     flow.world.pass(Span::from_secs(20));
-    flow.bbr.on_transmit_start(&mut flow.world.context(), Span::from_secs(20));
+    flow.bbr.on_transmit_start(&mut flow.world.context(), &starting(Span::from_secs(20)));
     assert_near(flow.pace(), 4.95);
     flow.ack(5.0, 200, 45);
     assert_ne!(flow.state(), State::ProbeRtt);
     // The smallest RTT is older than ten seconds.
     assert_near(probed(&flow.bbr, "min_rtt_ms"), 45.0);
+}
+
+#[test]
+fn a_pause_that_pacing_made_leaves_the_gain_of_the_cycle() {
+    let mut flow = Flow::probing();
+    let before = flow.pace();
+    let paused = TransmitStart { application_limited: false, ..starting(Span::from_millis(20)) };
+    flow.bbr.on_transmit_start(&mut flow.world.context(), &paused);
+    assert_near(flow.pace(), before);
+    // Not so after an idle time: the gain of UP is gone.
+    flow.bbr.on_transmit_start(&mut flow.world.context(), &starting(Span::from_millis(20)));
+    assert_near(flow.pace(), before / 1.25);
 }
 
 #[test]

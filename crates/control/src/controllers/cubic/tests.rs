@@ -1,7 +1,7 @@
 //! CUBIC on single events, with numbers worked out by hand.
 
 use super::*;
-use crate::testing::{World, ack, loss, probed, rtt};
+use crate::testing::{World, ack, loss, probed, rtt, starting};
 use units::Span;
 
 fn at(window: f64) -> Cubic {
@@ -137,7 +137,7 @@ fn time_in_which_the_window_is_not_used_does_not_count() {
     assert_eq!(cubic.state.epoch.unwrap().start, start + Span::from_secs(3));
     world.pass(Span::from_secs(2));
     cubic.on_idle_restart(&mut world.context());
-    cubic.on_transmit_start(&mut world.context(), Span::from_secs(5));
+    cubic.on_transmit_start(&mut world.context(), &starting(Span::from_secs(5)));
     assert_eq!(cubic.state.epoch.unwrap().start, start + Span::from_secs(5));
     // Idle sends the window back to the initial one; congestion avoidance will start anew from the end of slow start.
     assert_eq!(cubic.window(), 10.0);
@@ -221,7 +221,7 @@ fn an_idle_time_does_not_move_the_cubic_on_where_the_window_stays() {
     let mut cubic = after_loss(&mut world);
     cubic.last_ack = world.now;
     world.pass(Span::from_secs(10));
-    cubic.on_transmit_start(&mut world.context(), Span::from_millis(10_100));
+    cubic.on_transmit_start(&mut world.context(), &starting(Span::from_millis(10_100)));
     assert_eq!(world.now.since(cubic.state.epoch.unwrap().start), Span::from_secs(1));
 }
 

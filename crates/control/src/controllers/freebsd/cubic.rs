@@ -3,11 +3,9 @@
 //! Differences from the RFC: the first loss of a connection halves the window, later ones leave four fifths
 //! (`CUBIC_BETA`). Slow start has no HyStart.
 
-use units::Span;
-
 use crate::controllers::cubic::{self, Settings};
 use crate::entry::Form;
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, TransmitStart, Wants};
 
 /// The form of CUBIC.
 pub(crate) const FORM: Form =
@@ -70,8 +68,8 @@ impl Controller for Cubic {
         self.0.on_idle_restart(cx);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
-        self.0.on_transmit_start(cx, idle);
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        self.0.on_transmit_start(cx, start);
     }
 
     fn window(&self) -> f64 {

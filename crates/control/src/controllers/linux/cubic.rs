@@ -22,7 +22,7 @@ use crate::parts::linux::{Counter, HZ, avoidance, ticks, ticks_rounded_up};
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Counting, Loss, Marks, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of CUBIC.
 pub(crate) const FORM: Form = Form {
@@ -270,10 +270,10 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
         if let Some(epoch) = &mut self.epoch {
             let hz = HZ.into();
-            let (now, before) = (ticks(cx.now, hz), ticks(Time::ZERO + cx.now.since(Time::ZERO + idle), hz));
+            let (now, before) = (ticks(cx.now, hz), ticks(Time::ZERO + cx.now.since(Time::ZERO + start.idle), hz));
             epoch.start = (epoch.start + now - before).min(now);
         }
     }

@@ -19,7 +19,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Counter, micros};
 use crate::parts::reno::delegate;
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of Vegas.
 pub(crate) const FORM: Form = Form {
@@ -153,7 +153,7 @@ impl Controller for Vegas {
         Wants { transmit_start: true, exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _start: &TransmitStart) {
         // The path may be another after idle.
         self.base = Span::MAX;
         self.begin(self.sent_to);
@@ -215,7 +215,7 @@ impl Controller for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, ack, loss, rtt};
+    use crate::testing::{World, ack, loss, rtt, starting};
 
     fn at(window: f64, threshold: f64) -> Vegas {
         Vegas { reno: Reno { window, threshold }, base: Span::from_millis(40), ..Vegas::new(Settings::default()) }
@@ -279,7 +279,7 @@ mod tests {
     fn after_idle_the_base_rtt_is_forgotten() {
         let mut world = World::new();
         let mut vegas = at(50.0, 2.0);
-        vegas.on_transmit_start(&mut world.context(), Span::from_secs(1));
+        vegas.on_transmit_start(&mut world.context(), &starting(Span::from_secs(1)));
         round(&mut vegas, 80);
         assert_eq!((vegas.window(), vegas.base), (51.0, Span::from_millis(80)));
     }

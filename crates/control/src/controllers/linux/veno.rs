@@ -11,13 +11,11 @@
 //! After disorder or a repair, and after a loss, the first ACK finds no sample: its own came before the state of the
 //! connection changed. Differences from Linux: the window after a timeout is the transport's.
 
-use units::Span;
-
 use crate::controllers::veno;
 use crate::entry::Form;
 use crate::parts::linux::{Counter, avoidance, micros};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of Veno.
 pub(crate) const FORM: Form =
@@ -165,7 +163,7 @@ impl Controller for Veno {
         self.enabled = false;
     }
 
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _idle: Span) {
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, _start: &TransmitStart) {
         self.measure_anew();
     }
 
@@ -181,6 +179,8 @@ impl Controller for Veno {
 
 #[cfg(test)]
 mod tests {
+    use units::Span;
+
     use super::*;
     use crate::testing::{World, ack, loss, probed, rtt};
 

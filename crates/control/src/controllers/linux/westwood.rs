@@ -20,7 +20,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Counter};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of Westwood.
 pub(crate) const FORM: Form = Form {
@@ -167,7 +167,7 @@ impl Controller for Westwood {
         self.segment_size = cx.segment_size.get().max(1);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _idle: Span) {
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _start: &TransmitStart) {
         // The first sample begins when the connection is established.
         if self.begins {
             self.since = cx.now;
@@ -215,7 +215,7 @@ impl Controller for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, ack, loss, probed, rtt};
+    use crate::testing::{World, ack, loss, probed, rtt, starting};
 
     fn at(window: f64) -> (Westwood, World) {
         let (mut world, mut westwood) = (World::new(), Westwood::new(Settings { hz: 1000 }));
@@ -304,7 +304,7 @@ mod tests {
         let (mut world, mut westwood) = (World::new(), Westwood::new(Settings { hz: 1000 }));
         westwood.on_start(&mut world.context());
         world.pass(Span::from_millis(60));
-        westwood.on_transmit_start(&mut world.context(), Span::ZERO);
+        westwood.on_transmit_start(&mut world.context(), &starting(Span::ZERO));
         let of = |newly_acknowledged| Ack { newly_acknowledged, rtt: rtt(40), ..ack() };
         world.pass(Span::from_millis(40));
         westwood.on_ack(&mut world.context(), &of(1));

@@ -10,7 +10,7 @@ use super::search::Search;
 use super::{Method, Settings, Step, limited};
 use crate::{
     Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, Reno, SegmentReport, Subflows,
-    Transmission, Wants,
+    Transmission, TransmitStart, Wants,
 };
 
 /// The state of the method.
@@ -254,8 +254,8 @@ impl Controller for Start {
         self.inner.on_sent(cx, sent);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, idle: Span) {
-        self.inner.on_transmit_start(cx, idle);
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        self.inner.on_transmit_start(cx, start);
     }
 
     fn on_segment_delivered(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {

@@ -1,7 +1,7 @@
 //! The order in which it is found what leaves: the next segment that window, receiver, pace and application let go, or
 //! the reason why none does.
 
-use control::Transmission;
+use control::{Transmission, TransmitStart};
 use units::Time;
 
 use super::{Blocked, Sender};
@@ -185,7 +185,8 @@ impl Sender {
                 self.restart_after(now, idle);
             }
             if self.driver.wants().transmit_start {
-                self.notify(now, |controller, cx| controller.on_transmit_start(cx, idle));
+                let start = TransmitStart { idle, application_limited: self.flight.is_application_limited() };
+                self.notify(now, |controller, cx| controller.on_transmit_start(cx, &start));
             }
             self.flight.restart(now);
         }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use control::{Ack, Context, Controller, Loss, Marks, Restart, SegmentReport, Transmission, Wants};
+use control::{Ack, Context, Controller, Loss, Marks, Restart, SegmentReport, Transmission, TransmitStart, Wants};
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
@@ -21,7 +21,7 @@ pub(crate) enum Notice {
     Spurious,
     IdleRestart(Option<Restart>),
     Sent(Transmission),
-    TransmitStart(Span),
+    TransmitStart(TransmitStart),
     Delivered(SegmentReport),
     Lost(SegmentReport),
     Timer,
@@ -83,8 +83,8 @@ impl Controller for ProbeController {
         self.shared().notices.push(Notice::Lost(*segment));
     }
 
-    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, idle: Span) {
-        self.shared().notices.push(Notice::TransmitStart(idle));
+    fn on_transmit_start(&mut self, _cx: &mut Context<'_>, start: &TransmitStart) {
+        self.shared().notices.push(Notice::TransmitStart(*start));
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

@@ -1,7 +1,7 @@
 //! Tests of `cubic.rs`, with numbers worked out by hand.
 
 use super::*;
-use crate::testing::{World, ack, loss, probed, rtt};
+use crate::testing::{World, ack, loss, probed, rtt, starting};
 
 /// An ACK of so many segments.
 fn segments(count: u32) -> Ack {
@@ -16,14 +16,14 @@ fn an_idle_time_does_not_move_the_cubic_on_and_a_slow_start_does_not_end_the_epo
     cubic.on_ack(&mut world.context(), &segments(1));
     world.pass(Span::from_secs(11));
     // The last segment left 100 ms before the last ACK: 10.1 s idle, 0.9 s of the cubic, in ticks of 4 ms.
-    cubic.on_transmit_start(&mut world.context(), Span::from_millis(10_100));
+    cubic.on_transmit_start(&mut world.context(), &starting(Span::from_millis(10_100)));
     let start = cubic.epoch.unwrap().start;
     assert_eq!(ticks(world.now, 250) - start, 225);
     cubic.on_idle_restart(&mut world.context());
     cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!((cubic.window(), cubic.epoch.unwrap().start), (12.0, start));
     // Longer than the epoch: it begins now.
-    cubic.on_transmit_start(&mut world.context(), Span::from_secs(100));
+    cubic.on_transmit_start(&mut world.context(), &starting(Span::from_secs(100)));
     assert_eq!(cubic.epoch.unwrap().start, ticks(world.now, 250));
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::SentState;
 use crate::registry::build;
-use crate::testing::{World, ack, loss, probed, rtt};
+use crate::testing::{World, ack, loss, probed, rtt, starting};
 
 fn started(cc: &str, text: &str) -> (Box<dyn Controller>, World) {
     let mut world = World::new();
@@ -218,7 +218,7 @@ impl Controller for Inside {
         self.note("sent");
     }
 
-    fn on_transmit_start(&mut self, _: &mut Context<'_>, _: Span) {
+    fn on_transmit_start(&mut self, _: &mut Context<'_>, _: &TransmitStart) {
         self.note("transmit");
     }
 
@@ -282,7 +282,7 @@ fn every_event_and_question_reaches_the_controller_inside() {
     start.join(&Subflows::new(1), 0);
     start.on_start(cx);
     start.on_handshake(cx, Span::from_millis(40));
-    start.on_transmit_start(cx, Span::ZERO);
+    start.on_transmit_start(cx, &starting(Span::ZERO));
     let transmission = Transmission { sequence: 0, retransmission: false, in_flight: 1, application_limited: false };
     start.on_sent(cx, &transmission);
     start.on_segment_delivered(cx, &report);

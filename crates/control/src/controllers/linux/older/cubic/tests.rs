@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::controllers::cubic::Epoch;
-use crate::testing::{World, ack, loss};
+use crate::testing::{World, ack, loss, starting};
 
 const CUBIC_2_3: Version = Version { growth_before_loss: 0.05, max_increment: f64::INFINITY };
 
@@ -93,7 +93,7 @@ fn an_idle_time_moves_the_cubic_on_and_a_slow_start_leaves_the_epoch() {
     let mut cubic = after_loss(&mut world);
     let before = cubic.state.epoch.map(|Epoch { start, .. }| start);
     world.pass(Span::from_secs(10));
-    cubic.on_transmit_start(&mut world.context(), Span::from_secs(10));
+    cubic.on_transmit_start(&mut world.context(), &starting(Span::from_secs(10)));
     cubic.on_idle_restart(&mut world.context());
     cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!((cubic.window(), cubic.state.epoch.map(|epoch| epoch.start)), (12.0, before));
