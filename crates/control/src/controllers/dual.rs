@@ -23,7 +23,7 @@ use crate::entry::{Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
 
 /// The entry of DUAL in the registry.
 pub const ENTRY: Entry = Entry {
@@ -116,6 +116,11 @@ impl Dual {
 
 impl Controller for Dual {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+
+    /// As 4.3BSD-Tahoe, which has no recovery.
+    fn wants(&self) -> Wants {
+        Wants { slow_starts_on_loss: true, ..Wants::default() }
+    }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);

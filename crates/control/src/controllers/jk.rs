@@ -19,7 +19,7 @@ use crate::entry::Entry;
 use crate::parameters::{Kind, parameters};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Literal, Loss, ParameterError, Range, Reno, Undo};
+use crate::{Ack, Context, Controller, Literal, Loss, ParameterError, Range, Reno, Undo, Wants};
 
 /// The entry of JK in the registry.
 pub const ENTRY: Entry = Entry {
@@ -94,6 +94,11 @@ impl Jk {
 
 impl Controller for Jk {
     delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
+
+    /// As 4.3BSD-Tahoe, which has no recovery.
+    fn wants(&self) -> Wants {
+        Wants { slow_starts_on_loss: true, ..Wants::default() }
+    }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);

@@ -133,6 +133,12 @@ impl Driver {
         &self.wants
     }
 
+    /// True if the stack brings the window to its target in recovery and holds it there, as for most controllers.
+    #[inline]
+    pub(super) fn is_held_in_recovery(&self) -> bool {
+        !(self.wants.governs_recovery || self.wants.slow_starts_on_loss)
+    }
+
     /// The window in whole segments, one at least.
     #[inline]
     pub(super) fn window(&self) -> u32 {

@@ -100,7 +100,7 @@ impl Sender {
 
         let stage = self.repair.stage();
         let entering = self.flight.begins_loss_event(newly_lost, stage);
-        let held = !self.driver.wants().governs_recovery && (stage.is_reducing() || entering);
+        let held = self.driver.is_held_in_recovery() && (stage.is_reducing() || entering);
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.

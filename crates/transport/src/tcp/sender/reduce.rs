@@ -130,7 +130,7 @@ impl Sender {
     /// is `owed`.
     fn begin_reduction(&mut self, before: f64, owed: bool) {
         self.repair.begin(self.flight.next(), &self.stack);
-        if self.driver.wants().governs_recovery {
+        if !self.driver.is_held_in_recovery() {
             return;
         }
         let target = self.driver.controller().window();
@@ -142,7 +142,7 @@ impl Sender {
         journal.note(Event::Recovered);
         let ramps = self.repair.phase() != Phase::Loss
             && self.stack.reduction == Reduction::Pipe
-            && !self.driver.wants().governs_recovery;
+            && self.driver.is_held_in_recovery();
         self.repair.leave();
         self.notify(now, |controller, cx| controller.on_recovered(cx));
         self.gate.restart_clock(now);
