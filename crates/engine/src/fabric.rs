@@ -354,9 +354,7 @@ impl<P: Routed> Fabric<P> {
             )
         };
         let mut rows: Vec<LinkRow> = self.state.links.iter_mut().enumerate().zip(&plan.links).map(row).collect();
-        if let Some(bottleneck) = bottleneck(plan, &rows) {
-            rows[bottleneck].is_bottleneck = true;
-        }
+        mark_bottleneck(&mut rows, plan);
         rows
     }
 
@@ -398,14 +396,17 @@ impl<P: Routed> Fabric<P> {
     }
 }
 
-/// The link that limited the flows: of [`Plan::limiting`] the one that was busy for the largest share of the interval,
-/// the first of equals; the expected one where none was busy.
-fn bottleneck(plan: &Plan, rows: &[LinkRow]) -> Option<usize> {
+/// Marks the link that limited the flows: of [`Plan::limiting`] the one that was busy for the largest share of the
+/// interval, the first of equals; the expected one where none was busy.
+pub fn mark_bottleneck(rows: &mut [LinkRow], plan: &Plan) {
     let busier = |most: Option<usize>, link: usize| {
         let busy = rows[link].busy_share;
         if busy > most.map_or(0.0, |most| rows[most].busy_share) { Some(link) } else { most }
     };
-    plan.limiting.iter().copied().fold(None, busier).or(plan.bottleneck)
+    let limits = plan.limiting.iter().copied().fold(None, busier).or(plan.bottleneck);
+    for (link, row) in rows.iter_mut().enumerate() {
+        row.is_bottleneck = limits == Some(link);
+    }
 }
 
 /// When a link with `service` sends.

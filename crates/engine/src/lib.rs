@@ -19,7 +19,7 @@ mod state;
 pub use capture::{CaptureTo, Interfaces, comment};
 pub use cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 pub use event_queue::EventQueue;
-pub use fabric::Fabric;
+pub use fabric::{Fabric, mark_bottleneck};
 pub use row::{Lifetime, flow_row};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use schedule::{AckRows, Schedule, Series};

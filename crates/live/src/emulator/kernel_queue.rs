@@ -157,10 +157,10 @@ impl KernelQueue {
     }
 
     /// The row of the link over the interval that ends at `end`.
-    pub(crate) fn row(&mut self, end: Time, planned: &PlannedLink, is_bottleneck: bool) -> LinkRow {
+    pub(crate) fn row(&mut self, end: Time, planned: &PlannedLink) -> LinkRow {
         let capacity_bytes = self.offered.bytes_by(end).map(|bytes| bytes - self.offered_before);
         let (name, rate) = (&planned.name, planned.rate);
-        self.meter.finish(end, LinkDescription { link: self.link, name, rate, is_bottleneck, capacity_bytes })
+        self.meter.finish(end, LinkDescription { link: self.link, name, rate, capacity_bytes })
     }
 
     /// Packets in the kernel.

@@ -5,7 +5,7 @@
 //! run and in it: the simulator's handshake is a round trip without packets. Events at a link are accounted for at
 //! its own instant, however late the emulator looks.
 
-use engine::{Fabric, Routed, Schedule, Series, Tap};
+use engine::{Fabric, Routed, Schedule, Series, Tap, mark_bottleneck};
 use network::{Departure, Discard, Packet, Wire};
 use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan};
@@ -313,8 +313,9 @@ impl Path {
         let mut links = self.fabric.rows(end, plan);
         for queue in &mut self.observer.queues {
             let link = queue.link as usize;
-            links[link] = queue.row(end, &plan.links[link], plan.bottleneck == Some(link));
+            links[link] = queue.row(end, &plan.links[link]);
         }
+        mark_bottleneck(&mut links, plan);
         LinkTables { links, series: self.series, events }
     }
 }
