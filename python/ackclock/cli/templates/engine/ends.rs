@@ -2,7 +2,7 @@
 
 use engine::{EventQueue, Fabric, Lifetime, Routed, Tap, flow_row};
 use network::{Discard, Packet};
-use record::{EventRow, FlowMeter, FlowSample, FlowState, Tables, milliseconds, seconds};
+use record::{EventRow, FlowCounters, FlowMeter, FlowSample, FlowState, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan};
 use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Bytes, Ecn, Span, Time};
@@ -59,6 +59,7 @@ struct Flow {
     owed: u64,
     in_flight: u32,
     latest_rtt: Span,
+    counters: FlowCounters,
     meter: FlowMeter,
 }
 
@@ -82,6 +83,7 @@ impl Ends {
             owed: WINDOW,
             in_flight: 0,
             latest_rtt: Span::ZERO,
+            counters: FlowCounters::default(),
             meter: FlowMeter::new(),
         };
         let flows = drawn.iter().map(flow).collect();
@@ -107,8 +109,8 @@ impl Ends {
         if now >= flow.stop {
             return None;
         }
-        let number = flow.meter.counters.data_packets;
-        flow.meter.counters.data_packets += 1;
+        let number = flow.counters.data_packets;
+        flow.counters.data_packets += 1;
         flow.in_flight += 1;
         let size = flow.payload + HEADERS;
         Some(Segment { flow: index, step: flow.steps.0, number, size, is_ack: false, sent_at: now })
@@ -123,7 +125,7 @@ impl Ends {
             flow.meter.rtt(flow.latest_rtt);
             return self.send(now, segment.flow);
         }
-        let counters = &mut flow.meter.counters;
+        let counters = &mut flow.counters;
         counters.arrived_packets += 1;
         counters.arrived_bytes += segment.size.get();
         counters.delivered_bytes += flow.payload.get();
@@ -132,13 +134,13 @@ impl Ends {
 
     /// The measured interval starts.
     pub(crate) fn begin_measuring(&mut self, now: Time) {
-        self.flows.iter_mut().for_each(|flow| flow.meter.restart(now));
+        self.flows.iter_mut().for_each(|flow| flow.meter.restart(now, flow.counters));
     }
 
     /// A row of the series for each flow that sends.
     pub(crate) fn sample(&mut self, now: Time) {
-        for (index, flow) in (0..).zip(&self.flows).filter(|(_, flow)| flow.meter.counters.data_packets > 0) {
-            let counters = &flow.meter.counters;
+        for (index, flow) in (0..).zip(&self.flows).filter(|(_, flow)| flow.counters.data_packets > 0) {
+            let counters = &flow.counters;
             self.tables.flow_series.push(FlowSample {
                 time_s: seconds(now),
                 flow: index,
@@ -160,14 +162,14 @@ impl Ends {
 
     /// Data segments that left.
     pub(crate) fn sent(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.meter.counters.data_packets).sum()
+        self.flows.iter().map(|flow| flow.counters.data_packets).sum()
     }
 
     /// The tables, with a row of each flow.
     pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow]) -> Tables {
         let row = |(index, (flow, drawn)): (u32, (&Flow, &DrawnFlow))| {
             let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, completed: None };
-            flow_row(&flow.meter, plan, index, drawn, lifetime)
+            flow_row((&flow.meter, &flow.counters), plan, index, drawn, lifetime)
         };
         self.tables.flows = (0..).zip(self.flows.iter().zip(drawn)).map(row).collect();
         self.tables
@@ -178,7 +180,7 @@ impl Tap<Segment> for Ends {
     fn discarded(&mut self, _link: u32, segment: Segment, at: Time, _why: Discard) {
         let flow = &mut self.flows[segment.flow as usize];
         flow.in_flight -= 1;
-        flow.meter.counters.dropped_packets += u64::from(!segment.is_ack);
+        flow.counters.dropped_packets += u64::from(!segment.is_ack);
         if flow.owed == 0 {
             self.timers.set(segment.flow, at + flow.base_rtt);
         }
