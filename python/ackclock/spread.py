@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ackclock.metrics import Array
+if TYPE_CHECKING:
+    from ackclock.metrics import Array
 
 CONFIDENCE = 0.95
 """The confidence of the interval."""
@@ -45,6 +45,8 @@ class Spread:
 
 def spread(values: Array) -> Spread | None:
     """The spread of the values that are numbers; None if none is."""
+    import numpy as np
+
     known = values[np.isfinite(values)]
     if not known.size:
         return None
@@ -59,6 +61,8 @@ def _interval(values: tuple[float, ...]) -> tuple[float, float] | None:
         return None
     if min(values) == max(values):
         return values[0], values[0]
+    import numpy as np
+
     try:
         from scipy.stats import bootstrap
     except ImportError:
