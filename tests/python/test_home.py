@@ -117,7 +117,7 @@ def test_each_direction_keeps_its_own_repetitions(monkeypatch):
     ],
 )
 def test_the_bottleneck_and_the_queue_of_the_router_are_named(capsys, tmp_path, arguments, place, router):
-    home = ("--wlan", "802.11n", "--stations", "2", "--down", "--duration", "4s", "--out", tmp_path / "out")
+    home = ("--wlan", "802.11n", "--stations", "2", "--down", "--duration", "10s", "--out", tmp_path / "out")
     status, out, _ = run(capsys, "compare", "cubic", *home, *arguments)
     assert status == 0
     assert out.startswith(f"The bottleneck of what the stations received was the {place}.")

@@ -61,5 +61,5 @@ def test_suites_are_listed_and_run_by_name(capsys, tmp_path):
 def test_without_a_name_papers_alone_run():
     from ackclock.cli.reproduce import _chosen
 
-    _, chosen = _chosen([])
+    _, chosen = _chosen([], trust=False, listing=False)
     assert {experiment.paper for experiment in chosen}.isdisjoint(SUITES)
