@@ -18,12 +18,42 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
+    /// What it is for: `ackclock check` judges it by this.
+    pub aim: Aim,
     /// Its parameters, in the order of the paper.
     pub parameters: &'static [Parameter],
     /// What it shows in traces, in the order in which [`Controller::probe`] does.
     pub probes: &'static [Quantity],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
     pub make: Make,
+}
+
+/// What a controller is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// Any path of the Internet, beside Reno and CUBIC.
+    General,
+    /// Paths that Reno cannot fill; may take more than Reno there.
+    Fast,
+    /// Short queues; yields to flows that fill them.
+    Delay,
+    /// Background transfers, which yield to all others (RFC 6297).
+    Scavenger,
+    /// Queues that mark (accurate ECN), apart from other flows.
+    Marks,
+}
+
+impl Aim {
+    /// Its name in the catalogue and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::Fast => "fast",
+            Self::Delay => "delay",
+            Self::Scavenger => "scavenger",
+            Self::Marks => "marks",
+        }
+    }
 }
 
 /// Makes a controller with the given parameters, which were checked, and the rest at their defaults.

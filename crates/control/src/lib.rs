@@ -27,7 +27,7 @@ pub mod tfrc;
 
 pub use controllers::coupled::Subflows;
 pub use controllers::*;
-pub use entry::{Entry, Form, Make, Quantity};
+pub use entry::{Aim, Entry, Form, Make, Quantity};
 pub use intern::intern;
 pub use nearest::nearest;
 pub use parameters::{Literal, Parameter, ParameterError, Parameters, Range};

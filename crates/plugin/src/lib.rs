@@ -4,13 +4,14 @@
 //! plug-in by one line, `plugin::export!(ENTRY);`, and a crate of the type `cdylib` around it:
 //!
 //! ```
-//! use control::{Ack, Context, Controller, Entry, Loss, Reno};
+//! use control::{Ack, Aim, Context, Controller, Entry, Loss, Reno};
 //!
 //! const ENTRY: Entry = Entry {
 //!     name: "halving",
 //!     title: "Halving",
 //!     summary: "Half the window on a loss",
 //!     source: "mine",
+//!     aim: Aim::General,
 //!     parameters: &[],
 //!     probes: &[],
 //!     make: |_| Ok(Box::new(Halving(Reno::new()))),

@@ -40,6 +40,7 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             "title": entry.title,
             "summary": entry.summary,
             "source": entry.source,
+            "aim": entry.aim.name(),
             "parameters": parameters.collect::<Value>(),
             "forms": forms.collect::<Value>(),
             "probes": probes.collect::<Value>(),

@@ -16,13 +16,14 @@ use sim::Simulator;
 
 /// NewReno as a user writes it, and a controller that panics where a parameter says, and draws random numbers.
 const NEWRENO: &str = r#"
-use control::{Ack, Context, Controller, Entry, Loss, Reno, Undo};
+use control::{Ack, Aim, Context, Controller, Entry, Loss, Reno, Undo};
 
 const ENTRY: Entry = Entry {
     name: "mine",
     title: "Mine",
     summary: "NewReno",
     source: "RFC 5681",
+    aim: Aim::General,
     parameters: &[],
     probes: &[],
     make: |_| Ok(Box::new(Mine::default())),
@@ -71,13 +72,14 @@ impl Controller for Mine {
 
 const PANICKING: &str = r#"
 use control::range::from;
-use control::{Ack, Context, Controller, Entry, Literal, Loss, Parameter, Probe, Range, Wants};
+use control::{Ack, Aim, Context, Controller, Entry, Literal, Loss, Parameter, Probe, Range, Wants};
 
 const ENTRY: Entry = Entry {
     name: "panicking",
     title: "Panicking",
     summary: "Panics at the n-th ACK",
     source: "mine",
+    aim: Aim::General,
     parameters: &[Parameter {
         name: "at",
         default: Literal::Integer(3),

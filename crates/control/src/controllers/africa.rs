@@ -16,7 +16,7 @@
 //! - a(w) and b(w) are the formulas of RFC 3649 (`highspeed`), after a timeout too.
 
 use crate::controllers::highspeed;
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::{delegate, reduce};
 use crate::range::above;
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-Africa",
     summary: "HighSpeed TCP while few of its own segments wait in the queue, standard TCP otherwise",
     source: "King, Baraniuk and Riedi 2005",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("waiting", "segments", "diff, own segments in the queue"),

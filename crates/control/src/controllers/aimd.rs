@@ -15,7 +15,7 @@
 //! AIMD is k = 0, l = 1; AIAD 0, 0; MIMD -1, 1; MIAD -1, 0; IIAD 1, 0; SQRT 1/2, 1/2. Those with k + l = 1 and l <= 1
 //! have NewReno's share up to a constant.
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parameters::parameters;
 use crate::parts::reno::{delegate, reduce};
 use crate::range::{above, from};
@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     title: "AIMD",
     summary: "NewReno with a free increase per round trip and a free share kept on a loss",
     source: "Chiu and Jain 1989; Yang and Lam 2000",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[],
     make: |given| Ok(Box::new(Aimd::new(Settings::read(given)?))),

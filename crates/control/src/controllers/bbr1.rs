@@ -39,7 +39,7 @@ use units::{Rate, Span, Time};
 use self::aggregation::Aggregation;
 use self::policer::{Count, Policer};
 use self::window::Repair;
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::linux::{self, micros};
 use crate::parts::windowed_max::WindowedMax;
@@ -52,6 +52,7 @@ pub const ENTRY: Entry = Entry {
     title: "BBR version 1",
     summary: "Sends at the largest delivery rate seen, with twice the bandwidth-delay product in flight at most",
     source: "Cardwell et al. 2016, Linux 6",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("mode", "", "1 Startup, 2 Drain, 3 ProbeBW, 4 ProbeRTT"),

@@ -42,7 +42,7 @@ use self::model::{Model, Rounds, Sample};
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::{MinRtt, ProbeRtt};
 use self::window::{STARTUP_PACING_GAIN, Window};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, TransmitStart, Wants};
@@ -53,6 +53,7 @@ pub const ENTRY: Entry = Entry {
     title: "BBR version 3",
     summary: "Sends at the largest delivery rate seen, within the flight that probes found to pass without much loss",
     source: "draft-ietf-ccwg-bbr-06",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("state", "", "1 Startup, 2 Drain, 3 DOWN, 4 CRUISE, 5 REFILL, 6 UP, 7 ProbeRTT"),

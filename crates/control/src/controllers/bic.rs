@@ -18,7 +18,7 @@
 //!
 //! Linux's module is `linux/bic.rs`.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     title: "BIC",
     summary: "Searches between the windows after and at the last loss by halving, beyond by doubling its steps",
     source: "Xu, Harfoush and Rhee 2004; Linux",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("w_max", "segments", "The window that the search aims at; 0 while no loss has shown one"),

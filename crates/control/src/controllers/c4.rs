@@ -38,7 +38,7 @@ mod tests;
 
 use units::Rate;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, RateSample, Wants};
@@ -49,6 +49,7 @@ pub const ENTRY: Entry = Entry {
     title: "C4",
     summary: "Sends at the largest delivery rate seen, and takes only delay beyond the jitter of the path for a queue",
     source: "draft-huitema-ccwg-c4-spec",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("state", "", "1 Initial, 2 Recovery, 3 Cruising, 4 Probing, 5 Pushing, 6 Resuming"),

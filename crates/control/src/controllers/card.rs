@@ -19,7 +19,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     title: "CARD",
     summary: "Gives up an eighth of the window when the RTT rose since the last decision, adds a segment otherwise",
     source: "Jain 1989",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("rtt_ms", "ms", "tau of the last decision; 0 before the first"),

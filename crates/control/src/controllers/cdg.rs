@@ -29,7 +29,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parts::reno::delegate;
@@ -42,6 +42,7 @@ pub const ENTRY: Entry = Entry {
     title: "CDG",
     summary: "Backs off with a probability that grows with the RTT gradient; ignores losses unless the queue is full",
     source: "Hayes and Armitage 2011",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("shadow_window", "segments", "s, what NewReno would have; 0 while the queue is empty"),

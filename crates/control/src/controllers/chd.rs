@@ -25,7 +25,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::probabilistic::{Hump, Probabilistic};
 use crate::parts::reno::delegate;
@@ -39,6 +39,7 @@ pub const ENTRY: Entry = Entry {
     summary: "HD that decides once a round trip, bears losses without a queue, and keeps a shadow window for when \
         others fill it",
     source: "Hayes and Armitage 2010",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("queueing_delay_ms", "ms", "q of the last round trip"),

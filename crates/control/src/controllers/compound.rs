@@ -15,7 +15,7 @@
 //! Notable differences from the paper: gamma is not tuned to the path. The decision is taken once a round trip that
 //! used the window.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     title: "Compound TCP",
     summary: "The window of standard TCP, and on top one that grows fast while the queue is short",
     source: "Tan, Song, Zhang and Sridharan 2006",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("delay_window", "segments", "dwnd"),

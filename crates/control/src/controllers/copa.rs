@@ -24,14 +24,13 @@
 //! The paper looks at the direction once a round trip. A velocity of hundreds, earned upwards, then takes the window
 //! from beyond the target down to nothing before that: at 100 Mbit/s and 40 ms it used a quarter of the link. So a
 //! velocity belongs to the direction in which it was earned, as in the Copa that Facebook deployed (mvfst, `Copa.cpp`).
-//!
 //! The paper lets losses alone in default mode. Flows that keep a short queue full for ten seconds then take its delay
 //! for RTTmin, see no queueing delay, and lose most of what they send for good. The authors' code
 //! (`ReduceOnLoss` of genericCC) takes 0.3 of the window in such a case, and so does this one.
 
 use units::{Rate, Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::windowed_max::{WindowedMax, WindowedMin};
 use crate::range::above;
@@ -43,6 +42,7 @@ pub const ENTRY: Entry = Entry {
     title: "Copa",
     summary: "Steers its rate to the inverse of the queueing delay, and competes where others fill the queue",
     source: "Arun and Balakrishnan 2018",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("rtt_min_ms", "ms", "RTTmin; 0 before the first sample"),

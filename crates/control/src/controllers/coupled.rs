@@ -17,7 +17,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     title: "Coupled Reno",
     summary: "NewReno whose subflows grow by the sum of their windows",
     source: "Edwan 2010, section 2.7; RFC 6356",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("total_window", "segments", "W, the windows of all subflows together"),

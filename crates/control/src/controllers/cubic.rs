@@ -24,7 +24,7 @@
 
 use units::{Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
@@ -38,6 +38,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Grows along a cubic of the time since the last loss, flat around the window at which that happened; as \
               the stack of the profile has it, by default Linux",
     source: "RFC 9438; Linux; FreeBSD",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("w_max", "segments", "W_max"),

@@ -34,7 +34,7 @@ use units::Span;
 
 use self::reference::Reference;
 pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
     title: "DA",
     summary: "Shrinks the window by the ratio of smallest to measured delay, grows it by one when nothing queues",
     source: "Dabbous 1992",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("reference_delay_ms", "ms", "D_t"),

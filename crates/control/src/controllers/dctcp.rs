@@ -16,7 +16,7 @@
 //! until it hears of a reduction, and every segment counts as marked. The window does not grow in the window of data
 //! after a reduction (RFC 3168, section 6.1.2). A window that is not fully used does not grow.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     title: "DCTCP",
     summary: "Gives up half the share of segments that the path marks (ECN)",
     source: "RFC 8257",
+    aim: Aim::Marks,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "", "Alpha, the estimated share of marked segments"),

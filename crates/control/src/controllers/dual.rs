@@ -19,7 +19,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     title: "DUAL",
     summary: "Tahoe that gives up an eighth of the window when the RTT is above the middle of its range",
     source: "Wang and Crowcroft 1992",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("min_rtt_ms", "ms", "D_min; 0 before the first sample"),

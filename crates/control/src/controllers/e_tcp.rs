@@ -17,7 +17,7 @@
 //! the window grows in recovery as well, which it governs itself: such a flow hardly leaves it. Slow start, a loss that
 //! ends it, and timeouts are NewReno's.
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     title: "E-TCP",
     summary: "A twenty-fifth of a segment for every one acknowledged, and at most four given up for every one lost",
     source: "Gu, Towsley, Hollot and Zhang 2007",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[],
     make: |given| Ok(Box::new(ETcp::new(Settings::read(given)?))),

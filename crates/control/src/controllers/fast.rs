@@ -22,7 +22,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -34,6 +34,7 @@ pub const ENTRY: Entry = Entry {
     title: "FAST TCP",
     summary: "Keeps alpha of its own segments in the queue, and closes in on that by a share of the distance",
     source: "Wei, Jin, Low and Hegde 2006",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("average_rtt_ms", "ms", "Average RTT"),

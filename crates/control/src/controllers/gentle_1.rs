@@ -29,7 +29,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::decongestion::Limits;
 use crate::parts::linux::covered;
@@ -45,6 +45,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-Gentle-1",
     summary: "Grows ever faster while no queue stands, and the more gently the longer and the older the queue",
     source: "Edwan 2010, chapter 7",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "segments per RTT", "Increase"),

@@ -19,7 +19,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::probabilistic::{Hump, Probabilistic};
 use crate::parts::reno::delegate;
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Halves by chance on queueing delay, less and less likely beyond a threshold, to coexist with \
         loss-based flows",
     source: "Budzisz, Stanojevic, Schlote, Baker and Shorten 2011",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("queueing_delay_ms", "ms", "q"),

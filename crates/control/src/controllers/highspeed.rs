@@ -19,7 +19,7 @@
 //! Linux takes a and b from the next row of the table. Its module is `linux/highspeed.rs`, that of Linux 3.5
 //! `linux/older/highspeed.rs`.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
 
@@ -29,6 +29,7 @@ pub const ENTRY: Entry = Entry {
     title: "HighSpeed TCP",
     summary: "Increase and decrease depend on the window: the larger it is, the more it grows and the less it gives up",
     source: "RFC 3649",
+    aim: Aim::Fast,
     parameters: &[],
     probes: &[
         Quantity::new("a", "segments per RTT", "a(w)"),

@@ -22,7 +22,7 @@
 
 use units::{Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::epoch_measures::Measures;
 use crate::parts::reno::delegate;
@@ -35,6 +35,7 @@ pub const ENTRY: Entry = Entry {
     title: "H-TCP",
     summary: "Grows the faster the longer ago the last loss, and keeps the share of the window that empties the queue",
     source: "Leith and Shorten 2004; draft-leith-tcp-htcp-06",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "segments per RTT", "Increase"),

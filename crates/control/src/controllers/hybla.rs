@@ -16,7 +16,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::from;
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP Hybla",
     summary: "NewReno that grows as fast on long paths as on one of 25 ms",
     source: "Caini and Firrincieli 2004; Linux",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[Quantity::new("rho", "", "RTT over the reference RTT, at least 1")],
     make: |given| Ok(Box::new(Hybla::new(Settings::read(given)?))),

@@ -24,7 +24,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, over, parameters, with_defaults};
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
@@ -36,6 +36,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-Illinois",
     summary: "Reacts to losses alone, but grows faster and gives up less the shorter the queue",
     source: "Liu, Başar and Srikant 2008",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "segments per RTT", "Increase"),

@@ -15,7 +15,7 @@
 
 use serde_json::Value;
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parameters::{Kind, parameters};
 use crate::parts::reno::delegate;
 use crate::range::from;
@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     title: "JK",
     summary: "4.3BSD-Tahoe, after Jacobson and Karels: slow start anew after every loss, up to half the window",
     source: "Jacobson 1988; Dabbous 1992, section 2",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[],
     make: |given| Ok(Box::new(Jk::new(Settings::read(given)?))),

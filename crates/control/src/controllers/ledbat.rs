@@ -25,7 +25,7 @@
 
 use units::{Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -37,6 +37,7 @@ pub const ENTRY: Entry = Entry {
     title: "LEDBAT",
     summary: "Background transport: steers the queueing delay to a target and yields to flows that add more",
     source: "RFC 6817",
+    aim: Aim::Scavenger,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("base_delay_ms", "ms", "Smallest delay of the base history"),

@@ -21,7 +21,7 @@
 use units::{Span, Time};
 
 use super::ledbat::{BASE_CAPACITY, CURRENT_CAPACITY, History};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     title: "LEDBAT++",
     summary: "LEDBAT with slower growth, a proportional decrease, and pauses in which its queue empties",
     source: "draft-irtf-iccrg-ledbat-plus-plus",
+    aim: Aim::Scavenger,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("base_delay_ms", "ms", "Smallest RTT of the base history"),

@@ -10,7 +10,7 @@
 //! | RFC 5681 (3), cwnd += SMSS*SMSS/cwnd | [`Reno::additive_increase`] |
 //! | RFC 5681 (4), ssthresh = max(FlightSize/2, 2*SMSS) | [`Reno::multiplicative_decrease`] |
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Reno, Undo};
 
@@ -20,6 +20,7 @@ pub const ENTRY: Entry = Entry {
     title: "NewReno",
     summary: "Additive increase, multiplicative decrease: one segment a round trip, half the window on a loss",
     source: "RFC 5681; RFC 6582",
+    aim: Aim::General,
     parameters: &[],
     probes: &[],
     make: |_| Ok(Box::new(NewReno::default())),

@@ -23,7 +23,7 @@
 use units::{Rate, Span};
 
 use crate::controllers::vegas::{self, Vegas};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::range::above;
 use crate::{Ack, Context, Controller, Loss, Probe};
@@ -34,6 +34,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP Nice",
     summary: "Background transport: Vegas that halves, even below one segment, when many RTTs of a round are long",
     source: "Venkataramani, Kokku and Dahlin 2002",
+    aim: Aim::Scavenger,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("nice_window", "segments", "w, also below 1"),

@@ -19,7 +19,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::probabilistic::Probabilistic;
 use crate::parts::reno::delegate;
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Emulates RED with ECN at the sender: early responses with a probability that grows with the queueing \
         delay",
     source: "Bhandarkar, Reddy, Zhang and Loguinov 2007",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("queueing_delay_ms", "ms", "q"),

@@ -31,7 +31,7 @@ use std::fmt::Debug;
 use units::{Span, Time};
 
 use self::canceller::{Cancelled, Gaps};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -43,6 +43,7 @@ pub const ENTRY: Entry = Entry {
     title: "Reno with loss differentiation",
     summary: "NewReno that gives up less where the spacing of duplicate ACKs shows a loss of the last link",
     source: "Edwan 2010, chapter 8",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("packet_time_ms", "ms", "T, the time of a packet on the slowest link"),

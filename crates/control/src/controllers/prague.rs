@@ -19,7 +19,7 @@
 
 use units::{Rate, Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     title: "Prague",
     summary: "DCTCP for the Internet: paced, for queues of L4S, independent of the RTT below 25 ms",
     source: "draft-briscoe-iccrg-prague-congestion-control-04",
+    aim: Aim::Marks,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "", "alpha, the estimated share of marked segments"),

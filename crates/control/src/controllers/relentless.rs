@@ -12,7 +12,7 @@
 //! Notable differences from the paper: slow start, timeouts and what is lost while a timeout is repaired are NewReno's.
 //! A mark (ECN) counts as one lost segment.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
 
@@ -22,6 +22,7 @@ pub const ENTRY: Entry = Entry {
     title: "Relentless TCP",
     summary: "One segment more a round trip, one less for every segment lost",
     source: "Mathis 2009",
+    aim: Aim::Fast,
     parameters: &[],
     probes: &[Quantity::new("lost", "segments", "Segments by which the last recovery lowered the window")],
     make: |_| Ok(Box::new(Relentless::default())),

@@ -13,7 +13,7 @@
 //! increase up to 1/a segments; with 1 % of loss, where windows are small, that is twice the window of the paper's
 //! form. The module since 5.6 is `linux/scalable.rs`, that of Linux 3.5 `linux/older/scalable.rs`.
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parameters::parameters;
 use crate::parts::reno::{delegate, reduce};
 use crate::range::{above, from};
@@ -25,6 +25,7 @@ pub const ENTRY: Entry = Entry {
     title: "Scalable TCP",
     summary: "A hundredth of a segment for every segment acknowledged, seven eighths of the window kept on a loss",
     source: "Kelly 2003",
+    aim: Aim::Fast,
     parameters: Settings::PARAMETERS,
     probes: &[],
     make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),

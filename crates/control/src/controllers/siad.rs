@@ -36,7 +36,7 @@ use units::Span;
 use self::base_rtt::BaseRtt;
 use self::settings::MIN_RTTS;
 pub use self::settings::{RttSource, Settings, Trend};
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::check;
 use crate::{Ack, Context, Controller, Loss, ParameterError, Parameters, Probe, RESOLUTION, Reno, Undo};
 
@@ -47,6 +47,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Gives up its part of the queue on a loss, and is back at the old window after a configured number of \
         RTTs",
     source: "Kuehlewind 2016",
+    aim: Aim::Fast,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("alpha", "segments per RTT", "alpha"),

@@ -21,7 +21,7 @@
 
 use units::{Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP-LP",
     summary: "Low priority: yields when the one-way delay exceeds a share of its range, to one segment if that lasts",
     source: "Kuzmanovic and Knightly 2006",
+    aim: Aim::Scavenger,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("smoothed_delay_ms", "ms", "Smoothed delay"),

@@ -19,7 +19,7 @@
 
 use units::Time;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::from;
@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     title: "Tri-S",
     summary: "Tries a segment more each round trip, and gives it back if it brings no throughput",
     source: "Wang and Crowcroft 1991; Edwan 2010, section 2.6",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("ntg", "", "The last normalized throughput gradient"),

@@ -26,7 +26,7 @@
 
 use units::Span;
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -38,6 +38,7 @@ pub const ENTRY: Entry = Entry {
     title: "Vegas",
     summary: "Keeps alpha to beta segments of its own in the bottleneck queue, a segment a round trip up or down",
     source: "Brakmo and Peterson 1995",
+    aim: Aim::Delay,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("waiting", "segments", "diff, own segments in the queue"),

@@ -15,7 +15,7 @@
 //!
 //! Linux's module is `linux/veno.rs`.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::queue_meter::QueueMeter;
 use crate::parts::reno::delegate;
@@ -28,6 +28,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP Veno",
     summary: "NewReno that gives up a fifth on a loss with a short queue, and grows half as fast with a long one",
     source: "Fu and Liew 2003; Linux",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[Quantity::new("waiting", "segments", "N, own segments in the queue")],
     make: |given| Ok(Box::new(Veno::new(Settings::read(given)?))),

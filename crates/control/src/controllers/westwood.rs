@@ -18,7 +18,7 @@
 
 use units::{Span, Time};
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::reno::{delegate, reduce};
 use crate::range::above;
@@ -30,6 +30,7 @@ pub const ENTRY: Entry = Entry {
     title: "TCP Westwood",
     summary: "NewReno whose losses leave the window that the estimated delivery rate needs without a queue",
     source: "Mascolo et al. 2001; Grieco and Mascolo 2004; Linux",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("bandwidth", "segments/s", "BWE, the estimated rate of delivery"),

@@ -18,7 +18,7 @@
 //!
 //! Linux's module is `linux/yeah.rs`.
 
-use crate::entry::{Entry, Quantity};
+use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::decongestion::Limits;
 use crate::parts::linux::covered;
@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     title: "YeAH-TCP",
     summary: "Scalable TCP while the queue is short; gives up its part of the queue when that becomes long",
     source: "Baiocchi, Castellani and Vacirca 2007; Linux",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[
         Quantity::new("waiting", "segments", "Q, own segments in the queue"),

@@ -7,7 +7,7 @@
 //! | w += 1 a round trip | [`Template::on_ack`] |
 //! | w = beta w on a loss | [`Template::on_loss`] |
 
-use crate::entry::Entry;
+use crate::entry::{Aim, Entry};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::above;
@@ -19,6 +19,7 @@ pub const ENTRY: Entry = Entry {
     title: "Template",
     summary: "A segment more a round trip, a share of the window less for a loss",
     source: "name the paper",
+    aim: Aim::General,
     parameters: Settings::PARAMETERS,
     probes: &[],
     make: |given| Ok(Box::new(Template::new(Settings::read(given)?))),
