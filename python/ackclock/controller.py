@@ -64,6 +64,12 @@ class Controller:
     exact where the clock of the stack is coarse.
     """
 
+    aim: str = "general"
+    """The purpose by which ``ackclock check`` judges it.
+
+    One of ``general``, ``fast``, ``delay``, ``scavenger`` and ``marks``.
+    """
+
     ecn_codepoint: str = "ect0"
     """The ECN codepoint of its segments where ECN is in use: ``ect0``, or ``ect1`` for L4S (RFC 9331)."""
 

@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "sweep": "sweep",
     "matrix": "matrix",
     "slow-start": "slow_starts",
+    "check": "check",
     "parity": "parity",
     "differential": "differential",
     "reproduce": "reproduce",

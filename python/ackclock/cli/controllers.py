@@ -9,6 +9,7 @@ import typer
 from rich.table import Column, Table
 
 from ackclock import _engine
+from ackclock.checks.target import AIMS
 from ackclock.cli import completing, output
 from ackclock.errors import InputError, did_you_mean
 
@@ -42,7 +43,10 @@ def controllers(
     if as_json:
         output.print_json(chosen)
         return
-    output.show(f"{chosen['title']}: {chosen['summary']}. {chosen['source']}.", as_json=False)
+    output.show(
+        f"{chosen['title']}: {chosen['summary']}. {chosen['source']}. For {AIMS[chosen['aim']]}.",
+        as_json=False,
+    )
     _show("parameter", chosen["parameters"], ("default", "unit", "range", "meaning", "source"))
     if _starts_slowly(name):
         output.show(

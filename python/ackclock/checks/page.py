@@ -1,0 +1,48 @@
+"""The page of a check: a table, and each failure with its scenario."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ackclock.checks.judging import Judgement
+from ackclock.checks.target import AIMS, Target
+from ackclock.report import Page, number, write_json
+
+HEADINGS = ("case", "measure", "measured", "allowed", "verdict")
+
+
+def write(found: Sequence[Judgement], target: Target, folder: Path) -> None:
+    """Writes the page and the verdicts, and the scenario of each case that fails."""
+    page = Page(f"Check of {target.name}")
+    page.paragraph(f"Judged as a controller for {AIMS[target.aim]}.")
+    for group in dict.fromkeys(one.group for one in found):
+        page.heading(group)
+        rows = [[*_cells(one), one.verdict] for one in found if one.group == group]
+        page.table(HEADINGS, rows, css_column=len(HEADINGS) - 1)
+    for one in found:
+        if one.verdict == "pass":
+            continue
+        page.heading(f"{one.id}: {one.title}", anchor=_file(one.id))
+        page.paragraph(one.sentence, "miss" if one.verdict == "fail" else "")
+        page.paragraph(f"{one.why} Source: {one.source}.")
+        if one.scenario:
+            name = f"{_file(one.id)}.json"
+            (folder / name).write_text(_readable(one.scenario), encoding="utf-8")
+            page.details(f"ackclock run {name}", _readable(one.scenario))
+    write_json(folder / "check.json", {"target": target.name, "cases": [one.as_json() for one in found]})
+    page.write(folder / "index.html")
+
+
+def _cells(one: Judgement) -> list[str]:
+    return [one.id, one.words, number(one.measured), one.allowed]
+
+
+def _file(identity: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", identity)
+
+
+def _readable(scenario: str) -> str:
+    return json.dumps(json.loads(scenario), indent=2) + "\n"

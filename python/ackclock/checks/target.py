@@ -1,0 +1,82 @@
+"""The target of a check: a controller by name, in a file, or of another stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock import _engine
+from ackclock.contenders import Contender, contenders
+from ackclock.engines import registry
+from ackclock.errors import InputError, did_you_mean
+
+AIMS: Mapping[str, str] = {
+    "general": "any path of the Internet, beside Reno and CUBIC",
+    "fast": "paths that Reno cannot fill",
+    "delay": "short queues; yields to flows that fill them",
+    "scavenger": "background transfers, which yield to all others",
+    "marks": "queues that mark, apart from other flows",
+}
+"""Purposes of controllers, as their entries in the registry name them."""
+
+STACKS: Mapping[str, str] = {"noq": "quic", "quinn": "quic"}
+"""Stacks that bring controllers of their own, and the engine that runs each."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A controller to be checked."""
+
+    text: str
+    """As the command line has it."""
+    contender: Contender
+    engine: str
+    """The engine that runs it, unless the command line names one."""
+    aim: str
+    algorithm: str | None
+    """The controller of ours that it implements, if it is known."""
+    foreign: bool
+    """It is not ours: it is compared with ours of the same algorithm."""
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.contender.name
+
+    def flow(self, flow: Mapping[str, Any]) -> dict[str, Any]:
+        """A flow of a case: the target's unless it has a controller."""
+        if "cc" in flow:
+            return dict(flow)
+        own = self.contender.flow(1)
+        own.pop("name", None)
+        own.pop("count", None)
+        parameters = {**own.pop("parameters", {}), **flow.get("parameters", {})}
+        return own | dict(flow) | ({"parameters": parameters} if parameters else {})
+
+
+def target(text: str, *, aim: str | None = None, algorithm: str | None = None) -> Target:
+    """The target that a command line names. Raises InputError."""
+    (contender,) = contenders([text])
+    known = {one["name"]: one for one in _engine.controllers()}
+    stack, colon, name = contender.cc.partition(":")
+    foreign = contender.cc not in known
+    of_stack = bool(colon) and stack in STACKS
+    own = name if of_stack else contender.cc
+    implements = algorithm or (own if own in known else None)
+    if implements is not None and implements not in known:
+        raise InputError(
+            f"--as {implements}: there is no controller `{implements}`{did_you_mean(implements, known)}"
+        )
+    declared = aim or _declared(contender) or (known[implements]["aim"] if implements else "general")
+    if declared not in AIMS:
+        raise InputError(f"{text}: the aim `{declared}` must be one of {', '.join(AIMS)}")
+    engine = STACKS[stack] if of_stack else registry.DEFAULT
+    return Target(text, contender, engine, declared, implements, foreign)
+
+
+def _declared(contender: Contender) -> str | None:
+    """The aim that a class in Python declares."""
+    kind = getattr(contender.factory, "func", None)
+    found: str | None = getattr(kind, "aim", None)
+    return found

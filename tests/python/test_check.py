@@ -1,0 +1,139 @@
+"""`ackclock check`: the verdicts, what they are printed and written as, and what is refused."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+import ackclock
+from ackclock import checks
+from calling import refused, run
+
+FEW = ["--only", "idle-path,after-burst,self"]
+
+MINE = '''
+import ackclock
+
+class Mine(ackclock.Controller):
+    """Half the window on a loss."""
+
+    def on_ack(self, cx, ack):
+        if ack.window_limited:
+            self.window += ack.avoidance_credit() / self.window
+
+    def on_loss(self, cx, loss):
+        self.window = self.slow_start_threshold = max(self.window / 2, 2.0)
+
+    def on_timeout(self, cx, loss):
+        self.window = 1.0
+
+class Stuck(Mine):
+    """Stays at two segments after its first loss."""
+
+    aim = "scavenger"
+    lost = False
+
+    def on_ack(self, cx, ack):
+        if not self.lost:
+            super().on_ack(cx, ack)
+
+    def on_loss(self, cx, loss):
+        self.lost, self.window = True, 2.0
+
+class Broken(Mine):
+    """Divides by zero after a timeout."""
+
+    def on_timeout(self, cx, loss):
+        self.window = 1 / 0
+'''
+
+
+@pytest.fixture
+def mine(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def verdicts(document):
+    return {case["id"]: case["verdict"] for case in document["check"]["cases"]}
+
+
+def test_every_controller_has_an_aim_and_every_aim_is_used():
+    assert {one["aim"] for one in ackclock.controllers()} == set(checks.AIMS)
+
+
+def test_laws_have_one_id_each_and_say_why():
+    named = [case.named(judge) for case in checks.laws() for judge in case.judges]
+    assert len(set(named)) == len(named)
+    assert all(case.why.endswith(".") and case.source for case in checks.laws())
+
+
+def test_newreno_keeps_every_law_and_the_same_seed_gives_the_same_bytes(capsys):
+    status, out, _ = run(capsys, "check", "newreno", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert set(verdicts(document).values()) == {"pass"}
+    assert run(capsys, "check", "newreno", "--json")[1] == out
+
+
+def test_a_controller_that_stays_small_after_a_loss_fails(capsys, mine, tmp_path):
+    status, out, err = run(
+        capsys, "check", f"{mine}:Stuck", *FEW[:1], "after-burst", "--json", "--out", tmp_path / "r"
+    )
+    assert status == 1
+    assert json.loads(out)["check"]["aim"] == "scavenger"
+    assert verdicts(json.loads(out)) == {"after-burst": "fail"}
+    assert "after-burst fails: utilization afterwards: measured 0." in err
+    assert "Takes the path again after a burst" in (tmp_path / "r/index.html").read_text()
+    assert json.loads((tmp_path / "r/after-burst.json").read_text())["duration"] == "60s"
+
+
+def test_an_exception_of_a_controller_is_a_failure_with_its_line(capsys, mine, tmp_path):
+    file = tmp_path / "check.xml"
+    status, _, err = run(
+        capsys, "check", f"{mine}:Broken", "--only", "idle-path,after-outage", "--junit", file
+    )
+    assert status == 1
+    assert "mine.py, line 34: ZeroDivisionError: division by zero" in err
+    (suite,) = ElementTree.parse(file).getroot()
+    assert {case.get("name"): len(case) for case in suite} == {
+        "idle-path/10-mbit-s": 0,
+        "idle-path/100-mbit-s": 0,
+        "after-outage": 1,
+    }
+
+
+def test_a_scavenger_is_not_judged_on_shares(capsys):
+    listed = json.loads(run(capsys, "check", "ledbat", "--list", "--json")[1])["cases"]
+    assert "self" not in {case["id"] for case in listed}
+    assert "yields" in {case["id"] for case in listed}
+    other = json.loads(run(capsys, "check", "ledbat", "--aim", "general", "--list", "--json")[1])["cases"]
+    assert "self" in {case["id"] for case in other}
+
+
+def test_a_case_of_your_own_is_read_and_judged(capsys, tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'title = "t"\nwhy = "w."\nsource = "own"\n'
+        '[scenario]\nduration = "5s"\npath = { rate = "1mbit", rtt = "20ms", queue = "20p" }\nflows = [{ }]\n'
+        '[[judges]]\nwords = "goodput, Mbit/s"\nmeasure = { metric = "goodput", times = 1e-6 }\nlow = 0.9\n'
+        '[[variants]]\nname = "slow"\n[[variants]]\nname = "no more"\nhigh = 0.5\nlow = 0\n'
+    )
+    status, out, _ = run(capsys, "check", "cubic", "--case", file, "--only", "own", "--json")
+    assert status == 1
+    assert verdicts(json.loads(out)) == {"own/slow": "pass", "own/no-more": "fail"}
+    file.write_text(file.read_text().replace("goodput", "godput", 2))
+    assert "there is no such metric" in refused(capsys, "check", "cubic", "--case", file)
+    file.write_text('title = "t"\n')
+    assert "own.toml: `scenario` is missing" in refused(capsys, "check", "cubic", "--case", file)
+
+
+def test_bad_input_is_one_sentence(capsys, mine):
+    assert "did you mean `cdg`?" in refused(capsys, "check", "cdgg")
+    assert "the target has no such case; there are ack-loss" in refused(capsys, "check", "cdg", "--only", "x")
+    assert "must be" in refused(capsys, "check", "cdg", "--aim", "world peace")
+    assert "there is no controller `x`" in refused(capsys, "check", f"{mine}:Mine", "--as", "x")
+    assert "has no class" in refused(capsys, "check", __file__)
+    mine.write_text(MINE.replace('"scavenger"', '"sky"'))
+    assert "the aim `sky` must be one of general, fast" in refused(capsys, "check", f"{mine}:Stuck")

@@ -1,0 +1,40 @@
+"""Tables of `ackclock check`: its laws and rules, from the files of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ackclock import checks
+from pages.tables import PageError, Table, maker
+
+
+@maker("laws")
+def laws() -> Table:
+    """A row for each law, with the aims that it is for."""
+    return _cases(checks.laws(), with_aims=True)
+
+
+@maker("rules")
+def rules(algorithm: str) -> Table:
+    """A row for each rule of an algorithm."""
+    if not (found := checks.rules(algorithm)):
+        raise PageError(f"there are no rules of `{algorithm}`")
+    return _cases(found)
+
+
+@maker("aims")
+def aims() -> Table:
+    """A row for each aim."""
+    return Table(("aim", "for"), [[f"`{name}`", words] for name, words in checks.AIMS.items()])
+
+
+def _cases(cases: Sequence[checks.Case], with_aims: bool = False) -> Table:
+    """A row for each file of cases, whose variants are one case here."""
+    first = {case.id.partition("/")[0]: case for case in reversed(cases)}
+    rows = []
+    for name, case in sorted(first.items()):
+        row = [f"`{name}`", f"{case.title.partition(':')[0]}. {case.why}", case.source]
+        aims = "all" if set(case.aims) == set(checks.AIMS) else ", ".join(case.aims)
+        rows.append([*row, aims] if with_aims else row)
+    headings = ("case", "what it asks, and why", "source")
+    return Table((*headings, "aims") if with_aims else headings, rows)
