@@ -50,7 +50,8 @@ pub struct Wants {
     pub governs_marks: bool,
     /// Marks as L4S has them (RFC 9331), whose new segments are [`Ecn::Ect1`] where ECN is in use.
     pub l4s: bool,
-    /// Accurate ECN, without which it does not do what it is for: a scenario that lacks it is remarked on.
+    /// Accurate ECN, without which it does not do what it is for: its flows have it unless the scenario says otherwise,
+    /// which is remarked on.
     pub needs_marks: bool,
     /// To set its window in recovery as well (`cong_control` in Linux): whatever it says at any event is what may
     /// be in flight, without proportional rate reduction or any other limit, and an ACK inside recovery that

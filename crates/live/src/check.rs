@@ -16,6 +16,10 @@ const PROFILE: &str = "linux";
 /// The kernel sends no smaller segments (its setting tcp_min_snd_mss).
 const SMALLEST_SEGMENT: u64 = 48;
 
+/// The kernel's controller whose receiver tells the sender of each mark, by a state machine of its own in place of
+/// accurate ECN (RFC 8257, section 3.2).
+const COUNTS_MARKS: &str = "dctcp";
+
 /// The kernel gives up a connection that is not made within some two minutes.
 const LONGEST_RTT: Span = Span::from_secs(60);
 
@@ -117,8 +121,11 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if !flow.changes.is_empty() {
         return Err("changes cannot run live".to_owned());
     }
-    if flow.options.ecn() == EcnMode::Accurate {
-        return Err("transport.ecn `accurate` cannot run live; false and true can".to_owned());
+    if flow.options.ecn() == EcnMode::Accurate && flow.cc != ControllerRef::Registered(COUNTS_MARKS) {
+        return Err(format!(
+            "transport.ecn `accurate` cannot run live but with cc `{COUNTS_MARKS}`, whose receiver reports each change \
+             of marks; false and true can"
+        ));
     }
     if let Some(option) = foreign_option(&flow.options) {
         return Err(format!("transport.{option} cannot be changed in a live run"));

@@ -255,7 +255,7 @@ fn settings(plan: &Plan) -> Vec<Setting> {
         ("tcp_no_metrics_save", "1".to_owned()),
         flag("tcp_sack", options.sack),
         flag("tcp_timestamps", options.timestamps),
-        flag("tcp_ecn", options.ecn == EcnMode::Classic),
+        flag("tcp_ecn", options.ecn != EcnMode::Off),
         flag("tcp_slow_start_after_idle", options.slow_start_restart),
         ("tcp_reordering", options.duplicate_threshold.to_string()),
         ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),

@@ -40,6 +40,11 @@ fn what_cannot_run_live_is_named() {
         flow(r#"cc = "newreno", rtt = "61s""#),
         "flow `a`: a base RTT of 61s cannot run live: across more than 60s the kernel makes no connection"
     );
+    assert_eq!(
+        flow(r#"cc = "newreno", transport = { ecn = "accurate" }"#),
+        "flow `a`: transport.ecn `accurate` cannot run live but with cc `dctcp`, whose receiver reports each change of \
+         marks; false and true can"
+    );
     let message = flow(r#"cc = "fictitious""#);
     assert!(
         message.starts_with("flow `a`: the kernel has no congestion controller `fictitious`; it has "),

@@ -13,7 +13,7 @@ use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::{FlowError, flow_error, suggestion};
 use crate::language::{Change, Flow, Protocol};
-use crate::marks::unheard_marks;
+use crate::marks::{unheard_marks, with_needs};
 use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedSubflow};
@@ -41,7 +41,8 @@ impl Scenario {
         let flows = self.plan_flows(&network, files)?;
         let limiting = limiting(&network.links, &flows);
         let bottleneck = limiting.iter().copied().min_by_key(|&link| network.links[link].rate);
-        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unheard_marks(&flows)).collect();
+        let unheard = unheard_marks(&flows, &network.links);
+        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unheard).collect();
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,
@@ -205,7 +206,8 @@ impl Scenario {
         let cc = self.controller(flow, &parameters, files)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let profile = profile(name).map_err(|message| flow_error("profile", message))?;
-        let mut stack = overlay(&profile, &flow.transport)?;
+        let needed = if flow.kind == Protocol::Tcp { with_needs(profile, &cc, &parameters) } else { profile };
+        let mut stack = overlay(&needed, &flow.transport)?;
         check_keeping(&cc, &parameters, &stack)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {

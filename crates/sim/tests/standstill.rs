@@ -81,3 +81,22 @@ fn pairs_of_copa_share_a_short_queue_that_they_fill() {
         assert!(one.min(other) > 0.4 * (one + other), "seed {seed}: {one} and {other}");
     }
 }
+
+#[test]
+fn dctcp_answers_echoes_that_end() {
+    // A receiver of RFC 3168 repeats the echo until it hears of an answer. Without one the window stayed at two
+    // segments, 5.7 % of the link, without a single mark.
+    let shared = |ecn: &str| {
+        goodput(&format!(
+            r#"
+            duration = "20s"
+            warmup = "5s"
+            path = {{ rate = "100mbit", rtt = "10ms", queue = {{ limit = "200p", mark_above = "20p" }} }}
+            flows = [{{ cc = "dctcp", transport = {{ {ecn} }} }}]
+            "#
+        ))
+    };
+    let (echoed, counted) = (shared("ecn = true"), shared(""));
+    assert!(echoed > 70.0, "{echoed}");
+    assert!(counted > 94.0, "{counted}");
+}

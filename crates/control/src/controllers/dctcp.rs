@@ -13,8 +13,8 @@
 //!
 //! Differences: segments are counted instead of bytes, and marks by accurate ECN (RFC 9768) instead of the receiver's
 //! state machine of section 3.2. Marks are those of `ecn = "accurate"`; with `ecn = true` the receiver repeats an echo
-//! until it hears of a reduction, and every segment counts as marked. The window does not grow in the window of data
-//! after a reduction (RFC 3168, section 6.1.2). A window that is not fully used does not grow.
+//! until it hears of a reduction, and every segment until then counts as marked. The window does not grow in the window
+//! of data after a reduction (RFC 3168, section 6.1.2). A window that is not fully used does not grow.
 
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;

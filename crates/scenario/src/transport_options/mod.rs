@@ -110,7 +110,7 @@ pub struct TransportOptions {
     /// How it comes down (RFC 5681, section 4.1; RFC 2861).
     pub idle_restart: IdleRestart,
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
-    /// marks (RFC 9768).
+    /// marks (RFC 9768), which flows of `dctcp` and `prague` have by default.
     pub ecn: EcnMode,
     /// The share of the window that a congestion echo leaves, in whole segments and at least two (ABE, RFC 8511): of a
     /// controller that would take more, as for a loss. Zero is none of this.

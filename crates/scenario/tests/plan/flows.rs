@@ -3,6 +3,7 @@
 use control::ControllerRef;
 use scenario::{Arrivals, Document, Kind, OnOff, Paced, PlannedSubflow, Source};
 use serde_json::json;
+use transport::EcnMode;
 use units::{Bytes, Distribution, Rate, Span, Time};
 
 use crate::{at, disk, dumbbell, ms, paced, plan};
@@ -153,21 +154,36 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
 
 #[test]
 fn a_controller_that_needs_marks_says_so_where_it_hears_of_none() {
-    let path = "[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"33p\"";
-    let warnings = |ecn: &str, controllers: &[&str]| {
-        let flow = |cc: &&str| format!("[[flows]]\ncc = \"{cc}\"\ntransport = {{ ecn = {ecn} }}\n");
+    let warnings = |queue: &str, transport: &str, controllers: &[&str]| {
+        let flow = |cc: &&str| format!("[[flows]]\ncc = \"{cc}\"\ntransport = {{ {transport} }}\n");
         let flows: String = controllers.iter().map(flow).collect();
+        let path = format!("[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\nqueue = {queue}");
         plan(&format!("duration = \"60s\"\n{path}\n{flows}")).warnings
     };
-    let said = |flow: &str, name: &str, hears: &str| {
-        format!("`{flow}`: `{name}` needs to hear of each mark, but `transport.ecn` is {hears}: write \"accurate\"")
-    };
-    let off = "false, so that nothing is marked and it answers to losses alone";
+    let said =
+        |flow: usize, name: &str, but: &str| format!("`{name}-{flow}`: `{name}` needs to hear of each mark, but {but}");
+    let marking = "{ limit = \"33p\", mark_above = \"5p\" }";
+    let off = "`transport.ecn` is false, so that nothing is marked and it answers to losses alone: leave `ecn` out";
     assert_eq!(
-        warnings("false", &["dctcp", "prague", "dctcp", "cubic", "bbr1"]),
-        [said("dctcp-0", "dctcp", off), said("prague-1", "prague", off)]
+        warnings(marking, "ecn = false", &["dctcp", "prague", "dctcp", "cubic", "bbr1"]),
+        [said(0, "dctcp", off), said(1, "prague", off)]
     );
-    let classic = "true, so that one mark is echoed for a whole round trip";
-    assert_eq!(warnings("true", &["prague"]), [said("prague-0", "prague", classic)]);
-    assert!(warnings("\"accurate\"", &["dctcp", "prague"]).is_empty());
+    let classic = "`transport.ecn` is true, so that one mark is echoed for a whole round trip: leave `ecn` out";
+    assert_eq!(warnings(marking, "ecn = true", &["prague"]), [said(0, "prague", classic)]);
+    let plain = "no queue on its way marks, so that it answers to losses alone: give one `mark_above` or a discipline";
+    assert_eq!(warnings("\"33p\"", "", &["dctcp"]), [said(0, "dctcp", plain)]);
+    assert!(warnings(marking, "", &["dctcp", "prague"]).is_empty());
+    assert!(warnings("{ discipline = \"dualpi2\" }", "", &["dctcp", "prague"]).is_empty());
+}
+
+#[test]
+fn a_controller_that_needs_marks_gets_accurate_ecn_unless_the_scenario_says_otherwise() {
+    let path = "[path]\nrate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"33p\"";
+    let ecn = |flow: &str| plan(&format!("duration = \"60s\"\n{path}\n[[flows]]\n{flow}")).flows[0].options.ecn();
+    assert_eq!(ecn("cc = \"dctcp\""), EcnMode::Accurate);
+    assert_eq!(ecn("cc = \"prague\"\nprofile = \"ns2-linux\""), EcnMode::Accurate);
+    assert_eq!(ecn("cc = \"dctcp\"\ntransport = { ecn = false }"), EcnMode::Off);
+    assert_eq!(ecn("cc = \"dctcp\"\ntransport = { ecn = true }"), EcnMode::Classic);
+    assert_eq!(ecn("cc = \"dctcp\"\ntransport = { sack = false }"), EcnMode::Accurate);
+    assert_eq!(ecn("cc = \"cubic\""), EcnMode::Off);
 }

@@ -221,6 +221,15 @@ impl Repair {
         self.stage().is_open() && (stack.growth.recovery_end_grows || self.recovery.is_announced(first))
     }
 
+    /// An echo that the controller answers by itself: the receiver stops once it hears of an answer, of which there is
+    /// one for each window of data, up to `next` (RFC 8257, section 3.3, after RFC 3168).
+    #[inline(never)]
+    pub(super) fn hear_echo(&mut self, first: u64, next: u64, stack: &Stack) {
+        if announces(stack) && self.stage().is_open() && self.recovery.is_announced(first) {
+            self.recovery.announce_to(next);
+        }
+    }
+
     /// True if a timeout with the cumulative point at `first` is answered by the reduction under way.
     pub(super) fn answers_timeout(&self, first: u64) -> bool {
         self.recovery.answers_timeout(first)

@@ -202,6 +202,20 @@ fn a_controller_that_governs_marks_hears_of_them_with_acks_alone() {
     assert_eq!(s.news(), []);
 }
 
+// RFC 8257, section 3.3: the setting of CWR is also as per RFC 3168.
+#[test]
+fn an_echo_that_the_controller_answers_is_announced_once_a_window_of_data() {
+    let wants = Wants { governs_marks: true, ..Wants::default() };
+    let mut s = SenderScript::wanting(wants, capable(), 10.0, Application::Greedy);
+    s.leave(0..10).at(40).arrives(ack(2).marked()).phase(Phase::Open);
+    assert!(s.leaving(10).reduced && !s.leaving(11).reduced);
+    s.arrives(ack(4).marked());
+    assert!(!s.leaving(12).reduced && !s.leaving(13).reduced, "the receiver has not heard of it yet");
+    s.arrives(ack(10)).leave(14..20).at(80).arrives(ack(12).marked());
+    assert!(s.leaving(20).reduced, "a new mark");
+    assert_eq!(s.news(), []);
+}
+
 #[test]
 fn the_controller_chooses_the_codepoint_of_new_segments() {
     struct Scalable(control::newreno::NewReno);

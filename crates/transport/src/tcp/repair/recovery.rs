@@ -309,6 +309,11 @@ impl Recovery {
         self.rescued = false;
     }
 
+    /// The next new segment announces a reduction that lies with the controller, for the data below `next`.
+    pub(super) fn announce_to(&mut self, next: u64) {
+        (self.point, self.announce) = (next, true);
+    }
+
     /// Limits the flight until the reduction is over.
     pub(super) fn limit_by(&mut self, prr: Prr) {
         self.prr = Some(Box::new(prr));

@@ -376,8 +376,9 @@ impl Sender {
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
-        } else if signal.ecn_echo && !self.driver.wants().governs_marks && self.repair.answers_echo(first, &self.stack)
-        {
+        } else if signal.ecn_echo && self.driver.wants().governs_marks {
+            self.repair.hear_echo(first, self.flight.next(), &self.stack);
+        } else if signal.ecn_echo && self.repair.answers_echo(first, &self.stack) {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
         self.repair.end_ack(self.driver.window(), signal, self.flight.sacked_count() > 0, progress);
