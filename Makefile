@@ -47,7 +47,7 @@ snapshots: build
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
-	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py
+	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
 
 lint: build
 	cargo fmt --all --check

@@ -1,12 +1,15 @@
 """`ackclock check`: the verdicts, what they are printed and written as, and what is refused."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 import ackclock
 from ackclock import checks
+from ackclock.checks import reference, stack, suites
+from ackclock.engines import registry
 from calling import refused, run
 
 FEW = ["--only", "idle-path,after-burst,self"]
@@ -133,7 +136,55 @@ def test_bad_input_is_one_sentence(capsys, mine):
     assert "did you mean `cdg`?" in refused(capsys, "check", "cdgg")
     assert "the target has no such case; there are ack-loss" in refused(capsys, "check", "cdg", "--only", "x")
     assert "must be" in refused(capsys, "check", "cdg", "--aim", "world peace")
-    assert "there is no controller `x`" in refused(capsys, "check", f"{mine}:Mine", "--as", "x")
+    assert "--as x: there is neither a controller" in refused(capsys, "check", f"{mine}:Mine", "--as", "x")
     assert "has no class" in refused(capsys, "check", __file__)
     mine.write_text(MINE.replace('"scavenger"', '"sky"'))
     assert "the aim `sky` must be one of general, fast" in refused(capsys, "check", f"{mine}:Stuck")
+
+
+def test_a_rule_set_is_that_of_the_algorithm_or_of_what_is_named(capsys, mine):
+    start = 'newreno(slow_start="hystart++")'
+    status, out, _ = run(capsys, "check", start, "--only", "decrease,loss", "--json")
+    assert (status, set(verdicts(json.loads(out)).values())) == (0, {"pass"})
+    status, out, _ = run(capsys, "check", "newreno", "--as", "hystart++", "--only", "loss", "--json")
+    assert (status, verdicts(json.loads(out))["loss/loss"]) == (1, "fail")
+    # Half the window is no seven tenths.
+    status, out, _ = run(capsys, "check", f"{mine}:Mine", "--as", "cubic", "--only", "decrease", "--json")
+    assert (status, verdicts(json.loads(out))) == (1, {"decrease": "fail"})
+
+
+def test_the_cases_of_the_draft_judge_bbr_and_leave_out_signals_that_are_not_shown():
+    engine = registry.make("sim")
+    own = suites.check(checks.target("bbr3", rule_sets=checks.rule_sets()), engine, 1)
+    assert len(own) > 40
+    assert {one.verdict for one in own} == {"pass", "fail"}
+    other = checks.target("cubic", algorithm="bbr3", rule_sets=checks.rule_sets())
+    skipped = suites.check(replace(other, foreign=True), engine, 1)
+    assert {one.verdict for one in skipped} == {"pass", "fail", "skipped"}
+
+
+def test_another_controller_beside_ours_is_told_apart(mine):
+    text = f"{mine}:Mine"
+    same = checks.target(text, algorithm="newreno")
+    engine = registry.make("sim", controllers=(same.contender.factory,))
+    found = reference.check(same, engine)
+    assert len(found) == 2 * 27
+    missed = [one for one in found if one.verdict == "fail"]
+    # It has no slow start, which shows where twenty seconds are few round trips.
+    assert missed
+    assert all("150ms" in one.id or "100mbit" in one.id or "25mbit" in one.id for one in missed)
+    assert reference.check(checks.target("newreno"), registry.make("sim")) == []
+
+
+def test_a_stack_from_outside_has_the_cases_that_a_link_can_judge(capsys):
+    commands = ["--server", "iperf3 -s", "--client", "iperf3 -c {server} -t {duration}"]
+    listed = json.loads(run(capsys, "check", *commands, "--list", "--json")[1])["cases"]
+    names = {case["id"] for case in listed}
+    assert {"idle-path/10-mbit-s", "after-outage", "ack-loss"} <= names
+    assert not names & {"self", "application", "rate/10-gbit-s", "answers-marks"}
+    near, far = stack.Stack("srv {server}", "cli {server} {duration}", download=False).commands(5.0)
+    assert (near[:2], near[-3:], far) == (["timeout", "6"], ["cli", "10.0.0.2", "5"], ["srv", "10.0.0.2"])
+    near, far = stack.Stack("srv {server}", "cli {server}", download=True).commands(5.0)
+    assert (near, far[-2:]) == (["timeout", "6", "srv", "10.0.0.1"], ["cli", "10.0.0.1"])
+    assert "TARGET is missing" in refused(capsys, "check", "--server", "x")
+    assert "TARGET names cubic" in refused(capsys, "check", "cubic", "--server", "x")

@@ -10,13 +10,14 @@ use control::registry::CONTROLLERS;
 use control::{Entry, Form, stacks};
 
 /// How the sections of a page begin, in this order.
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "## Equations",
     "## How it differs from ",
     "## When it is good\n",
     "## When it fails\n",
     "## Source\n",
     "## Beside others\n",
+    "## Checked\n",
     "## Parameters\n",
     "## Probes\n",
 ];
@@ -56,6 +57,7 @@ fn every_page_has_the_markers_of_its_tables() {
         let forms = || stacks::of(entry.name).map(|(_, form)| form);
         let tables = [
             ("neighbours", true),
+            ("check", true),
             ("parameters", !entry.parameters.is_empty() || forms().any(|form| !form.parameters.is_empty())),
             ("variants", forms().any(|form| differs(entry, &form))),
             ("probes", !entry.probes.is_empty()),

@@ -113,8 +113,21 @@ def laws() -> tuple[Case, ...]:
 @cache
 def rules(algorithm: str) -> tuple[Case, ...]:
     """The rules of an algorithm; none where it has no folder."""
-    files = sorted((RULES / algorithm).glob("*.toml"))
-    return tuple(case for file in files for case in read(file, algorithm))
+    folder = RULES / elsewhere("same").get(algorithm, algorithm)
+    return tuple(case for file in sorted(folder.glob("*.toml")) for case in read(file, algorithm))
+
+
+@cache
+def elsewhere(kind: str) -> Mapping[str, str]:
+    """Algorithms with the rules of another (``same``), or of a suite (``suites``)."""
+    return dict(read_toml(RULES / "sets.toml")[kind])
+
+
+@cache
+def rule_sets() -> tuple[str, ...]:
+    """The algorithms that have rules."""
+    folders = [folder.name for folder in RULES.iterdir() if folder.is_dir()]
+    return tuple(sorted({*folders, *elsewhere("same"), *elsewhere("suites")}))
 
 
 def read(file: Path, group: str) -> Iterator[Case]:

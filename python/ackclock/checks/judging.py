@@ -98,7 +98,7 @@ def check(
         for index, one in enumerate(planned)
         if one.plan is not None
     ]
-    runs, broken = _runs(points, engine, progress, target)
+    runs, broken = finished(points, engine, progress, target)
     return [
         judgement
         for index, one in enumerate(planned)
@@ -115,7 +115,7 @@ def _plan(case: Case, target: Target, engine: Engine) -> _Planned:
     return _Planned(case, plan)
 
 
-def _runs(
+def finished(
     points: Sequence[repetitions.Point[int]], engine: Engine, progress: Progress | None, target: Target
 ) -> tuple[dict[int, list[Run]], dict[int, str]]:
     """The runs of each point in the order of their seeds, and why a point has none.

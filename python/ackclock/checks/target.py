@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,8 @@ class Target:
     aim: str
     algorithm: str | None
     """The controller of ours that it implements, if it is known."""
+    rules: tuple[str, ...]
+    """The rule sets that it is judged by."""
     foreign: bool
     """It is not ours: it is compared with ours of the same algorithm."""
 
@@ -55,24 +57,30 @@ class Target:
         return own | dict(flow) | ({"parameters": parameters} if parameters else {})
 
 
-def target(text: str, *, aim: str | None = None, algorithm: str | None = None) -> Target:
-    """The target that a command line names. Raises InputError."""
+def target(
+    text: str, *, aim: str | None = None, algorithm: str | None = None, rule_sets: Sequence[str] = ()
+) -> Target:
+    """The target that a command line names; ``algorithm`` lists what it implements. Raises InputError."""
     (contender,) = contenders([text])
     known = {one["name"]: one for one in _engine.controllers()}
     stack, colon, name = contender.cc.partition(":")
     foreign = contender.cc not in known
     of_stack = bool(colon) and stack in STACKS
     own = name if of_stack else contender.cc
-    implements = algorithm or (own if own in known else None)
-    if implements is not None and implements not in known:
-        raise InputError(
-            f"--as {implements}: there is no controller `{implements}`{did_you_mean(implements, known)}"
-        )
+    named = [one.strip() for one in (algorithm or "").split(",") if one.strip()]
+    for one in named:
+        if one not in known and one not in rule_sets:
+            meant = did_you_mean(one, [*known, *rule_sets])
+            raise InputError(f"--as {one}: there is neither a controller nor a rule set of that name{meant}")
+    implements = next((one for one in named if one in known), own if own in known else None)
+    start = contender.parameters.get("slow_start")
+    wanted = [one for one in (implements, start, *named) if one is not None]
+    rules = tuple(dict.fromkeys(one for one in wanted if one in rule_sets))
     declared = aim or _declared(contender) or (known[implements]["aim"] if implements else "general")
     if declared not in AIMS:
         raise InputError(f"{text}: the aim `{declared}` must be one of {', '.join(AIMS)}")
     engine = STACKS[stack] if of_stack else registry.DEFAULT
-    return Target(text, contender, engine, declared, implements, foreign)
+    return Target(text, contender, engine, declared, implements, rules, foreign)
 
 
 def _declared(contender: Contender) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,16 +17,18 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.engines import registry
+from ackclock.engines import NamedEngine, registry
+from ackclock.errors import InputError
 from ackclock.report import junit
 
 if TYPE_CHECKING:
     from ackclock import checks
+    from ackclock.checks import stack as stacks
 
 FAILED = 1
 
 TargetArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TARGET",
         help="`cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.so`, `./mine.py:Class`, `noq:bbr3`.",
@@ -40,8 +43,8 @@ AsOption = Annotated[
     str | None,
     typer.Option(
         "--as",
-        metavar="NAME",
-        help="The controller that the target implements: it has the rules of that, and ours beside it.",
+        metavar="NAME,…",
+        help="What the target implements: a controller, `hystart++`. It has these rules, and ours beside it.",
         autocompletion=completing.controllers,
     ),
 ]
@@ -49,7 +52,7 @@ AsOption = Annotated[
 
 @on_engine(without=("at_once", "retries", "gso_max_segs"))
 def check(
-    target: TargetArgument,
+    target: TargetArgument = None,
     only: Annotated[str, typer.Option(metavar="ID,…", help="Only these cases.", show_default=False)] = "",
     long: Annotated[bool, typer.Option("--long", help="Cases that take minutes, too.")] = False,
     aim: AimOption = None,
@@ -58,6 +61,23 @@ def check(
         list[Path] | None,
         typer.Option("--case", metavar="FILE", help="A case of your own, too. Repeatable."),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="A stack from outside, live over the emulator, in place of TARGET: its server, as one word.",
+        ),
+    ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Its client; {server} becomes the address of the server, {duration} the seconds of a case.",
+        ),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="The server sends the data; otherwise the client does.")
+    ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the cases of the target and leave.")] = False,
     seed: output.SeedOption = None,
     out: output.OutOption = None,
@@ -73,12 +93,18 @@ def check(
     Example: `ackclock check ./mine.py:Mine --junit check.xml`
     """
     from ackclock import checks
+    from ackclock.checks import stack as stacks
 
     output.check_current_folder()
     report = output.Report(out, force, False, as_json)
     report.check()
-    chosen = checks.target(target, aim=aim, algorithm=algorithm)
-    cases = _cases(chosen, only, long, own or [])
+    stack = _stack(target, server, client, download)
+    chosen = checks.target(
+        target or "newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets() if target else ()
+    )
+    if stack is not None:
+        chosen = replace(chosen, contender=replace(chosen.contender, name=stack.name))
+    cases = _cases(chosen, only, long, own or [], stack)
     if listing:
         _list(cases, as_json)
         return
@@ -87,8 +113,13 @@ def check(
     runner = kind.make(**kind.with_python([] if factory is None else [factory]))
     found: list[checks.Judgement] = []
     with Interrupts() as interrupts:
-        with interrupts.stoppable(), output.progress(f"{len(cases)} cases") as at:
-            found = checks.check(cases, chosen, runner, 1 if seed is None else seed, at)
+        with interrupts.stoppable():
+            first = 1 if seed is None else seed
+            if stack is None:
+                found = _judged(cases, chosen, runner, first, whole=not only)
+            else:
+                with output.progress(f"{len(cases)} cases live") as at:
+                    found = stacks.check(cases, stack, first, at)
         if interrupts.asked:
             raise typer.Exit(INTERRUPTED)
     _write(found, chosen, report, junit_file)
@@ -103,14 +134,51 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _cases(chosen: checks.Target, only: str, long: bool, own: Sequence[Path]) -> list[checks.Case]:
-    """The cases for a target, by its aim."""
-    from ackclock import checks
+def _stack(target: str | None, server: str | None, client: str | None, download: bool) -> stacks.Stack | None:
+    """The stack of two commands; None for a TARGET. Raises InputError unless there is one of both."""
+    from ackclock.checks.stack import Stack
 
-    every = [*checks.laws(), *(checks.rules(chosen.algorithm) if chosen.algorithm else ())]
+    if target is not None:
+        if given := [name for name, one in (("server", server), ("client", client)) if one is not None]:
+            raise InputError(f"--{given[0]}: is a stack from outside, and TARGET names {target}")
+        if download:
+            raise InputError("--download: is for --server and --client")
+        return None
+    if server is None or client is None:
+        raise InputError("TARGET is missing: a controller, or --server COMMAND and --client COMMAND")
+    return Stack(server, client, download)
+
+
+def _judged(
+    cases: Sequence[checks.Case], chosen: checks.Target, runner: NamedEngine, seed: int, *, whole: bool
+) -> list[checks.Judgement]:
+    """The verdicts on the cases, and on a ``whole`` check those of suites and beside ours."""
+    from ackclock import checks
+    from ackclock.checks import reference, suites
+
+    with output.progress(f"{len(cases)} cases") as at:
+        found = checks.check(cases, chosen, runner, seed, at)
+    if not whole:
+        return found
+    if chosen.algorithm in chosen.rules:
+        with output.progress(f"rules of {chosen.algorithm}") as at:
+            found += suites.check(chosen, runner, seed, at)
+    with output.progress("beside ours") as at:
+        return found + reference.check(chosen, runner, seed, at)
+
+
+def _cases(
+    chosen: checks.Target, only: str, long: bool, own: Sequence[Path], stack: stacks.Stack | None
+) -> list[checks.Case]:
+    """The cases for a target, by its aim; for a stack those that a link can judge."""
+    from ackclock import checks
+    from ackclock.checks import stack as stacks
+
+    every = [*checks.laws(), *(case for name in chosen.rules for case in checks.rules(name))]
     for file in own:
         every += checks.read(file, "own")
     judged = [case for case in every if chosen.aim in case.aims]
+    judged = judged if stack is None else stacks.cases_for(judged)
     if only:
         return checks.choose(judged, [name.strip() for name in only.split(",") if name.strip()])
     return [case for case in judged if long or not case.long]
@@ -135,6 +203,7 @@ def _list(cases: Sequence[checks.Case], as_json: bool) -> None:
 
 
 def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
+    from ackclock.checks import reference
     from ackclock.report import number
 
     table = Table(title=f"{chosen.name}, for {_aim(chosen)}", title_justify="left")
@@ -142,6 +211,8 @@ def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
         table.add_column(head, justify="right" if head == "measured" else "left")
     group = ""
     for one in found:
+        if one.group == reference.GROUP and one.verdict == "pass":
+            continue
         if group and one.group != group:
             table.add_section()
         group = one.group
@@ -157,9 +228,14 @@ def _aim(chosen: checks.Target) -> str:
 
 
 def _tally(found: Sequence[checks.Judgement]) -> str:
+    groups = dict.fromkeys(one.group for one in found)
+    return "\n".join(_counted(group, [one for one in found if one.group == group]) for group in groups)
+
+
+def _counted(group: str, found: Sequence[checks.Judgement]) -> str:
     counts = Counter(one.verdict for one in found)
-    skipped = f"; {counts['skipped']} are skipped" if counts["skipped"] else ""
-    return f"{counts['pass']} of {counts['pass'] + counts['fail']} bounds hold{skipped}."
+    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    return f"{group}: {counts['pass']} of {counts['pass'] + counts['fail']} bounds hold{skipped}"
 
 
 def _write(

@@ -1,0 +1,142 @@
+"""A stack from outside as two commands: it runs live across the emulated path, and the link is judged."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ackclock import _engine, metrics
+from ackclock.checks.cases import Case, Judge
+from ackclock.checks.judging import Judgement, Verdict
+from ackclock.engines import Progress
+from ackclock.errors import InputError
+from ackclock.metrics import MetricError
+from ackclock.result import Run
+
+HEAD_START_S = 0.5
+"""The server listens before the client begins, in seconds."""
+
+TIMED_OUT = 124
+"""The exit status of ``timeout`` for a program that it ended."""
+
+MOST_BITS = 100e6
+"""The fastest link that the emulator serves on any machine, in bit/s."""
+
+SERVERS = {"near": "10.0.0.1", "far": "10.0.0.2"}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The commands of a server and a client; ``{server}`` and ``{duration}`` in them are filled in."""
+
+    server: str
+    client: str
+    download: bool
+    """The server sends the data."""
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: the program that sends."""
+        return shlex.split(self.server if self.download else self.client)[0].rpartition("/")[2]
+
+    def commands(self, duration_s: float) -> tuple[list[str], list[str]]:
+        """The commands at the near end, which sends, and at the far end."""
+        filled = {"server": SERVERS["near" if self.download else "far"], "duration": f"{duration_s:g}"}
+        server, client = (_filled(one, filled) for one in (self.server, self.client))
+        late = ["sh", "-c", f'sleep {HEAD_START_S}; exec "$@"', "sh", *client]
+        bounded = ["timeout", f"{duration_s + 1:g}"]
+        return ([*bounded, *server], late) if self.download else ([*bounded, *late], server)
+
+
+def _filled(command: str, values: dict[str, str]) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{command}: {error}") from None
+    if not words:
+        raise InputError("--server and --client: must not be empty")
+    for key, value in values.items():
+        words = [word.replace(f"{{{key}}}", value) for word in words]
+    return words
+
+
+def cases_for(cases: Sequence[Case]) -> list[Case]:
+    """The cases of one flow that always has data, on links that can be emulated, with what a link shows."""
+    found = []
+    for case in cases:
+        document = json.loads(case.scenario)
+        judges = tuple(judge for judge in case.judges if judge.sample.metric == "utilization")
+        alone = all(set(flow) <= {"name", "start_jitter"} for flow in document["flows"])
+        if judges and alone and len(document["flows"]) == 1 and _fastest(case) <= MOST_BITS:
+            found.append(replace(case, judges=judges))
+    return found
+
+
+def _fastest(case: Case) -> float:
+    rates = [link["rate_bps"] or 0.0 for link in _plan(case).inspect()["links"]]
+    return float(max(rates, default=0.0))
+
+
+def check(
+    cases: Sequence[Case], stack: Stack, seed: int = 1, progress: Progress | None = None
+) -> list[Judgement]:
+    """Runs the stack in each case, in real time, and judges it. Raises MachineError."""
+    found = []
+    for number, case in enumerate(cases):
+        if progress is not None:
+            progress(number / len(cases))
+        plan = _plan(case)
+        run, why = _run(plan, stack, seed)
+        found += [_judged(case, judge, plan, run, why) for judge in case.judges]
+    return found
+
+
+def _plan(case: Case) -> _engine.Plan:
+    document = json.loads(case.scenario)
+    document["flows"] = [{"cc": "newreno"}]
+    return _engine.resolve_json(json.dumps(document), case.settings)
+
+
+def _run(plan: _engine.Plan, stack: Stack, seed: int) -> tuple[Run, str]:
+    """The session, and why it cannot be judged if it cannot."""
+    near, far = stack.commands(plan.inspect()["duration_s"])
+    status, ran, _ = _engine.shell(plan, seed, near, far)
+    run = Run.from_engine(ran, plan, seed)
+    if not run.valid:
+        return run, "; ".join(run.engine["reasons"])
+    return run, "" if status in (
+        0,
+        TIMED_OUT,
+    ) else f"{near[0]} {' '.join(near[2:])} ended with status {status}"
+
+
+def _judged(case: Case, judge: Judge, plan: _engine.Plan, run: Run, why: str) -> Judgement:
+    measured: float | None = None
+    verdict: Verdict = "skipped" if not run.valid else "fail"
+    if not why:
+        about = json.loads(plan.resolved)
+        start, stop = (_engine.quantity(about[key], "time") for key in ("warmup", "duration"))
+        try:
+            measured = metrics.utilization(run, "bottleneck", start, stop)
+            verdict = "pass" if judge.holds(measured) else "fail"
+        except MetricError as error:
+            why = str(error)
+    if measured is not None and not math.isfinite(measured):
+        measured, why = None, f"{judge.words}: has no value"
+    return Judgement(
+        case.named(judge),
+        case.group,
+        case.title,
+        case.why,
+        case.source,
+        judge.words,
+        verdict,
+        measured,
+        judge.low,
+        judge.high,
+        why,
+        plan.resolved,
+    )
