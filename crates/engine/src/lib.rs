@@ -5,23 +5,27 @@
 //! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
 mod capture;
+mod controllers;
 mod cut;
 mod event_queue;
 mod fabric;
 mod medium;
 mod route;
 mod row;
+mod rows;
 mod run;
 mod schedule;
 mod source;
 mod state;
 
 pub use capture::{CaptureTo, Interfaces, comment};
+pub use controllers::{Factory, controller};
 pub use cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, mark_bottleneck};
 pub use row::{Lifetime, flow_row};
+pub use rows::{ProbeRows, flow_event, sender_event};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
-pub use schedule::{AckRows, Schedule, Series};
+pub use schedule::{AckRows, DueAtAcks, Schedule, Series};
 pub use source::pace;
 pub use state::{Routed, Tap};

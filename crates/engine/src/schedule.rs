@@ -1,6 +1,6 @@
 //! When a run is measured and its rows are due: the same for every engine.
 
-use scenario::{Plan, Sampling};
+use scenario::{Plan, Record, Sampling};
 use units::{Span, Time};
 
 /// A table with a row each time that a sample is due.
@@ -91,6 +91,33 @@ impl AckRows {
         let count = &mut self.counts[flow];
         *count += 1;
         (*count - 1).is_multiple_of(self.every)
+    }
+}
+
+/// The tables with a row at every n-th ACK of a flow.
+#[derive(Clone, Debug)]
+pub struct DueAtAcks {
+    series: Option<AckRows>,
+    probes: Option<AckRows>,
+}
+
+impl DueAtAcks {
+    /// Those that `record` asks for, of so many `flows`.
+    pub fn new(record: &Record, flows: usize) -> Self {
+        let rows = |sampling| AckRows::new(sampling, flows);
+        Self { series: rows(record.flow_series), probes: rows(record.probes) }
+    }
+
+    /// True if ACKs are counted.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.series.is_some() || self.probes.is_some()
+    }
+
+    /// An ACK of `flow` arrives: whether rows of the series and of the probes are due.
+    pub fn take(&mut self, flow: usize) -> (bool, bool) {
+        let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(flow));
+        (due(&mut self.series), due(&mut self.probes))
     }
 }
 

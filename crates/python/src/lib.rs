@@ -8,6 +8,7 @@ mod attached;
 mod batch;
 mod catalogue;
 mod controller;
+mod custom;
 mod endpoint;
 mod engines;
 mod event;

@@ -17,4 +17,4 @@ mod recorder;
 mod run;
 mod world;
 
-pub use run::{Factory, Simulator};
+pub use run::Simulator;

@@ -430,7 +430,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         let delivered = receiver.end.as_ref().map_or(0, ReceivingEnd::delivered_segments);
         if !receiver.is_complete() && delivered >= receiver.total {
             receiver.completed = now;
-            self.endpoints.recorder.event(now, EventKind::Complete, index, None, None, None);
+            self.endpoints.recorder.event(now, EventKind::Complete, index);
             A::on_completion(self, now, index);
         }
     }

@@ -1,10 +1,7 @@
 //! The records of a run: meters, samples, events.
 
-use control::Probe;
-use engine::{AckRows, Lifetime, flow_row};
-use record::{
-    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Probes, Tables, milliseconds, seconds,
-};
+use engine::{DueAtAcks, Lifetime, ProbeRows, flow_event, flow_row, sender_event};
+use record::{EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
@@ -36,16 +33,12 @@ pub(crate) struct Recorder {
     /// In one partition of several, the rows of events that have yet to be put in order with those of others.
     pub(crate) stamped: Option<Vec<(Stamp, EventRow)>>,
     /// Rows at every n-th ACK that brings an RTT sample.
-    series: Option<AckRows>,
-    probes: Option<AckRows>,
-    counts: bool,
+    at_acks: DueAtAcks,
 }
 
 impl Recorder {
     /// The recorder of so many `flows`, that of the links for so many of them.
     pub(crate) fn new(plan: &Plan, flows: usize, at_links: usize) -> Self {
-        let rows = |sampling| AckRows::new(sampling, flows);
-        let (series, probes) = (rows(plan.record.flow_series), rows(plan.record.probes));
         Self {
             tables: Tables::default(),
             dropped: vec![0; at_links],
@@ -55,32 +48,13 @@ impl Recorder {
             datagrams: plan.record.datagrams,
             stamp: Stamp::default(),
             stamped: None,
-            counts: series.is_some() || probes.is_some(),
-            series,
-            probes,
+            at_acks: DueAtAcks::new(&plan.record, flows),
         }
     }
 
-    /// An event at an endpoint or a link.
-    pub(crate) fn event(
-        &mut self,
-        at: Time,
-        kind: EventKind,
-        flow: u32,
-        link: Option<u32>,
-        sequence: Option<u64>,
-        value: Option<f64>,
-    ) {
-        if self.events {
-            self.note(EventRow {
-                time_s: seconds(at),
-                kind,
-                flow,
-                link: link.unwrap_or(u32::MAX),
-                sequence: sequence.unwrap_or(u64::MAX),
-                value: value.unwrap_or(f64::NAN),
-            });
-        }
+    /// A flow starts, stops or completes.
+    pub(crate) fn event(&mut self, at: Time, kind: EventKind, flow: u32) {
+        self.note(flow_event(at, flow, kind));
     }
 
     /// A row for the table of events.
@@ -106,7 +80,7 @@ impl Recorder {
         sender: &SenderHalf,
         receivers: &[CacheAligned<ReceiverHalf>],
     ) {
-        if self.counts {
+        if self.at_acks.any() {
             self.count_ack(now, index, sender, receivers);
         }
     }
@@ -114,11 +88,11 @@ impl Recorder {
     /// Takes the rows that are due at this ACK.
     #[inline(never)]
     fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf, receivers: &[CacheAligned<ReceiverHalf>]) {
-        let due = |rows: &mut Option<AckRows>| rows.as_mut().is_some_and(|rows| rows.take(index as usize));
-        if due(&mut self.series) {
+        let (series, probes) = self.at_acks.take(index as usize);
+        if series {
             self.sample_flow(now, index, sender, &receivers[index as usize]);
         }
-        if due(&mut self.probes) {
+        if probes {
             self.sample_probes(now, index, sender);
         }
     }
@@ -259,18 +233,6 @@ fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf) -> Lifetime {
     Lifetime { start: sender.start, stop: sender.stop, completed }
 }
 
-struct ProbeRows<'a> {
-    probes: &'a mut Probes,
-    at: Time,
-    flow: u32,
-}
-
-impl Probe for ProbeRows<'_> {
-    fn value(&mut self, name: &'static str, value: f64) {
-        self.probes.push(self.at, self.flow, name, value);
-    }
-}
-
 /// Writes a sender's events as rows.
 pub(crate) struct FlowJournal<'a> {
     recorder: &'a mut Recorder,
@@ -280,16 +242,6 @@ pub(crate) struct FlowJournal<'a> {
 
 impl Journal for FlowJournal<'_> {
     fn note(&mut self, event: Event) {
-        let (kind, sequence, value) = match event {
-            Event::DeemedLost { sequence, rtt, .. } => (EventKind::DeemedLost, Some(sequence), Some(milliseconds(rtt))),
-            Event::Retransmission { sequence } => (EventKind::Retransmission, Some(sequence), None),
-            Event::LossEvent { window } => (EventKind::LossEvent, None, Some(window)),
-            Event::Recovered => (EventKind::Recovered, None, None),
-            Event::Timeout { window } => (EventKind::Timeout, None, Some(window)),
-            Event::TailLossProbe { sequence } => (EventKind::TailLossProbe, Some(sequence), None),
-            Event::Spurious => (EventKind::Spurious, None, None),
-            Event::CongestionEcho { window } => (EventKind::Ecn, None, Some(window)),
-        };
-        self.recorder.event(self.at, kind, self.flow, None, sequence, value);
+        self.recorder.note(sender_event(self.at, self.flow, event));
     }
 }

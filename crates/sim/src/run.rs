@@ -1,9 +1,7 @@
 //! One run from plan to tables.
 
-use std::sync::Arc;
-
-use control::{Controller, ControllerRef, Parameters, Subflows};
-use engine::{CaptureTo, Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
+use control::Subflows;
+use engine::{CaptureTo, Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
 use record::Tables;
 use scenario::{Plan, PlannedFlow};
 use units::Time;
@@ -12,9 +10,6 @@ use crate::agents::{Agents, AllAgents, NoAgents};
 use crate::capture::Capture;
 use crate::partition::Of;
 use crate::world::World;
-
-/// Makes the controllers that the registry does not know: asked for each flow, with its parameters.
-pub type Factory = Arc<dyn Fn(&ControllerRef, &Parameters) -> Option<Box<dyn Controller>> + Send + Sync>;
 
 /// The simulator. It does no input or output and reads no clock of its own: both are handed in.
 #[derive(Default)]
@@ -38,7 +33,7 @@ impl Engine for Simulator {
         let begin = read(&self.stopwatch);
         let plan = job.plan.as_ref();
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
-        let make = |flow: &PlannedFlow| controller(self.controllers.as_ref(), flow);
+        let make = |flow: &PlannedFlow| engine::controller(self.controllers.as_ref(), flow, &flow.parameters);
         let subflows = subflows(plan);
         let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows };
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
@@ -83,13 +78,4 @@ fn complete<A: Agents>(
 fn subflows(plan: &Plan) -> Vec<Subflows> {
     let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
     firsts.map(|subflow| Subflows::new(subflow.count)).collect()
-}
-
-/// The controller of `flow`.
-fn controller(factory: Option<&Factory>, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
-    match factory.and_then(|make| make(&flow.cc, &flow.parameters)) {
-        Some(controller) => Ok(controller),
-        None => control::registry::build(&flow.cc.spelling(), &flow.parameters)
-            .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
-    }
 }

@@ -25,5 +25,8 @@ pub use tcp::stack::{
     Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, Variance, WindowValidation, freebsd_9,
     linux, linux_2_6_33, linux_3_5, ns2_linux, plain, real_1992,
 };
-pub use tcp::{Phase, Ranges, Receiver, Sender, SenderState};
+pub use tcp::{
+    Around, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Phase, Ranges, Receiver, RttEstimator,
+    Sender, SenderState,
+};
 pub use tfrc::{Feedback, TfrcSink, TfrcSource};

@@ -12,9 +12,12 @@ mod sender;
 pub(crate) mod stack;
 mod ticks;
 
+pub use driver::{Around, Decision, Driver};
+pub use flight::{DeliveryRate, DeliveryState};
 pub use ranges::Ranges;
 pub use receiver::Receiver;
 pub use repair::Phase;
+pub use rtt::{DelayedAckDetector, RttEstimator};
 pub use sender::{Sender, SenderState};
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl<A: Agents> Partition<'_, A> {
     /// Flow `index`, which is not complete, stops.
     pub(crate) fn stop(&mut self, now: Time, index: u32) {
         if std::mem::take(&mut self.endpoints.senders[index as usize].running) {
-            self.endpoints.recorder.event(now, EventKind::Stop, index, None, None, None);
+            self.endpoints.recorder.event(now, EventKind::Stop, index);
         }
     }
 
@@ -63,7 +63,7 @@ impl<A: Agents> Partition<'_, A> {
             end.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
         }
         self.active.push(index);
-        self.endpoints.recorder.event(now, EventKind::Start, index, None, None, None);
+        self.endpoints.recorder.event(now, EventKind::Start, index);
         self.send(now, index);
     }
 

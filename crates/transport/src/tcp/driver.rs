@@ -6,31 +6,34 @@ use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 /// Circumstances of an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Around {
-    pub(super) now: Time,
-    pub(super) segment_size: Bytes,
-    pub(super) initial_window: u32,
+pub struct Around {
+    /// When it happens.
+    pub now: Time,
+    /// Payload of a full segment.
+    pub segment_size: Bytes,
+    /// In segments.
+    pub initial_window: u32,
     /// When the next paced segment may leave.
-    pub(super) departure: Time,
+    pub departure: Time,
     /// The smoothed RTT; zero before the first sample.
-    pub(super) smoothed: Span,
+    pub smoothed: Span,
     /// How an unused window comes down, where the stack says so.
-    pub(super) restart: Option<Restart>,
+    pub restart: Option<Restart>,
 }
 
 /// Decisions of the controller, for the gate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decision {
+pub struct Decision {
     /// The pacing rate.
-    pub(super) rate: Option<Rate>,
+    pub rate: Option<Rate>,
     /// The window came down.
-    pub(super) fell: bool,
+    pub fell: bool,
     /// Segments of a train, if that was asked.
-    pub(super) quantum: Option<u32>,
+    pub quantum: Option<u32>,
 }
 
 /// The controller of a sender and its decisions.
-pub(super) struct Driver {
+pub struct Driver {
     controller: Box<dyn Controller>,
     wants: Wants,
     /// The window and the slow-start threshold as the controller has them: they change at its events alone, and asking
@@ -47,7 +50,7 @@ pub(super) struct Driver {
 
 impl Driver {
     /// A controller that has heard nothing; `marks` says whether ECN is in use.
-    pub(super) fn new(controller: Box<dyn Controller>, marks: bool, random: Random) -> Self {
+    pub fn new(controller: Box<dyn Controller>, marks: bool, random: Random) -> Self {
         let wants = controller.wants();
         let codepoint = match marks {
             true if wants.l4s => Ecn::Ect1,
@@ -68,7 +71,7 @@ impl Driver {
 
     /// Lets the controller handle an event, then reads what it decided. `is_over`: the flow will send nothing more.
     #[inline(always)]
-    pub(super) fn notify(
+    pub fn notify(
         &mut self,
         around: &Around,
         is_over: impl FnOnce() -> bool,
@@ -114,7 +117,7 @@ impl Driver {
     }
 
     /// True if the controller wants to be woken at `now`; it does so once.
-    pub(super) fn take_wake(&mut self, now: Time) -> bool {
+    pub fn take_wake(&mut self, now: Time) -> bool {
         let due = self.wake_at <= now;
         if due {
             self.wake_at = Time::NEVER;
@@ -123,46 +126,46 @@ impl Driver {
     }
 
     /// When the controller wants to be woken; [`Time::NEVER`] if not.
-    pub(super) fn wake_at(&self) -> Time {
+    pub fn wake_at(&self) -> Time {
         self.wake_at
     }
 
     /// Events that the controller asks for.
     #[inline]
-    pub(super) fn wants(&self) -> &Wants {
+    pub fn wants(&self) -> &Wants {
         &self.wants
     }
 
     /// True if the stack brings the window to its target in recovery and holds it there, as for most controllers.
     #[inline]
-    pub(super) fn is_held_in_recovery(&self) -> bool {
+    pub fn is_held_in_recovery(&self) -> bool {
         !(self.wants.governs_recovery || self.wants.slow_starts_on_loss)
     }
 
     /// The window in whole segments, one at least.
     #[inline]
-    pub(super) fn window(&self) -> u32 {
+    pub fn window(&self) -> u32 {
         self.window
     }
 
     /// The window and the slow-start threshold as they were after the last event.
     #[inline]
-    pub(super) fn decided(&self) -> (f64, f64) {
+    pub fn decided(&self) -> (f64, f64) {
         (self.exact_window, self.threshold)
     }
 
     /// The ECN codepoint of new segments.
-    pub(super) fn codepoint(&self) -> Ecn {
+    pub fn codepoint(&self) -> Ecn {
         self.codepoint
     }
 
     /// The controller, for its window, threshold and probes.
-    pub(super) fn controller(&self) -> &dyn Controller {
+    pub fn controller(&self) -> &dyn Controller {
         self.controller.as_ref()
     }
 
     /// Lets the processor fetch the controller.
-    pub(super) fn prefetch(&self) {
+    pub fn prefetch(&self) {
         // Its place, counted from that of an empty slice: what it is behind `dyn` does not matter.
         let (nothing, controller): (&[u8], *const dyn Controller) = (&[], self.controller.as_ref());
         let bytes = controller.cast::<u8>().addr().wrapping_sub(nothing.as_ptr().addr());

@@ -11,7 +11,7 @@ mod tests;
 use control::{Ack, Counting, RateSample, RttSample, SegmentReport, SentState, Wants};
 use units::{Span, Time};
 
-use self::delivery_rate::DeliveryRate;
+pub use self::delivery_rate::{DeliveryRate, DeliveryState};
 use self::reordering::Reordering;
 use self::scoreboard::Scoreboard;
 use super::repair::{Phase, Stage};

@@ -12,15 +12,18 @@ struct Later {
 
 /// Smoothed RTT, its variation, and the retransmission timeout.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
-    pub(crate) smoothed: Span,
+pub struct RttEstimator {
+    /// The smoothed RTT; zero before the first sample.
+    pub smoothed: Span,
     pub(crate) variation: Span,
-    pub(crate) minimum: Span,
+    /// The smallest sample; [`Span::MAX`] before the first.
+    pub minimum: Span,
     /// When the smallest RTT was seen.
     minimum_at: Time,
     /// Candidates for its place, once the smallest RTT is old.
     later: Option<Box<Later>>,
-    pub(crate) latest: Span,
+    /// The last sample.
+    pub latest: Span,
     pub(crate) backoff: u16,
     has_sample: bool,
     /// The variance term where it goes by rounds (rttvar_us), and the largest of this round (mdev_max_us), in
@@ -31,8 +34,15 @@ pub(crate) struct RttEstimator {
     round: u32,
 }
 
+impl Default for RttEstimator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl RttEstimator {
-    pub(crate) fn new() -> Self {
+    /// An estimator without a sample.
+    pub fn new() -> Self {
         Self {
             smoothed: Span::ZERO,
             variation: Span::ZERO,
@@ -49,7 +59,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3); only that ends a back-off (Karn's algorithm).
-    pub(crate) fn sample(&mut self, rtt: Span) {
+    pub fn sample(&mut self, rtt: Span) {
         self.backoff = 0;
         if self.has_sample {
             let (s, r) = (self.smoothed.as_nanos(), rtt.as_nanos());
@@ -98,7 +108,7 @@ impl RttEstimator {
     /// Notes the sample that controllers see, at `now`; the smallest one is that of the last `window`, or with zero of
     /// the whole connection.
     #[inline]
-    pub(crate) fn observe(&mut self, rtt: Span, now: Time, window: Span) {
+    pub fn observe(&mut self, rtt: Span, now: Time, window: Span) {
         self.latest = rtt;
         if rtt <= self.minimum {
             (self.minimum, self.minimum_at) = (rtt, now);
@@ -162,11 +172,11 @@ impl RttEstimator {
 /// True if the receiver delays ACKs, learnt from how many segments its ACKs cover: a counter from 0 to 5, up on an
 /// ACK for several segments, down on an ACK for one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DelayedAckDetector(u8);
+pub struct DelayedAckDetector(u8);
 
 impl DelayedAckDetector {
     /// Notes an ACK for `covered` new segments in order; says whether a sample of it may contain the delayed-ACK timer.
-    pub(crate) fn may_be_delayed(&mut self, covered: u32) -> bool {
+    pub fn may_be_delayed(&mut self, covered: u32) -> bool {
         let delays = self.0 > 0;
         match covered {
             0 => false,

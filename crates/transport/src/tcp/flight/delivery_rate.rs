@@ -6,7 +6,7 @@ use units::{Span, Time};
 
 /// Deliveries of a connection so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DeliveryRate {
+pub struct DeliveryRate {
     /// Segments delivered (C.delivered), and when the last of them was acknowledged (C.delivered_time).
     delivered: u64,
     delivered_at: Time,
@@ -19,23 +19,26 @@ pub(super) struct DeliveryRate {
 /// The state of the connection when a segment is sent (P.delivered, P.delivered_time, P.first_sent_time,
 /// P.is_app_limited).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DeliveryState {
+pub struct DeliveryState {
     /// The lower half of C.delivered: with fewer than 2^31 segments outstanding it says as much as the whole.
-    pub(crate) delivered: u32,
-    pub(crate) delivered_at: Time,
-    pub(crate) first_at: Time,
-    pub(crate) application_limited: bool,
+    pub delivered: u32,
+    /// C.delivered_time.
+    pub delivered_at: Time,
+    /// C.first_sent_time.
+    pub first_at: Time,
+    /// C.app_limited.
+    pub application_limited: bool,
 }
 
 impl DeliveryRate {
     /// Sending begins at `now`, with nothing outstanding.
-    pub(super) fn restart(&mut self, now: Time) {
+    pub fn restart(&mut self, now: Time) {
         self.first_at = now;
         self.delivered_at = now;
     }
 
     /// State that a segment which leaves now takes along.
-    pub(super) fn state(&self) -> DeliveryState {
+    pub fn state(&self) -> DeliveryState {
         DeliveryState {
             delivered: self.delivered as u32,
             delivered_at: self.delivered_at,
@@ -46,16 +49,17 @@ impl DeliveryRate {
 
     /// The application has nothing more to send: what is sent next, with this flight or none before it, does not
     /// show what the path can carry.
-    pub(super) fn application_limits(&mut self, in_flight: u32) {
+    pub fn application_limits(&mut self, in_flight: u32) {
         self.limited_to = self.delivered + u64::from(in_flight) + 1;
     }
 
-    pub(super) fn is_application_limited(&self) -> bool {
+    /// True if what is sent now does not show what the path can carry.
+    pub fn is_application_limited(&self) -> bool {
         self.delivered < self.limited_to
     }
 
     /// An ACK shows that `delivered` more segments arrived.
-    pub(super) fn on_delivered(&mut self, now: Time, delivered: u32) {
+    pub fn on_delivered(&mut self, now: Time, delivered: u32) {
         if delivered > 0 {
             self.delivered += u64::from(delivered);
             self.delivered_at = now;
@@ -63,20 +67,14 @@ impl DeliveryRate {
     }
 
     /// Segments delivered since the start.
-    pub(super) fn delivered(&self) -> u64 {
+    pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
     /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`; none over
     /// less than `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it
     /// was is for the caller to say.
-    pub(super) fn sample(
-        &mut self,
-        now: Time,
-        state: &DeliveryState,
-        sent_at: Time,
-        shortest: Span,
-    ) -> Option<RateSample> {
+    pub fn sample(&mut self, now: Time, state: &DeliveryState, sent_at: Time, shortest: Span) -> Option<RateSample> {
         self.first_at = sent_at;
         let interval = sent_at.since(state.first_at).max(now.since(state.delivered_at));
         let delivered = u64::from((self.delivered as u32).wrapping_sub(state.delivered));

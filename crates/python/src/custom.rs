@@ -1,0 +1,71 @@
+//! Controllers from outside the registry, for engines that run those of the project: written in Python, or in files.
+
+use std::sync::Arc;
+
+use control::{ControllerRef, Parameters};
+use engine::{Factory, Watch};
+use pyo3::prelude::*;
+use scenario::{Error, Plan};
+
+use crate::attached::let_go;
+use crate::controller::{Factories, Guard, Raised, build};
+use crate::engines::Options;
+use crate::failure::{Failure, refusal};
+use crate::sources::{Compiled, Report};
+use crate::threads::PythonThreads;
+
+/// Controllers that are not in the registry, for all runs of a batch.
+pub(crate) struct CustomControllers {
+    /// Those written in Python.
+    factories: Factories,
+    /// Those in files.
+    compiled: Compiled,
+    threads: Arc<PythonThreads>,
+}
+
+impl CustomControllers {
+    /// Those of the option `controllers`.
+    pub(crate) fn take(options: &Options<'_>) -> PyResult<Arc<Self>> {
+        let factories = options.take("controllers")?.unwrap_or_default();
+        Ok(Arc::new(Self { factories, compiled: Compiled::default(), threads: Arc::default() }))
+    }
+
+    /// The threads of runs that call Python, if they do.
+    pub(crate) fn python_threads(&self) -> Option<Arc<PythonThreads>> {
+        (!self.factories.is_empty()).then(|| self.threads.clone())
+    }
+
+    /// What makes the controllers of `plan`; `watch` stops the run when one fails, and the guard knows why.
+    pub(crate) fn factory(self: &Arc<Self>, plan: &Plan, watch: &Arc<Watch>) -> Result<(Factory, Arc<Guard>), Failure> {
+        let given = self.factories.len();
+        let missing = |cc: &ControllerRef| matches!(cc, ControllerRef::Python { index, .. } if *index >= given);
+        if let Some(flow) = plan.flows.iter().find(|flow| missing(&flow.cc)) {
+            let message = format!(
+                "the controller `{}` is one written in Python, and only a program that brings it can run it",
+                flow.cc
+            );
+            let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
+            return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
+        }
+        let sources = self.compiled.of(plan).map_err(Failure::Scenario)?;
+        let guard = Arc::new(Guard::new(watch.clone()));
+        let (custom, guarded) = (self.clone(), guard.clone());
+        let reporting = guard.clone();
+        let report: Report = Arc::new(move |sentence| reporting.stop(sentence));
+        let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
+            ControllerRef::Source(path) => sources.build(path, parameters, &report),
+            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
+            ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
+        };
+        Ok((Arc::new(controllers), guard))
+    }
+}
+
+/// The run of `plan` is over: what a controller in it raised, if one did.
+pub(crate) fn raised(plan: &Plan, guard: &Guard) -> Option<Failure> {
+    let_go();
+    guard.take().map(|raised| match raised {
+        Raised::Exception(error) => Failure::Raised(error),
+        Raised::Panic(sentence) => Failure::Scenario(refusal(plan, sentence)),
+    })
+}
