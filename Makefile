@@ -7,10 +7,14 @@ RUST := $(shell find crates kernel -name '*.rs' -o -name Cargo.toml -o -name '*.
 NATIVE := $(shell test "$$(uname)" = Linux && echo native)
 # Live runs and controllers for the kernel are built in where what they need is there: Linux, clang, and libelf and zlib with headers.
 LIVE := $(shell test "$$(uname)" = Linux && command -v clang >/dev/null && pkg-config --exists libelf zlib && echo live)
-FEATURES := --no-default-features $(NATIVE:%=--features %) $(LIVE:%=--features %)
+# The engine `quic` takes some twenty crates more: `make build QUIC=1` has it, and so have other targets with QUIC=1.
+QUIC ?=
+ON_QUIC := $(if $(filter-out 0,$(QUIC)),quic)
+FEATURES := --no-default-features $(foreach feature,$(NATIVE) $(LIVE) $(ON_QUIC),--features $(feature))
 # Its name says what is built in: a tool that appears or vanishes leaves it missing, and the extension is built again.
-BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)
-WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel)
+BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)
+WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
+	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
 .PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs sdist wheel clean
 
@@ -33,7 +37,7 @@ demo: build
 	$(BIN)/ackclock reproduce cdg2011-fig4 --out reports/demo --force
 
 test: test-rust test-python
-	@.ci/left-out $(LIVE)
+	@.ci/left-out "$(LIVE)" $(ON_QUIC)
 
 test-rust:
 	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
@@ -52,7 +56,8 @@ snapshots: build
 lint: build
 	cargo fmt --all --check
 	.ci/check_sources.py
-	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) --all-targets --quiet \
+	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) \
+		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
 	$(BIN)/ruff check python tests papers suites tools witness .ci

@@ -79,6 +79,8 @@ def simulate(
 
     - ``"sim"`` runs on ``threads`` threads (by default one a core), each run on ``cores`` cores (by default
       one).
+    - ``"quic"`` runs over QUIC, in virtual time, on ``threads`` threads: connections of noq with ackclock's
+      controllers or its own (``noq:cubic``).
     - ``"live"`` is this machine's own TCP: see :func:`ackclock.live`.
     - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).

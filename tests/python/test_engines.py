@@ -30,7 +30,7 @@ def test_an_unknown_engine_is_one_sentence_with_the_known_ones(capsys, scenario,
         "matrix": ["cdg"],
     }
     sentence = refused(capsys, command, *arguments.get(command, []), "--engine", "liev")
-    assert sentence == "there is no engine `liev`; did you mean `live`? (there are sim, live, uml)"
+    assert sentence == "there is no engine `liev`; did you mean `live`? (there are sim, quic, live, uml)"
     with pytest.raises(InputError, match="there is no engine `liev`"):
         ackclock.simulate(PATH, ["cdg"], engine="liev")
 

@@ -249,10 +249,14 @@ def _alternatives(part: Any, kinds: Mapping[str, Any]) -> Iterator[Mapping[str, 
 
 
 def _controllers() -> dict[str, list[str]]:
-    """The parameters of each controller."""
-    return {
+    """The parameters of each controller, and those that one engine alone has, which have none."""
+    from ackclock.engines.registry import ENGINES
+
+    listed = {
         one["name"]: [parameter["name"] for parameter in one["parameters"]] for one in _engine.controllers()
     }
+    here = [ENGINES[name] for name in _engine.engines()]
+    return listed | {name: [] for kind in here for name in kind.own}
 
 
 def beginning(typed: str, words: Iterable[str]) -> list[str]:

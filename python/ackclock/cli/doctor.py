@@ -58,6 +58,7 @@ def doctor(as_json: output.JsonOption = False) -> None:
 def findings() -> Iterator[Finding]:
     """All requirements, in the order in which they are shown."""
     yield Finding("simulation", "nothing besides ackclock", True, "")
+    yield Finding("QUIC", "built in", "quic" in _engine.engines(), "make build QUIC=1")
     yield from _live()
     yield from _kernel()
     yield from _virtual_time()

@@ -62,6 +62,9 @@ class NamedEngine(ABC):
     no_python: ClassVar[str | None] = None
     """The reason why it refuses controllers written in Python, if it does."""
 
+    own: ClassVar[Sequence[str]] = ()
+    """Names of controllers that it alone has."""
+
     pcap_at: str = field(default="sender", kw_only=True)
     """The place of packet captures: ``sender``, ``receiver``, ``bottleneck`` or ``all``."""
 

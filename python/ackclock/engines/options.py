@@ -41,6 +41,11 @@ def option(
     return field(default=default, metadata={KEY: about})
 
 
+def threads() -> Any:
+    """The option ``threads`` of the engines with many runs at once."""
+    return option(None, "--threads", "Threads; default: one a core.", low=1, high=1024)
+
+
 def segments_at_once() -> Any:
     """The option ``gso_max_segs`` of the engines on the kernel's TCP."""
     return option(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import POLL_S, Job, NamedEngine, Progress
-from ackclock.engines.options import option
+from ackclock.engines.options import option, threads
 from ackclock.result import Run
 
 
@@ -26,7 +26,7 @@ class Simulator(NamedEngine):
     name: ClassVar[str] = "sim"
     words: ClassVar[str] = "the simulator"
 
-    threads: int | None = option(None, "--threads", "Threads; default: one a core.", low=1, high=1024)
+    threads: int | None = threads()
     cores: int = option(
         1, "--cores", "Cores that one run may use; the results are the same for any number.", low=1, high=1024
     )

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "live")]
 pub(crate) mod live;
+#[cfg(feature = "quic")]
+mod quic;
 pub(crate) mod simulation;
 #[cfg(feature = "live")]
 pub(crate) mod uml;
@@ -34,6 +36,8 @@ struct Entry {
 /// Every engine that is built in, the default first.
 const ENGINES: &[Entry] = &[
     Entry { name: sim::Simulator::KIND, check: simulation::check, open: simulation::open },
+    #[cfg(feature = "quic")]
+    Entry { name: ::quic::Quic::KIND, check: quic::check, open: quic::open },
     #[cfg(feature = "live")]
     Entry { name: ::live::Live::KIND, check: live::check, open: live::open },
     #[cfg(feature = "live")]

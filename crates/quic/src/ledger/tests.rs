@@ -1,0 +1,189 @@
+//! Reports of noq, as a controller of this project hears them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use control::Wants;
+use noq_proto::congestion::Controller as _;
+use units::Random;
+
+use super::*;
+
+/// Writes down what it hears; its window is 4.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn note(&self, cx: &Context<'_>, what: String) {
+        self.0.lock().unwrap().push(format!("{} {what}", cx.now.as_nanos() / 1_000_000));
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Controller for Heard {
+    fn wants(&self) -> Wants {
+        Wants { segments: Reports::Lost, transmit_start: true, ..Wants::default() }
+    }
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        self.note(cx, "start".to_owned());
+    }
+    fn on_handshake(&mut self, cx: &mut Context<'_>, rtt: Span) {
+        self.note(cx, format!("handshake {}", rtt.as_millis_f64()));
+    }
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _start: &TransmitStart) {
+        self.note(cx, "begins".to_owned());
+    }
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let rtt = ack.rtt.map(|sample| sample.value.as_millis_f64());
+        let counts = (ack.newly_delivered, ack.in_flight, ack.acknowledged_to, ack.sent_to);
+        self.note(cx, format!("ack {counts:?} {rtt:?}{}", if ack.round_start { " round" } else { "" }));
+    }
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.note(cx, format!("in recovery {}", ack.newly_delivered));
+    }
+    fn on_segment_lost(&mut self, cx: &mut Context<'_>, segment: &control::SegmentReport) {
+        self.note(cx, format!("lost {}", segment.sequence));
+    }
+    fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        self.note(cx, format!("loss {} of {}", loss.newly_lost, loss.in_flight));
+    }
+    fn on_recovered(&mut self, cx: &mut Context<'_>) {
+        self.note(cx, "recovered".to_owned());
+    }
+    fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
+        self.note(cx, format!("timeout {}", loss.newly_lost));
+    }
+    fn on_spurious(&mut self, cx: &mut Context<'_>) {
+        self.note(cx, "spurious".to_owned());
+    }
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        4.9
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+struct Connection {
+    clock: Clock,
+    ledger: SharedLedger,
+    heard: Heard,
+}
+
+impl Connection {
+    /// Connected at 10 ms.
+    fn new() -> Self {
+        let (clock, heard) = (Clock::new(), Heard::default());
+        let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
+        let control = Control::Ours(Box::new(driver), None);
+        let ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, control, true));
+        assert_eq!(ledger.window(), 12_000);
+        ledger.open().connect(at(10), Span::from_millis(10));
+        assert_eq!(heard.take(), ["10 start", "10 handshake 10"]);
+        Self { clock, ledger, heard }
+    }
+
+    fn instant(&self, ms: u64) -> Instant {
+        self.clock.instant(at(ms))
+    }
+
+    /// Packets with these numbers leave.
+    fn send(&mut self, ms: u64, numbers: impl IntoIterator<Item = u64>) {
+        let now = self.instant(ms);
+        numbers.into_iter().for_each(|number| self.ledger.on_packet_sent(now, 1200, number));
+    }
+
+    /// Packets with these numbers, which left at `sent`, are acknowledged.
+    fn acknowledge(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>) {
+        let (now, sent) = (self.instant(ms), self.instant(sent));
+        for number in numbers {
+            let mut ledger = self.ledger.open();
+            let (now, sent) = (ledger.clock.time(now), ledger.clock.time(sent));
+            ledger.packet_acknowledged(now, sent, number);
+        }
+        self.ledger.on_end_acks(now, 0, false, None);
+    }
+
+    /// Packets with these numbers, the last of which left at `sent`, are lost.
+    fn lose(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>, persistent: bool) {
+        let (now, sent) = (self.instant(ms), self.instant(sent));
+        numbers.into_iter().for_each(|number| self.ledger.on_packet_lost(1200, number, now));
+        self.ledger.on_congestion_event(now, sent, persistent, false, 1200, 0);
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+#[test]
+fn an_acknowledgement_of_several_packets_is_one_event() {
+    let mut connection = Connection::new();
+    // Whole segments of the window count.
+    assert_eq!(connection.ledger.window(), 4 * 1200);
+    connection.send(20, 0..4);
+    connection.acknowledge(70, 20, [0, 1]);
+    connection.send(70, [4]);
+    connection.acknowledge(75, 20, [3]);
+    assert_eq!(
+        connection.heard.take(),
+        ["20 begins", "70 ack (2, 2, 2, 4) Some(50.0) round", "75 ack (1, 2, 2, 5) Some(55.0)"]
+    );
+}
+
+#[test]
+fn losses_of_a_window_are_one_event_and_recovery_ends_with_what_was_sent_in_it() {
+    let mut connection = Connection::new();
+    connection.send(20, 0..8);
+    connection.acknowledge(70, 20, [3]);
+    connection.lose(70, 20, [0], false);
+    connection.send(71, [8]);
+    connection.acknowledge(75, 20, [7]);
+    // Another one that left before the recovery.
+    connection.lose(75, 20, [4], false);
+    connection.acknowledge(121, 71, [8]);
+    let heard = connection.heard.take();
+    assert_eq!(
+        heard[1..],
+        [
+            "70 ack (1, 7, 0, 8) Some(50.0) round",
+            "70 lost 0",
+            "70 loss 1 of 7",
+            "75 in recovery 1",
+            "75 lost 4",
+            "121 recovered",
+            "121 ack (1, 4, 1, 9) Some(50.0) round",
+        ]
+    );
+    let ledger = connection.ledger.open();
+    assert_eq!((ledger.counters.lost, ledger.counters.recoveries), (2, 1));
+    assert_eq!(ledger.journal.as_ref().map(Vec::len), Some(4), "two losses, the event, and the end of the recovery");
+}
+
+#[test]
+fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
+    let mut connection = Connection::new();
+    connection.send(20, 0..3);
+    connection.lose(900, 20, [0, 1], true);
+    connection.ledger.on_spurious_congestion_event();
+    assert_eq!(connection.heard.take()[1..], ["900 lost 0", "900 lost 1", "900 timeout 2", "900 spurious"]);
+    let ledger = connection.ledger.open();
+    assert_eq!((ledger.counters.timeouts, ledger.counters.spurious, ledger.in_recovery), (1, 1, false));
+}
+
+#[test]
+fn packets_of_the_handshake_do_not_count() {
+    let (clock, heard) = (Clock::new(), Heard::default());
+    let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
+    let mut ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, Control::Ours(Box::new(driver), None), false));
+    ledger.on_packet_sent(clock.instant(at(0)), 1200, 0);
+    ledger.on_packet_lost(1200, 0, clock.instant(at(40)));
+    ledger.on_congestion_event(clock.instant(at(40)), clock.instant(at(0)), false, false, 1200, 0);
+    assert!(heard.take().is_empty());
+    let counters = ledger.open().counters;
+    assert_eq!((counters.sent, counters.recoveries), (0, 0));
+}

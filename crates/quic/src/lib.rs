@@ -1,0 +1,83 @@
+//! QUIC in virtual time: the connections of noq, a QUIC stack in production, over the network of a scenario.
+//!
+//! A flow is a connection. Its sender opens it, with the round trips and bytes of a handshake, and writes into one
+//! stream. Each connection has the controller that the scenario names: one of this project, or one of noq's own. Links,
+//! queues and wires are those of every engine; loss detection, timers, pacing and acknowledgements are noq's.
+
+mod application;
+mod check;
+mod clock;
+mod crypto;
+mod datagram;
+mod flight;
+mod flow;
+mod ledger;
+mod peer;
+mod theirs;
+mod world;
+
+use control::{Controller, ControllerRef};
+use engine::{Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
+use scenario::{Plan, PlannedFlow};
+use units::Time;
+
+pub use self::theirs::controllers;
+use crate::world::{Of, World};
+
+/// The engine. It does no input or output; both clocks and controllers from outside are handed in.
+#[derive(Default)]
+pub struct Quic {
+    /// Controllers from outside the registry.
+    pub controllers: Option<Factory>,
+    /// By which CPU and wall-clock time of the run are read; without it they are 0.
+    pub stopwatch: Option<Stopwatch>,
+}
+
+impl Quic {
+    /// The controller of `flow`, which is none of noq's.
+    fn controller(&self, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
+        let made = engine::controller(self.controllers.as_ref(), flow, &flow.given);
+        let controller = made.map_err(|failure| Failure::Refused(failure.to_string()))?;
+        check::check_wants(flow, &controller.wants()).map_err(|message| refused(flow, &message))?;
+        Ok(controller)
+    }
+}
+
+fn refused(flow: &PlannedFlow, message: &str) -> Failure {
+    Failure::Refused(format!("flow `{}`, {message}", flow.name))
+}
+
+impl Engine for Quic {
+    const KIND: &'static str = "quic";
+    type Notes = ();
+
+    fn builds(&self, cc: &ControllerRef) -> Result<(), String> {
+        check::check_controller(cc)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        plan.check_controllers(|cc| self.builds(cc)).map_err(Failure::Scenario)?;
+        for flow in &plan.flows {
+            check::check_flow(flow).map_err(|message| refused(flow, &message))?;
+            if let ControllerRef::Registered(_) = flow.cc {
+                self.controller(flow)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
+        let clocks = self.stopwatch.unwrap_or(Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 });
+        let begin = clocks.read();
+        let plan = job.plan.as_ref();
+        self.check(plan)?;
+        let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
+        let end = Time::ZERO + plan.duration;
+        let mut world = World::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &self });
+        world.run(end, watch)?;
+        let (tables, [events, data_packets]) = world.finish(end);
+        let [cpu_s, wall_s] = clocks.read();
+        let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
+        Ok(Outcome { tables, cost, notes: () })
+    }
+}

@@ -1,0 +1,70 @@
+//! Plans that do not run over QUIC, and the sentences that say so.
+
+use engine::Engine as _;
+use quic::{Quic, controllers};
+
+/// The sentence that refuses flows, with more lines of the scenario.
+fn refusal(flows: &str, more: &str) -> String {
+    let text = format!(
+        "duration = \"1s\"\n{more}path = {{ rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }}\nflows = [{flows}]"
+    );
+    let plan = scenario::from_toml(&text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles)).unwrap();
+    Quic::default().check(&plan).err().map(|failure| failure.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn what_cannot_run_is_refused_by_a_sentence_that_names_the_key() {
+    let marks = "it needs the number of marked packets, and noq tells its controllers only that there are some";
+    for (flow, sentence) in [
+        ("cc = \"dctcp\"", format!("flow `dctcp-0`, cc: `dctcp` cannot run over QUIC: {marks}")),
+        ("cc = \"prague\"", format!("flow `prague-0`, cc: `prague` cannot run over QUIC: {marks}")),
+        (
+            "cc = \"c4\", transport = { ecn = true }",
+            format!("flow `c4-0`, transport.ecn: `c4` cannot use marks over QUIC: {marks}"),
+        ),
+        (
+            "cc = \"noq:vegas\"",
+            "test.toml, line 3: flows.0.cc: noq has no controller `noq:vegas` (there are noq:newreno, noq:cubic, \
+             noq:bbr3)"
+                .to_owned(),
+        ),
+        (
+            "cc = \"quinn:cubic\"",
+            "test.toml, line 3: flows.0.cc: `quinn:cubic` cannot run: quinn-proto hands its controllers an RTT \
+             estimator that nothing else can make"
+                .to_owned(),
+        ),
+        (
+            "cc = \"noq:cubic\", parameters = { C = 1 }",
+            "flow `noq:cubic-0`, cc: `noq:cubic` has no parameters".to_owned(),
+        ),
+        (
+            "cc = \"cubic\", kind = \"datagram\", source = { rate = \"1mbit\" }",
+            "flow `cubic-0`, kind: only `tcp` runs over QUIC, as a stream".to_owned(),
+        ),
+        (
+            "cc = \"cubic\", profile = \"freebsd-9\"",
+            "flow `cubic-0`, profile: `freebsd-9` is a TCP, and the stack of this engine is noq".to_owned(),
+        ),
+        (
+            "cc = \"cubic\", transport = { sack = false }",
+            "flow `cubic-0`, transport.sack: it is a rule of TCP; QUIC has that of noq".to_owned(),
+        ),
+        (
+            "cc = \"cubic\", transport = { segment_size = \"536B\" }",
+            "flow `cubic-0`, transport.segment_size: `536B` makes QUIC packets of 560 bytes (allowed: 1200 to 65527)"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(refusal(&format!("{{ {flow} }}"), ""), sentence);
+    }
+}
+
+#[test]
+fn all_other_controllers_can_be_built() {
+    let needs_marks = ["dctcp", "prague"];
+    let ours = control::registry::CONTROLLERS.iter().map(|entry| entry.name).filter(|name| !needs_marks.contains(name));
+    for name in ours.chain(controllers()) {
+        assert_eq!(refusal(&format!("{{ cc = \"{name}\" }}"), ""), "", "{name}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Whole runs over QUIC: what a connection carries, how it opens, and that a seed gives the same bytes.
+
+use std::sync::Arc;
+
+use engine::{Engine as _, Job, Outcome, Watch};
+use quic::Quic;
+use record::{EventKind, Tables};
+use scenario::Plan;
+
+fn plan(lines: &str) -> Plan {
+    let files = scenario::NoFiles;
+    scenario::from_toml(lines, "test.toml").and_then(|scenario| scenario.plan(&files)).unwrap()
+}
+
+/// Flows over a dumbbell of 10 Mbit/s and 40 ms, for 20 s.
+fn dumbbell(flows: &str) -> Plan {
+    on("queue = \"1bdp\"", flows)
+}
+
+/// The same with more about the path.
+fn on(path: &str, flows: &str) -> Plan {
+    plan(&format!(
+        "duration = \"20s\"\nwarmup = \"2s\"\npath = {{ rate = \"10mbit\", rtt = \"40ms\", {path} }}\n\
+         record = {{ events = true, probes = \"100ms\" }}\nflows = [{flows}]"
+    ))
+}
+
+fn run(plan: Plan, seed: u64) -> Outcome {
+    Quic::default().run(&Job { plan: Arc::new(plan), seed }, &Watch::default()).unwrap()
+}
+
+/// When events of a kind happened, in seconds.
+fn times(tables: &Tables, kind: EventKind) -> Vec<f64> {
+    let events = tables.events.columns();
+    events.kind.iter().zip(&events.time_s).filter(|(known, _)| **known == kind).map(|(_, &time)| time).collect()
+}
+
+#[test]
+fn a_bulk_flow_fills_its_link_with_controllers_of_either_kind() {
+    for cc in ["noq:newreno", "noq:cubic", "newreno", "cubic", "bbr1", "bbr3"] {
+        let outcome = run(dumbbell(&format!("{{ cc = \"{cc}\" }}")), 1);
+        let (flow, link) = (&outcome.tables.flows[0], &outcome.tables.links[0]);
+        assert!(link.utilization > 0.9, "{cc}: {}", link.utilization);
+        assert_eq!((flow.cc.as_str(), flow.profile.as_str()), (cc, "noq"));
+        // 1,472 bytes in a datagram, of which 1,441 to 1,447 are data.
+        let payload = flow.delivered_bytes as f64 / flow.data_packets as f64;
+        assert!((1350.0..=1447.0).contains(&payload), "{cc}: {payload}");
+        assert!(flow.rtt_min_ms >= 40.0 && flow.rtt_p95_ms < 90.0, "{cc}: {flow:?}");
+        assert!(outcome.cost.data_packets > flow.data_packets, "the warm-up has some");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let flows = "{ cc = \"noq:cubic\" }, { cc = \"cubic\", start = \"1s\" }, \
+                 { cc = \"newreno\", bytes = { pareto = { mean = \"30kB\", shape = 1.5 } }, \
+                   every = { exponential = \"200ms\" } }";
+    let tables = |seed| format!("{:?}", run(on("queue = \"30p\", loss = \"0.5%\"", flows), seed).tables);
+    assert_eq!(tables(1), tables(1));
+    assert_ne!(tables(1), tables(2));
+}
+
+#[test]
+fn a_short_flow_takes_the_round_trips_of_its_handshake_and_its_window() {
+    // A handshake of 40 ms; data leave then, paced at 1.25 windows a round trip, and arrive 20 ms later.
+    let outcome = run(dumbbell("{ cc = \"noq:newreno\", bytes = \"10kB\", start = \"3s\" }"), 1);
+    let flow = &outcome.tables.flows[0];
+    assert_eq!(flow.delivered_bytes, 10_000);
+    assert!((0.070..0.090).contains(&flow.completion_s), "{}", flow.completion_s);
+    let complete = times(&outcome.tables, EventKind::Complete);
+    assert_eq!((complete.len(), complete[0]), (1, 3.0 + flow.completion_s));
+    // More than a window takes another round trip.
+    let outcome = run(dumbbell("{ cc = \"newreno\", bytes = \"20kB\" }"), 1);
+    assert!((0.110..0.125).contains(&outcome.tables.flows[0].completion_s), "{:?}", outcome.tables.flows[0]);
+}
+
+#[test]
+fn connections_that_come_one_after_the_other_all_complete() {
+    let outcome = run(dumbbell("{ cc = \"cubic\", bytes = \"50kB\", every = \"100ms\", stop = \"15s\" }"), 1);
+    let flows = &outcome.tables.flows;
+    assert_eq!((flows.len(), flows[149].name.as_str()), (150, "cubic-0-149"));
+    assert!(flows.iter().all(|flow| flow.completion_s > 0.1), "{:?}", flows[0]);
+    let measured: Vec<_> = flows.iter().filter(|flow| flow.start_s >= 2.0).collect();
+    assert!(measured.iter().all(|flow| flow.delivered_bytes == 50_000 && flow.data_packets >= 35));
+}
+
+#[test]
+fn a_source_is_as_fast_as_the_scenario_says_and_a_stopped_flow_sends_no_more() {
+    let outcome = run(dumbbell("{ cc = \"noq:cubic\", source = { rate = \"2mbit\" }, stop = \"12s\" }"), 1);
+    let flow = &outcome.tables.flows[0];
+    assert!((flow.goodput_bps / 2e6 - 1.0).abs() < 0.01, "{}", flow.goodput_bps);
+    assert_eq!((flow.stop_s, flow.lost_packets), (12.0, 0));
+    assert_eq!(times(&outcome.tables, EventKind::Stop), [12.0]);
+}
+
+#[test]
+fn two_flows_of_a_kind_share_their_link() {
+    for cc in ["noq:newreno", "newreno"] {
+        let outcome = run(dumbbell(&format!("{{ cc = \"{cc}\", count = 2, start_jitter = \"100ms\" }}")), 1);
+        let [first, second] = [0, 1].map(|index: usize| outcome.tables.flows[index].goodput_bps);
+        let share = first / (first + second);
+        assert!((0.25..0.75).contains(&share), "{cc}: {share}");
+    }
+}
+
+#[test]
+fn marks_stand_in_for_drops_where_the_scenario_has_them() {
+    for cc in ["noq:newreno", "newreno", "cubic"] {
+        let queue = "queue = { limit = \"200p\", mark_above = \"15p\" }";
+        let flow = |ecn| format!("{{ cc = \"{cc}\", transport = {{ ecn = {ecn} }} }}");
+        let outcome = run(on(queue, &flow(true)), 1);
+        let marked = &outcome.tables.flows[0];
+        assert!(marked.marked_packets > 0 && marked.lost_packets == 0, "{cc}: {marked:?}");
+        assert!(!times(&outcome.tables, EventKind::Ecn).is_empty());
+        // Without ECN nothing is marked, and the queue fills.
+        let outcome = run(on(queue, &flow(false)), 1);
+        let flow = &outcome.tables.flows[0];
+        assert!(flow.marked_packets == 0 && flow.rtt_p95_ms > 1.5 * marked.rtt_p95_ms, "{cc}: {flow:?}");
+    }
+}
+
+#[test]
+fn losses_are_counted_as_links_and_senders_see_them() {
+    let outcome = run(on("queue = \"1bdp\", loss = \"1%\"", "{ cc = \"noq:newreno\" }"), 1);
+    let (flow, link) = (&outcome.tables.flows[0], &outcome.tables.links[0]);
+    assert!((flow.loss_rate - 0.01).abs() < 0.004, "{flow:?}");
+    assert!(flow.lost_packets.abs_diff(link.lost_packets + link.dropped_packets) < 10, "{flow:?} {link:?}");
+    let events = times(&outcome.tables, EventKind::LossEvent).len();
+    assert!(events > 20 && flow.recoveries > 20, "{events} {flow:?}");
+}
+
+#[test]
+fn rows_show_window_and_internal_values() {
+    let outcome = run(dumbbell("{ cc = \"cdg\" }, { cc = \"noq:bbr3\" }"), 1);
+    let series = outcome.tables.flow_series.columns();
+    assert!(series.window_segments.iter().all(|window| *window >= 1.0));
+    let above =
+        series.in_flight_segments.iter().zip(&series.window_segments).filter(|(f, w)| f64::from(**f) > **w + 1.0);
+    assert!(above.count() < series.window_segments.len() / 10);
+    let names = outcome.tables.probes.names();
+    assert!(names.contains(&"bandwidth_estimate_bps") && names.len() > 3, "{names:?}");
+}

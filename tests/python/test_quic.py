@@ -1,0 +1,112 @@
+"""QUIC as an engine: by its name on the command line and in Python, and what a build without it says."""
+
+import json
+
+import pytest
+
+import ackclock
+from ackclock import _engine
+from ackclock.cli import completing
+from ackclock.engines.quic import Quic
+from calling import refused, run
+
+built = pytest.mark.skipif("quic" not in _engine.engines(), reason="built without QUIC")
+
+SCENARIO = """
+name = "over-quic"
+duration = "5s"
+warmup = "1s"
+path = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }
+record = { flow_series = "100ms", events = true }
+flows = [{ cc = "noq:cubic" }, { cc = "newreno", transport = { ecn = true } }]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    place = tmp_path / "over-quic.toml"
+    place.write_text(SCENARIO)
+    return place
+
+
+def test_a_build_without_it_says_how_to_get_it(capsys, file, monkeypatch):
+    monkeypatch.setattr(_engine, "engines", lambda: ["sim"])
+    sentence = refused(capsys, "run", file, "--engine", "quic")
+    assert sentence == "this ackclock was built without QUIC: run `make build QUIC=1`"
+    findings = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
+    found = {one["purpose"]: one for one in findings}
+    assert (found["QUIC"]["there"], found["QUIC"]["remedy"]) == (False, "make build QUIC=1")
+    assert completing.controllers("noq") == []
+
+
+@built
+def test_a_scenario_gives_the_tables_of_every_engine(capsys, file):
+    status, out, _ = run(capsys, "run", file, "--engine", "quic", "--json")
+    [found] = json.loads(out)["runs"]
+    assert (status, found["engine"]["kind"]) == (0, "quic")
+    flows = {flow["name"]: flow for flow in found["flows"]}
+    assert set(flows) == {"noq:cubic-0", "newreno-1"}
+    assert sum(flow["goodput_bps"] for flow in flows.values()) > 8.5e6
+    assert all(flow["profile"] == "noq" for flow in flows.values())
+    # The same bytes again.
+    again = json.loads(run(capsys, "run", file, "--engine", "quic", "--json")[1])["runs"][0]
+    for one in (found, again):
+        one["engine"].pop("cpu_s"), one["engine"].pop("wall_s")
+    assert found == again
+
+
+@built
+def test_reports_exports_and_sweeps_take_it(capsys, file, tmp_path):
+    results = tmp_path / "results"
+    assert run(capsys, "run", file, "--engine", "quic", "--beside", "sim", "--out", results)[0] == 2
+    status, out, error = run(capsys, "compare", "noq:newreno", "cubic", "--engine", "quic", "--out", results)
+    assert (status, (results / "index.html").exists()) == (0, True), out + error
+    assert run(capsys, "export", results, "--to", "qlog", "--out", tmp_path / "logs")[0] == 0
+    status, out, _ = run(
+        capsys, "sweep", "noq:cubic", "--engine", "quic", "--over", "rate=5mbit,10mbit", "--duration", "2s"
+    )
+    assert status == 0
+    assert "noq:cubic" in out
+
+
+@built
+def test_controllers_in_python_run_over_it():
+    class Fixed(ackclock.Controller):
+        """A window of twenty packets."""
+
+        window = 20.0
+
+        def on_ack(self, cx, ack):
+            """Keeps it."""
+
+        def on_loss(self, cx, loss):
+            """Keeps it."""
+
+        def on_timeout(self, cx, loss):
+            """Keeps it."""
+
+    path = ackclock.Path("10mbit", rtt="40ms", queue="84p")
+    found = ackclock.simulate(path, [Fixed, "noq:newreno"], duration="4s", engine="quic")
+    assert found.engine["kind"] == "quic"
+    assert found.flows["goodput_bps"].to_pylist()[0] > 1e6
+
+
+@built
+def test_what_it_cannot_do_is_one_sentence(capsys, file, tmp_path):
+    text = file.read_text()
+    file.write_text(text.replace("noq:cubic", "dctcp"))
+    assert "cc: `dctcp` cannot run over QUIC" in refused(capsys, "run", file, "--engine", "quic")
+    file.write_text(text)
+    sentence = refused(capsys, "run", file, "--engine", "quic", "--pcap", tmp_path / "packets.pcapng")
+    assert "packets of QUIC are not captured" in sentence
+    sentence = refused(capsys, "run", file)
+    assert "there is no controller `noq:cubic`" in sentence
+
+
+@built
+def test_its_own_controllers_are_completed_and_can_be_built():
+    assert completing.controllers("noq:") == list(Quic.own)
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp"}
+    for name in Quic.own:
+        document = {"duration": "1s", "path": path, "flows": [{"cc": name}]}
+        _engine.check("quic", _engine.resolve_json(json.dumps(document), []))
