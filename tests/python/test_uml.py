@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -281,6 +282,29 @@ def test_the_same_seed_gives_the_same_bytes_whatever_runs_before_and_beside_it()
         assert [name for name in one if not one[name].equals(other[name])] == [], cc
 
 
+@pytest.mark.usefixtures("kernel")
+def test_neither_files_nor_load_nor_environment_of_the_host_change_the_bytes(tmp_path, monkeypatch):
+    jobs = [Job(plan("cubic", "vegas", path=PATH | {"loss": "0.1%"}), 7)]
+    [first] = tables(jobs)
+    folder = tmp_path / "a-longer-path"
+    folder.mkdir()
+    # Modules are looked for here first, which takes system calls.
+    for name in ("one", "two", "none"):
+        monkeypatch.syspath_prepend(str(folder / name))
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+    monkeypatch.setattr(machine.tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("ACKCLOCK_OTHER", "x" * 1000)
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(3)]
+    try:
+        [again] = tables(jobs)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert [name for name in first if not first[name].equals(again[name])] == []
+
+
 def test_a_run_has_the_tables_of_a_simulated_one_and_names_its_kernel(kernel):
     jobs = [Job(plan("cubic", duration="5s"), 1)]
     [(_, run)] = Uml().run(jobs)
@@ -410,6 +434,30 @@ def test_a_failure_in_a_run_is_that_of_the_run():
     jobs = [Job(plan("newreno", duration="1s"), 1), Job(plan("siad", duration="1s"), 1)]
     with pytest.raises(ackclock.ScenarioError, match="`siad` is ackclock's own controller for the kernel"):
         tables(jobs, kernels=1)
+
+
+def test_a_task_comes_from_any_module_that_the_host_finds(kernel, tmp_path, monkeypatch):
+    (tmp_path / "errand.py").write_text(
+        "class Errand:\n    def run(self, results):\n        (results / 'found').write_text('here')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import errand
+
+    with machine.Machine(kernel.program, errand.Errand()) as one:
+        while one.running():
+            time.sleep(0.05)
+        assert (one.results / "found").read_text() == "here"
+
+
+def test_kernels_side_by_side_have_a_core_each(monkeypatch):
+    # Kernels of other processes may run at this time.
+    monkeypatch.setattr(machine, "CORE", f"\0ackclock-test-{os.getpid()}-")
+    cores = sorted(os.sched_getaffinity(0))
+    with ExitStack() as first, ExitStack() as second:
+        assert [machine.take_core(first) for _ in cores] == cores
+        assert machine.take_core(second) is None
+        first.close()
+        assert machine.take_core(second) == cores[0]
 
 
 def test_a_command_runs_inside_a_kernel(kernel):

@@ -335,7 +335,7 @@ fn run_threads(
     let path = Path::with_queues(plan, job.seed, lead, &queues);
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
-    let clock = Clock::start();
+    let clock = Clock::of_run();
     let (capture, writer) = capture::open(capture, plan, clock)?;
     let emulator = Emulator::new(
         emulator::Settings {

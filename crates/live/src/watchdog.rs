@@ -6,9 +6,12 @@ use std::time::Duration;
 use units::{Span, Time};
 
 use crate::emulator::Clock;
+use crate::host::system;
 
-/// A thread that waits looks for a stop request so often.
+/// A thread that waits looks for a stop request so often,
 const TICK: Duration = Duration::from_millis(10);
+/// and in virtual time, where a look costs as much as moving a packet and takes time from the run.
+const VIRTUAL_TICK: Duration = Duration::from_millis(500);
 
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub(crate) fn within<T: Send + 'static>(
 ) -> Result<T, Unfinished> {
     let (sender, receiver) = channel();
     let clock = Clock::start();
+    let tick = if system::in_virtual_time() { VIRTUAL_TICK } else { TICK };
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
         // Nobody listens any more where this came too late.
         let _ = sender.send(work());
@@ -34,7 +38,7 @@ pub(crate) fn within<T: Send + 'static>(
     let thread = thread.map_err(|_| Unfinished::Broke)?;
     loop {
         look();
-        match receiver.recv_timeout(TICK) {
+        match receiver.recv_timeout(tick) {
             Ok(result) => {
                 look();
                 // The parts of the work have been dropped when its thread is over.

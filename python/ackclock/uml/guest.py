@@ -14,6 +14,7 @@ import os
 import pickle
 import platform
 import subprocess
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ RESEED = 0x5207
 """RNDRESEEDCRNG of linux/random.h: the random source takes a new key."""
 POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF of linux/reboot.h."""
+TIMER_ABSTIME = 1
+"""Of time.h: sleep until an instant."""
+SET_TIMER_SLACK = 29
+"""PR_SET_TIMERSLACK of linux/prctl.h: nanoseconds by which a sleep may be longer."""
 POLL_S = 0.5
 
 
@@ -71,6 +76,18 @@ def mount(source: str, target: str, kind: str, data: str = "") -> None:
         raise OSError(number, f"{kind} at {target} cannot be mounted: {os.strerror(number)}")
 
 
+def wait_for_begin() -> None:
+    """Sleeps to a whole second since boot.
+
+    A system call that fails takes time. While modules are imported, the host's files decide how many do.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(SET_TIMER_SLACK, 1)
+    next_second = int(time.clock_gettime(time.CLOCK_MONOTONIC)) + 1
+    until = (ctypes.c_long * 2)(next_second, 0)
+    libc.clock_nanosleep(time.CLOCK_MONOTONIC, TIMER_ABSTIME, until, None)
+
+
 def seed_randomness(results: Path, seed: int) -> None:
     """Lets the kernel's random source begin anew from ``seed``."""
     os.getrandom(1)  # It is ready only after its first use.
@@ -100,6 +117,7 @@ class Command:
 
     def run(self, results: Path) -> None:
         """See ``Task.run``. Its output is the file ``output``, its status the file ``status``."""
+        wait_for_begin()
         seed_randomness(results, self.seed)
         command = [word.replace("{results}", str(results)) for word in self.words]
         with (results / "output").open("wb") as output:
@@ -122,6 +140,7 @@ class Scenario:
 
     def run(self, results: Path) -> None:
         """See ``Task.run``. The run is the file ``run``, what ended it the file ``error``."""
+        wait_for_begin()
         seed_randomness(results, self.seed)
         batch = _engine.Batch(
             [(self.plan, self.seed)],

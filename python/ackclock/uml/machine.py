@@ -8,11 +8,13 @@ import pickle
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,13 +29,40 @@ START = 1_000_000_000 * 10**9
 LAST_LINES = 5
 """Lines of the console in the sentence about a kernel that failed."""
 SHARED_MEMORY = Path("/dev/shm")
+CORE = "\0ackclock-uml-core-"
+"""The name of a socket that marks a core as taken, before its number."""
 
 TASK, RESULTS, CONSOLE, RANDOM, REPORT = "task.pickle", "results", "console", "random", "report"
 
 
-def _end_with_parent() -> None:
-    """Lets the kernel of this machine kill the process when the one that started it ends, also by SIGKILL."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+def _preparation(core: int | None) -> Callable[[], None]:
+    """The steps of a new process before it is a kernel: it ends with its parent, and takes ``core``."""
+
+    def prepare() -> None:
+        # The kernel of this machine kills it when the process that started it ends, also by SIGKILL.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+
+    return prepare
+
+
+def take_core(stack: ExitStack) -> int | None:
+    """A core of its own for a kernel until ``stack`` is closed; none if kernels have them all.
+
+    A kernel and its processes take turns at every system call, which takes half the time on one core.
+    """
+    for core in sorted(os.sched_getaffinity(0)):
+        mark = socket.socket(socket.AF_UNIX)
+        try:
+            # One process of the machine can have this name.
+            mark.bind(f"{CORE}{core}")
+        except OSError:
+            mark.close()
+        else:
+            stack.enter_context(mark)
+            return core
+    return None
 
 
 class Machine:
@@ -46,6 +75,7 @@ class Machine:
         self._program = program
         self._task = task
         self._process: subprocess.Popen[bytes] | None = None
+        self._held = ExitStack()
 
     def __enter__(self) -> Self:
         self._temporary = tempfile.TemporaryDirectory(prefix="ackclock-uml-", ignore_cleanup_errors=True)
@@ -68,7 +98,7 @@ class Machine:
     def _start(self, folder: Path) -> None:
         self._folder = folder
         self.results.mkdir()
-        (folder / TASK).write_bytes(pickle.dumps((sys.path, self._task)))
+        (folder / TASK).write_bytes(pickle.dumps((sys.path, pickle.dumps(self._task))))
         # Read at boot; the guest replaces it for every run.
         (self.results / RANDOM).write_bytes(bytes(64))
         init = folder / "init"
@@ -80,7 +110,7 @@ class Machine:
             'with open(sys.argv[1] + "/task.pickle", "rb") as file:\n'
             "    sys.path, task = pickle.load(file)\n"
             "from ackclock.uml import guest\n"
-            f"guest.main(sys.argv[1], task)' {shlex.quote(str(folder))}\n",
+            f"guest.main(sys.argv[1], pickle.loads(task))' {shlex.quote(str(folder))}\n",
             "utf-8",
         )
         init.chmod(0o755)
@@ -94,7 +124,7 @@ class Machine:
                 cwd=folder,
                 # Ctrl-C is for this process, which stops the kernel.
                 process_group=0,
-                preexec_fn=_end_with_parent,
+                preexec_fn=_preparation(take_core(self._held)),
             )
         self._heard, self._last = time.monotonic(), (0, 0)
 
@@ -180,5 +210,6 @@ class Machine:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
+        self._held.close()
         with suppress(OSError):
             shutil.rmtree(self._folder / "kernel")

@@ -4,6 +4,9 @@ use units::{Span, Time};
 
 use crate::host::system;
 
+/// In virtual time runs begin at a multiple of this, and so all at one place between two ticks of the kernel.
+const BEGIN: Span = Span::from_millis(100);
+
 /// The clock of the path, which all threads of a run read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
@@ -14,6 +17,12 @@ impl Clock {
     /// A clock that starts now.
     pub(crate) fn start() -> Self {
         Self { opened: system::monotonic() }
+    }
+
+    /// The clock of a run that begins now or soon.
+    pub(crate) fn of_run() -> Self {
+        system::reach_multiple_of(BEGIN);
+        Self::start()
     }
 
     pub(crate) fn now(self) -> Time {

@@ -52,6 +52,15 @@ pub(crate) fn monotonic() -> u64 {
     if shown.is_null() { nanos(ClockId::Monotonic) } else { unsafe { shown.read_volatile() } }
 }
 
+/// Sleeps until the virtual time since boot is a multiple of `span`; returns at once in real time.
+pub(crate) fn reach_multiple_of(span: Span) {
+    if in_virtual_time() {
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let until = Span::from_nanos(monotonic().next_multiple_of(span.as_nanos()));
+        let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &timespec(until));
+    }
+}
+
 /// Nanoseconds since 1970.
 pub(crate) fn wall_clock() -> u64 {
     nanos(ClockId::Realtime)
