@@ -16,7 +16,7 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
-.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs sdist wheel clean
+.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs crates minimum print-minimum sdist wheel clean
 
 build: .venv/.built
 
@@ -83,6 +83,18 @@ papers: build
 
 docs: build
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The crates for others, packed as a registry gets them; and compiled by the oldest Rust that they promise.
+PUBLISHED := $(patsubst %,--package ackclock-%,units control network record transport scenario engine sim)
+MINIMUM := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' crates/units/Cargo.toml)
+crates:
+	cargo package --no-verify --allow-dirty --quiet $(PUBLISHED)
+
+print-minimum:
+	@echo $(MINIMUM)
+
+minimum:
+	RUSTUP_TOOLCHAIN=$(MINIMUM) CARGO_TARGET_DIR=target/minimum cargo check --quiet $(PUBLISHED)
 
 # Built from the sdist, so that both are tried. Zig links against the glibc of 2014: such a wheel runs on every Linux since.
 # Where the tools for libelf and zlib are, these are built from their sources, and live runs are in the wheel.

@@ -10,6 +10,10 @@
 //! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`; CONTRIBUTING.md has the whole
 //! way.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod controllers;
 mod entry;
 mod intern;

@@ -17,6 +17,10 @@
 //! # Ok::<(), scenario::Error>(())
 //! ```
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod copies;
 mod document;
 mod draw;

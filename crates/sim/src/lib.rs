@@ -3,6 +3,10 @@
 //! A run is a function of plan and seed: the same bytes on every machine and however many runs go on beside it. The
 //! number of pending events is proportional to links, delays and flows, never to packets.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod acks;
 mod agenda;
 mod agents;

@@ -5,6 +5,10 @@
 //! a number without its unit is refused, and so is `kbps`, which means kilobytes to `tc` and kilobits
 //! to everybody else.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod count;
 mod distribution;
 mod ecn;

@@ -305,7 +305,9 @@ impl<P: Packet> Access<P> {
                 out.listener.deliver(out.access, packet, frame.waited, at);
             }
         }
-        while self.sending.pop_front_if(|first| first.received).is_some() {}
+        while self.sending.front().is_some_and(|first| first.received) {
+            self.sending.pop_front();
+        }
     }
 
     /// Drops what was sent as often, or as long, as is allowed; whether there was any.

@@ -235,7 +235,8 @@ mod tests {
         let mut sent = Vec::new();
         while let Some((flow, mut deficit, mut waiting)) = ring.pop_front() {
             deficit += quantum;
-            while let Some(size) = waiting.pop_front_if(|size| *size <= deficit) {
+            while let Some(&size) = waiting.front().filter(|size| **size <= deficit) {
+                waiting.pop_front();
                 deficit -= size;
                 sent.push(size);
             }

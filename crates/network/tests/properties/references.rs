@@ -85,7 +85,8 @@ pub(crate) fn finishes_bit_by_bit(rate: f64, arrivals: &[Arrival]) -> Vec<f64> {
             continue;
         }
         for queue in &mut queues {
-            while let Some((number, _)) = queue.pop_front_if(|head| head.1 <= 0.0) {
+            while let Some(&(number, _)) = queue.front().filter(|head| head.1 <= 0.0) {
+                queue.pop_front();
                 finishes[number] = now;
             }
         }

@@ -64,7 +64,8 @@ impl Known {
 impl Class {
     /// Forgets what is older than the window.
     fn forget(&mut self, now: Time) {
-        while let Some(old) = self.window.pop_front_if(|first| now.since(first.at) > WINDOW) {
+        while let Some(&old) = self.window.front().filter(|first| now.since(first.at) > WINDOW) {
+            self.window.pop_front();
             let known = &mut self.rates[old.rate];
             known.nanos -= old.nanos;
             known.frames -= 1;
