@@ -1,8 +1,9 @@
-//! The applications at both ends of a connection: one writes, the other reads.
+//! The applications at both ends of a connection: one writes, into streams or datagrams, the other reads.
 
-use bytes::Bytes;
-use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId};
-use transport::Pace;
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
+use record::{DatagramRow, seconds};
+use transport::{Pace, Ranges, Writes};
 use units::Time;
 
 /// So much is written at once, if there is as much.
@@ -12,10 +13,21 @@ static CONTENT: [u8; CHUNK as usize] = [0; CHUNK as usize];
 /// A greedy application is so many windows and bytes ahead of what has arrived.
 const WINDOWS_AHEAD: u64 = 8;
 const BYTES_AHEAD: u64 = 16 << 20;
+/// A datagram begins with its number and the time at which it was written.
+const DATAGRAM_HEAD: usize = 16;
 
-/// The application that writes into a stream.
+/// The application that writes.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) enum Writer {
+    /// Into streams, which are opened one after the other.
+    Streams(Vec<Outgoing>),
+    /// Datagrams, a full one with `full` bytes without the headers of QUIC.
+    Datagrams { writes: Writes, full: u32, next: u64 },
+}
+
+/// A stream to be written.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
     stream: Option<StreamId>,
     /// Bytes in all; `None` without end.
     total: Option<u64>,
@@ -25,22 +37,19 @@ pub(crate) struct Writer {
     finished: bool,
 }
 
-impl Writer {
+impl Outgoing {
     pub(crate) fn new(total: Option<u64>, pace: Option<(Pace, u64)>) -> Self {
         Self { stream: None, total, pace, written: 0, finished: false }
     }
 
-    /// The connection is open.
-    pub(crate) fn open(&mut self, now: Time, connection: &mut Connection) {
-        self.stream = connection.streams().open(Dir::Uni);
-        if let Some((pace, _)) = &mut self.pace {
-            pace.start(now);
-        }
-    }
-
     /// Writes what there is, where `delivered` bytes have arrived and the window is `window` bytes.
-    pub(crate) fn write(&mut self, now: Time, connection: &mut Connection, delivered: u64, window: u64) {
-        let Some(stream) = self.stream.filter(|_| !self.finished) else { return };
+    fn write(&mut self, now: Time, connection: &mut Connection, delivered: u64, window: u64) {
+        if self.finished {
+            return;
+        }
+        // The other side may allow only so many streams at a time.
+        self.stream = self.stream.or_else(|| connection.streams().open(Dir::Uni));
+        let Some(stream) = self.stream else { return };
         let total = self.total.unwrap_or(u64::MAX);
         let there = match &mut self.pace {
             Some((pace, unit)) => total.min(pace.written(now, u64::MAX - 1).saturating_mul(*unit)),
@@ -62,25 +71,98 @@ impl Writer {
             self.finished = connection.send_stream(stream).finish().is_ok();
         }
     }
+}
+
+impl Writer {
+    /// The connection is open.
+    pub(crate) fn open(&mut self, now: Time) {
+        match self {
+            Self::Streams(streams) => {
+                streams.iter_mut().filter_map(|one| one.pace.as_mut()).for_each(|(pace, _)| pace.start(now));
+            }
+            Self::Datagrams { writes, .. } => writes.start(now),
+        }
+    }
+
+    /// Writes what there is; see [`Outgoing::write`].
+    pub(crate) fn write(&mut self, now: Time, connection: &mut Connection, reader: &Reader, window: u64) {
+        match self {
+            Self::Streams(streams) => {
+                let behind = streams.iter().take_while(|stream| stream.finished).count();
+                for (number, stream) in streams.iter_mut().enumerate().skip(behind) {
+                    stream.write(now, connection, reader.delivered(number), window);
+                }
+            }
+            Self::Datagrams { writes, full, next } => {
+                while let Some(payload) = writes.take(now, *next, *full) {
+                    let most = connection.datagrams().max_size().unwrap_or(0);
+                    // As many bytes on the wire as in UDP alone.
+                    let overhead = usize::from(connection.current_mtu()).saturating_sub(most);
+                    let size =
+                        (payload as usize).saturating_sub(overhead).clamp(DATAGRAM_HEAD, most.max(DATAGRAM_HEAD));
+                    let mut content = BytesMut::with_capacity(size);
+                    content.put_u64(*next);
+                    content.put_u64(now.as_nanos());
+                    content.resize(size, 0);
+                    // The oldest goes where the window holds back too many.
+                    let _ = connection.datagrams().send(content.freeze(), true);
+                    *next += 1;
+                }
+            }
+        }
+    }
 
     /// When more is written.
     pub(crate) fn next_write(&self) -> Option<Time> {
-        self.pace.as_ref().and_then(|(pace, _)| pace.next_write())
+        match self {
+            Self::Streams(streams) => streams.iter().filter_map(|one| one.pace.as_ref()?.0.next_write()).min(),
+            Self::Datagrams { writes, .. } => writes.next_write(),
+        }
     }
+
+    /// Another stream is to be written.
+    pub(crate) fn add(&mut self, stream: Outgoing) {
+        if let Self::Streams(streams) = self {
+            streams.push(stream);
+        }
+    }
+
+    /// True if what is lost is sent again.
+    pub(crate) fn repeats(&self) -> bool {
+        matches!(self, Self::Streams(_))
+    }
+}
+
+/// A stream as it is read.
+#[derive(Debug, Default)]
+struct Incoming {
+    arrived: Ranges,
+    complete: bool,
 }
 
 /// The application that reads.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// Bytes that arrived in order.
-    pub(crate) delivered: u64,
-    /// The end of the stream was read.
-    pub(crate) complete: bool,
+    streams: Vec<Incoming>,
+    datagrams: u64,
+    /// Rows of datagrams that were not taken yet.
+    pub(crate) rows: Vec<DatagramRow>,
 }
 
 impl Reader {
+    /// Bytes of stream `number` that arrived in order; of datagrams, all.
+    pub(crate) fn delivered(&self, number: usize) -> u64 {
+        let first = self.streams.get(number).and_then(|stream| stream.arrived.first());
+        first.filter(|&(start, _)| start == 0).map_or(0, |(_, end)| end) + self.datagrams
+    }
+
+    /// True if stream `number` was read to its end.
+    pub(crate) fn is_complete(&self, number: usize) -> bool {
+        self.streams.get(number).is_some_and(|stream| stream.complete)
+    }
+
     /// Reads what there is. `Err` says why the connection is over.
-    pub(crate) fn read(&mut self, connection: &mut Connection) -> Result<(), String> {
+    pub(crate) fn read(&mut self, now: Time, flow: u32, connection: &mut Connection) -> Result<(), String> {
         while let Some(event) = connection.poll() {
             match event {
                 Event::Stream(StreamEvent::Opened { dir }) => {
@@ -89,6 +171,11 @@ impl Reader {
                     }
                 }
                 Event::Stream(StreamEvent::Readable { id }) => self.read_stream(connection, id),
+                Event::DatagramReceived => {
+                    while let Some(datagram) = connection.datagrams().recv() {
+                        self.read_datagram(now, flow, datagram);
+                    }
+                }
                 Event::ConnectionLost { reason } => return Err(reason.to_string()),
                 _ => {}
             }
@@ -96,20 +183,32 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads in any order: noq ends a connection that waits for data in more than 1,024 places.
     fn read_stream(&mut self, connection: &mut Connection, id: StreamId) {
+        let number = id.index() as usize;
+        if self.streams.len() <= number {
+            self.streams.resize_with(number + 1, Incoming::default);
+        }
+        let incoming = &mut self.streams[number];
         let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return };
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => self.delivered += chunk.bytes.len() as u64,
-                Ok(None) => {
-                    self.complete = true;
-                    break;
-                }
-                Err(ReadError::Blocked | ReadError::Reset(_)) => break,
+        let Ok(mut chunks) = stream.read(false) else { return };
+        while let Ok(chunk) = chunks.next(usize::MAX) {
+            let Some(chunk) = chunk else {
+                incoming.complete = true;
+                break;
+            };
+            let end = chunk.offset + chunk.bytes.len() as u64;
+            if chunk.offset < end {
+                incoming.arrived.insert(chunk.offset, end, |_, _| {});
             }
         }
         // More room is announced at the next look at the connection.
         let _ = chunks.finalize();
+    }
+
+    fn read_datagram(&mut self, now: Time, flow: u32, mut datagram: Bytes) {
+        self.datagrams += datagram.len() as u64;
+        let (sequence, sent) = (datagram.get_u64(), Time::from_nanos(datagram.get_u64()));
+        self.rows.push(DatagramRow { sent_s: seconds(sent), flow, sequence, arrived_s: seconds(now) });
     }
 }

@@ -7,7 +7,7 @@ use transport::{EcnMode, Stack, linux};
 use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 
 use crate::datagram::HEADERS;
-use crate::theirs::Theirs;
+use crate::noq_controller::NoqController;
 
 /// The profile that scenarios name where they name none.
 const PROFILE: &str = "linux";
@@ -28,21 +28,19 @@ pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
             "`quinn:{other}` cannot run: quinn-proto hands its controllers an RTT estimator that nothing else can make"
         ));
     }
-    if name.starts_with(Theirs::PREFIX) && Theirs::find(name).is_none() {
-        return Err(format!("noq has no controller `{name}` (there are {})", Theirs::names()));
+    if name.starts_with(NoqController::PREFIX) && NoqController::find(name).is_none() {
+        return Err(format!("noq has no controller `{name}` (there are {})", NoqController::names()));
     }
-    if Theirs::find(name).is_some() { Ok(()) } else { cc.check_registered().map_err(|error| error.to_string()) }
+    if NoqController::find(name).is_some() { Ok(()) } else { cc.check_registered().map_err(|error| error.to_string()) }
 }
 
 /// Refuses what a flow cannot do over QUIC.
 pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let refusals = [
-        (flow.kind != Kind::Tcp, "kind: only `tcp` runs over QUIC, as a stream"),
+        (matches!(flow.kind, Kind::Tfrc { .. }), "cc: `tfrc` does not run over QUIC, as noq paces by itself"),
         (flow.subflow.is_some(), "subflows: multipath flows do not run over QUIC"),
         (flow.relays.is_some(), "relays: a proxy of TCP does not run over QUIC"),
         (flow.quick_start.is_some(), "quick_start: QUIC does not ask routers for a rate"),
-        (flow.pages.is_some(), "think: pages that wait for each other do not run over QUIC"),
-        (!flow.changes.is_empty(), "changes: parameters of a controller do not change over QUIC"),
     ];
     if let Some((_, sentence)) = refusals.into_iter().find(|(refused, _)| *refused) {
         return Err(sentence.to_owned());
@@ -66,7 +64,7 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             PACKET_SIZES.end()
         ));
     }
-    if Theirs::of(&flow.cc).is_some() && !flow.given.is_empty() {
+    if NoqController::of(&flow.cc).is_some() && !(flow.given.is_empty() && flow.changes.is_empty()) {
         return Err(format!("cc: `{}` has no parameters", flow.cc));
     }
     Ok(())

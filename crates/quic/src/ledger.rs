@@ -13,14 +13,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use control::{
-    Ack, Context, Controller, Counting, Loss, Marks, Probe, Reports, RttSample, Transmission, TransmitStart,
+    Ack, Context, Controller, Counting, Loss, Marks, ParameterError, Parameters, Probe, Reports, RttSample,
+    Transmission, TransmitStart,
 };
 use noq_proto::congestion;
 use record::FlowMeter;
 use transport::{Around, DelayedAckDetector, Driver, Event, RttEstimator, SenderCounters};
 use units::{Bytes, Rate, Span, Time};
 
-pub(crate) use self::passing::Once;
+pub(crate) use self::passing::SingleUse;
 use crate::clock::Clock;
 use crate::flight::{Flight, Sent};
 
@@ -29,7 +30,7 @@ pub(crate) enum Control {
     /// A controller of noq.
     Noq(Box<dyn congestion::Controller>),
     /// One of this project, and its pacing rate.
-    Ours(Box<Driver>, Option<Rate>),
+    Ackclock(Box<Driver>, Option<Rate>),
 }
 
 /// An acknowledgement that noq reports packet by packet.
@@ -132,7 +133,7 @@ impl Ledger {
 
     /// Lets a controller of this project handle an event.
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
-        let Control::Ours(driver, rate) = &mut self.control else { return };
+        let Control::Ackclock(driver, rate) = &mut self.control else { return };
         let around = Around {
             now,
             segment_size: Bytes::new(self.packet_size),
@@ -162,8 +163,8 @@ impl Ledger {
     pub(crate) fn window(&self) -> u64 {
         match &self.control {
             Control::Noq(controller) => controller.window(),
-            Control::Ours(..) if !self.connected => u64::from(self.initial_window) * self.packet_size,
-            Control::Ours(driver, _) => u64::from(driver.window()) * self.packet_size,
+            Control::Ackclock(..) if !self.connected => u64::from(self.initial_window) * self.packet_size,
+            Control::Ackclock(driver, _) => u64::from(driver.window()) * self.packet_size,
         }
     }
 
@@ -175,7 +176,7 @@ impl Ledger {
                 let threshold = controller.metrics().ssthresh.filter(|&bytes| bytes < u64::MAX);
                 (packets(controller.window()), threshold.map_or(f64::INFINITY, packets))
             }
-            Control::Ours(driver, _) => driver.decided(),
+            Control::Ackclock(driver, _) => driver.decided(),
         }
     }
 
@@ -183,7 +184,7 @@ impl Ledger {
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         match &self.control {
             Control::Noq(controller) => controller.metrics().pacing_rate.map(|bytes| in_bits(bytes as f64)),
-            Control::Ours(_, rate) => *rate,
+            Control::Ackclock(_, rate) => *rate,
         }
     }
 
@@ -191,7 +192,7 @@ impl Ledger {
         let mut metrics = congestion::ControllerMetrics::default();
         match &self.control {
             Control::Noq(controller) => return controller.metrics(),
-            Control::Ours(driver, rate) => {
+            Control::Ackclock(driver, rate) => {
                 metrics.congestion_window = self.window();
                 let (_, threshold) = driver.decided();
                 metrics.ssthresh = threshold.is_finite().then_some((threshold * self.packet_size as f64) as u64);
@@ -206,7 +207,7 @@ impl Ledger {
     /// Shows internal values of the controller.
     pub(crate) fn probe(&self, out: &mut dyn Probe) {
         match &self.control {
-            Control::Ours(driver, _) => driver.controller().probe(out),
+            Control::Ackclock(driver, _) => driver.controller().probe(out),
             Control::Noq(controller) => {
                 if let Some(bits) = controller.metrics().bandwidth_estimate {
                     out.value("bandwidth_estimate_bps", bits as f64);
@@ -215,17 +216,24 @@ impl Ledger {
         }
     }
 
+    /// Parameters of the controller change.
+    pub(crate) fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
+        let mut result = Ok(());
+        self.notify(now, |controller, _| result = controller.set_parameters(given));
+        result
+    }
+
     /// When a controller of this project wants to be woken; [`Time::NEVER`] if not.
     pub(crate) fn wake_at(&self) -> Time {
         match &self.control {
-            Control::Ours(driver, _) => driver.wake_at(),
+            Control::Ackclock(driver, _) => driver.wake_at(),
             Control::Noq(_) => Time::NEVER,
         }
     }
 
     /// Wakes the controller if it is time.
     pub(crate) fn wake(&mut self, now: Time) {
-        if let Control::Ours(driver, _) = &mut self.control
+        if let Control::Ackclock(driver, _) = &mut self.control
             && driver.take_wake(now)
         {
             self.notify(now, |controller, cx| controller.on_timer(cx));
@@ -237,7 +245,7 @@ impl Ledger {
             return;
         }
         let (begins, wants) = match &self.control {
-            Control::Ours(driver, _) => (self.flight.in_flight() == 0, Some(*driver.wants())),
+            Control::Ackclock(driver, _) => (self.flight.in_flight() == 0, Some(*driver.wants())),
             Control::Noq(_) => (false, None),
         };
         let limited = self.flight.is_application_limited();
@@ -269,7 +277,7 @@ impl Ledger {
         let Some(sent) = self.flight.acknowledge(packet_number, at) else { return };
         self.batch.count += 1;
         self.batch.newest = Some(sent);
-        if let Control::Ours(driver, _) = &self.control
+        if let Control::Ackclock(driver, _) = &self.control
             && driver.wants().segments == Reports::All
         {
             let report = self.flight.report(&sent, Some(now.since(at)));
@@ -295,7 +303,7 @@ impl Ledger {
             self.note(Event::Recovered);
             self.notify(now, |controller, cx| controller.on_recovered(cx));
         }
-        let Control::Ours(driver, _) = &self.control else { return };
+        let Control::Ackclock(driver, _) = &self.control else { return };
         let held = self.in_recovery && driver.is_held_in_recovery();
         if let Some(rate) = rate.as_mut().filter(|_| driver.wants().segments.any()) {
             rate.sent = Some(self.flight.state(&newest));
@@ -344,7 +352,7 @@ impl Ledger {
         self.unreported += 1;
         self.losses.count += 1;
         self.losses.oldest.get_or_insert(sent);
-        if let Control::Ours(driver, _) = &self.control
+        if let Control::Ackclock(driver, _) = &self.control
             && driver.wants().segments.any()
         {
             let report = self.flight.report(&sent, None);
@@ -395,7 +403,7 @@ impl Ledger {
 
     fn on_mark(&mut self, now: Time, window: f64, marks: Marks) {
         self.note(Event::CongestionEcho { window });
-        if let Control::Ours(driver, _) = &self.control
+        if let Control::Ackclock(driver, _) = &self.control
             && !driver.wants().governs_marks
         {
             self.notify(now, |controller, cx| controller.on_ecn(cx, &marks));
@@ -424,7 +432,7 @@ impl SharedLedger {
     }
 
     /// The ledger; a run is on one thread, so none waits for it.
-    pub(crate) fn open(&self) -> MutexGuard<'_, Ledger> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,8 +12,8 @@ mod datagram;
 mod flight;
 mod flow;
 mod ledger;
+mod noq_controller;
 mod peer;
-mod theirs;
 mod world;
 
 use control::{Controller, ControllerRef};
@@ -21,7 +21,7 @@ use engine::{Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
 use scenario::{Plan, PlannedFlow};
 use units::Time;
 
-pub use self::theirs::controllers;
+pub use self::noq_controller::controllers;
 use crate::world::{Of, World};
 
 /// The engine. It does no input or output; both clocks and controllers from outside are handed in.

@@ -1,24 +1,25 @@
 //! The network, the flows, and the clock that drives them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use engine::{DueAtAcks, EventQueue, Fabric, Failure, ProbeRows, Routed as _, Schedule, Series, Tap, Watch};
 use engine::{flow_event, flow_row, pace, sender_event};
 use network::Discard;
-use record::{EventKind, EventRow, FlowCounters, FlowMeter, FrameRow, Tables};
-use scenario::{DrawnFlow, Plan};
-use transport::{Driver, EcnMode};
+use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
+use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
+use transport::{Driver, EcnMode, Pace, Recorded, Writes};
 use units::{Random, Time};
 
 use crate::Quic;
-use crate::application::{Reader, Writer};
+use crate::application::{Outgoing, Reader, Writer};
 use crate::check::packet_size;
 use crate::clock::Clock;
-use crate::datagram::Datagram;
-use crate::flow::{Ends, Flow};
-use crate::ledger::{Control, Ledger, Once, SharedLedger};
+use crate::datagram::{Datagram, HEADERS};
+use crate::flow::{Flow, Object, OpenConnection};
+use crate::ledger::{Control, Ledger, SharedLedger, SingleUse};
+use crate::noq_controller::NoqController;
 use crate::peer::{Peer, Rules};
-use crate::theirs::Theirs;
 
 /// So many times a flow is looked at: for its start and stop, its sender, and its receiver.
 const SLOTS: u32 = 3;
@@ -36,6 +37,8 @@ const STACK: &str = "noq";
 pub(crate) struct World<'a> {
     fabric: Fabric<Datagram>,
     flows: Vec<Flow>,
+    /// The flow that each row belongs to.
+    flow_of: Vec<u32>,
     timers: EventQueue,
     schedule: Schedule,
     at_acks: DueAtAcks,
@@ -87,27 +90,28 @@ impl<'a> World<'a> {
     pub(crate) fn new(of: Of<'a>) -> Self {
         let Of { plan, seed, drawn, .. } = of;
         let fabric = Fabric::new(plan, seed, false);
-        let mut timers = EventQueue::new(drawn.len() * SLOTS as usize);
-        let flow = |(index, drawn): (u32, &DrawnFlow)| Flow {
-            index,
-            steps: fabric.first_steps(drawn.of),
-            start: drawn.start,
-            stop: drawn.stop,
-            ecn: plan.flows[drawn.of].options.ecn() != EcnMode::Off,
-            ends: None,
-            running: false,
-            completed: None,
-            counters: FlowCounters::default(),
-            meter: FlowMeter::new(),
-        };
-        let flows: Vec<Flow> = (0..).zip(drawn).map(flow).collect();
-        flows.iter().for_each(|flow| timers.set(flow.index * SLOTS + PLANNED, flow.start));
+        let (mut flows, mut flow_of): (Vec<Flow>, Vec<u32>) = (Vec::new(), Vec::new());
+        for (row, one) in (0..).zip(drawn) {
+            let object = Object::new(row, one.start, one.stop);
+            match (&one.page, flows.last_mut()) {
+                // The pages of a reader are streams of one connection.
+                (Some(page), Some(flow)) if flow.of == one.of => flow.add(object, page),
+                _ => flows.push(Flow::new(flows.len() as u32, one.of, fabric.first_steps(one.of), object)),
+            }
+            flow_of.push(flows.len() as u32 - 1);
+        }
+        let mut timers = EventQueue::new(flows.len() * SLOTS as usize);
+        for flow in &mut flows {
+            flow.ecn = plan.flows[flow.of].options.ecn() != EcnMode::Off;
+            timers.set(flow.index * SLOTS + PLANNED, flow.objects[0].start);
+        }
         Self {
             fabric,
+            at_acks: DueAtAcks::new(&plan.record, flows.len()),
             flows,
+            flow_of,
             timers,
             schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
-            at_acks: DueAtAcks::new(&plan.record, drawn.len()),
             records: Records { plan, tables: Tables::default(), dropped: vec![0; drawn.len()] },
             of,
             clock: Clock::new(),
@@ -171,23 +175,23 @@ impl<'a> World<'a> {
 
     /// `datagram` has reached its end.
     fn deliver(&mut self, now: Time, datagram: Datagram) -> Result<(), Failure> {
-        let index = datagram.flow;
+        let index = self.flow_of[datagram.flow as usize];
         let flow = &mut self.flows[index as usize];
         if datagram.number.is_some() {
             flow.count_arrival(&datagram);
         }
-        let Some(ends) = flow.ends.as_deref_mut() else { return Ok(()) };
+        let Some(open) = flow.open.as_deref_mut() else { return Ok(()) };
         let instant = self.clock.instant(now);
         if datagram.forward {
-            ends.server.receive(instant, datagram.ecn, datagram.content);
+            open.server.receive(instant, datagram.ecn, datagram.content);
             return self.look_at_receiver(now, index);
         }
         if !flow.running {
             return Ok(());
         }
-        let before = ends.ledger.open().samples;
-        ends.client.receive(instant, datagram.ecn, datagram.content);
-        let sampled = ends.ledger.open().samples > before;
+        let before = open.ledger.lock().samples;
+        open.client.receive(instant, datagram.ecn, datagram.content);
+        let sampled = open.ledger.lock().samples > before;
         self.look_at_sender(now, index)?;
         if sampled && self.at_acks.any() {
             let (series, probes) = self.at_acks.take(index as usize);
@@ -202,10 +206,11 @@ impl<'a> World<'a> {
         let driven = flow.drive_sender(now, self.clock, &mut self.leaving);
         self.timers.set(index * SLOTS + SENDER, flow.sender_deadline(self.clock));
         if self.records.plan.record.events
-            && let Some(ends) = &flow.ends
-            && let Some(journal) = &mut ends.ledger.open().journal
+            && let Some(open) = &flow.open
+            && let Some(journal) = &mut open.ledger.lock().journal
         {
-            journal.drain(..).for_each(|event| self.records.event(sender_event(now, index, event)));
+            let row = flow.objects[0].row;
+            journal.drain(..).for_each(|event| self.records.event(sender_event(now, row, event)));
         }
         self.finish_look(now, index, driven)
     }
@@ -215,10 +220,16 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[index as usize];
         let driven = flow.drive_receiver(now, self.clock, &mut self.leaving);
         self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline(self.clock));
-        let complete = flow.ends.as_ref().is_some_and(|ends| ends.reader.complete);
-        if complete && flow.completed.is_none() {
-            flow.completed = Some(now);
-            self.records.event(flow_event(now, index, EventKind::Complete));
+        if let Some(open) = flow.open.as_deref_mut() {
+            let rows = open.reader.rows.drain(..);
+            let wanted = self.records.plan.record.datagrams;
+            rows.filter(|_| wanted).for_each(|row| self.records.tables.datagrams.push(row));
+        }
+        let complete = flow.newly_complete(now);
+        let is_over = !complete.is_empty() && flow.page_is_complete();
+        complete.into_iter().for_each(|row| self.records.event(flow_event(now, row, EventKind::Complete)));
+        if is_over {
+            self.turn_page(now, index);
         }
         self.finish_look(now, index, driven)
     }
@@ -229,7 +240,8 @@ impl<'a> World<'a> {
             self.fabric.forward(now, datagram, &mut self.records);
         }
         driven.map_err(|why| {
-            let name = self.of.drawn[index as usize].name(self.of.plan);
+            let row = self.flows[index as usize].objects[0].row;
+            let name = self.of.drawn[row as usize].name(self.of.plan);
             Failure::Machine(format!("flow `{name}`: noq ended its connection: {why}"))
         })
     }
@@ -242,45 +254,90 @@ impl<'a> World<'a> {
         let instant = self.clock.instant(now);
         let flow = &mut self.flows[index as usize];
         match which {
-            PLANNED => self.start_or_stop(now, index),
+            PLANNED => self.run_planned(now, index),
             SENDER => {
-                if let Some(ends) = flow.ends.as_deref_mut() {
-                    ends.client.expire(instant);
-                    ends.ledger.open().wake(now);
+                if let Some(open) = flow.open.as_deref_mut() {
+                    open.client.expire(instant);
+                    open.ledger.lock().wake(now);
                 }
                 self.look_at_sender(now, index)
             }
             _ => {
-                if let Some(ends) = flow.ends.as_deref_mut() {
-                    ends.server.expire(instant);
+                if let Some(open) = flow.open.as_deref_mut() {
+                    open.server.expire(instant);
                 }
                 self.look_at_receiver(now, index)
             }
         }
     }
 
-    fn start_or_stop(&mut self, now: Time, index: u32) -> Result<(), Failure> {
+    /// A flow starts, changes, turns a page or stops.
+    fn run_planned(&mut self, now: Time, index: u32) -> Result<(), Failure> {
         let flow = &mut self.flows[index as usize];
-        if now < flow.stop && flow.ends.is_none() {
-            // The instant of the end is outside the run.
-            self.timers.set(index * SLOTS + PLANNED, flow.stop);
-            let ends = self.open(now, index)?;
+        let planned = &self.of.plan.flows[flow.of];
+        let stop = flow.objects[0].stop;
+        if now < stop && flow.open.is_none() && !flow.complete {
+            let open = self.open(now, index)?;
             let flow = &mut self.flows[index as usize];
-            (flow.ends, flow.running) = (Some(Box::new(ends)), true);
-            self.records.event(flow_event(now, index, EventKind::Start));
-            return self.look_at_sender(now, index);
+            (flow.open, flow.running) = (Some(Box::new(open)), true);
+            self.begin_page(now, index);
+        } else if now >= stop {
+            if std::mem::take(&mut flow.running) && !flow.complete {
+                self.records.event(flow_event(now, flow.objects[0].row, EventKind::Stop));
+            }
+            self.timers.set(index * SLOTS + SENDER, Time::NEVER);
+            return Ok(());
+        } else if flow.turn <= now {
+            flow.turn = Time::NEVER;
+            self.begin_page(now, index);
+        } else if let Some(change) = planned.changes.get(flow.changes).filter(|change| change.at <= now) {
+            flow.changes += 1;
+            if let Some(open) = &flow.open {
+                let changed = open.ledger.lock().set_parameters(now, &change.parameters);
+                changed.map_err(|error| Failure::Controller(error.to_string()))?;
+            }
         }
-        if std::mem::take(&mut flow.running) && flow.completed.is_none() {
-            self.records.event(flow_event(now, index, EventKind::Stop));
+        // The instant of the end is outside the run.
+        let next = self.flows[index as usize].planned_at(now, &planned.changes);
+        self.timers.set(index * SLOTS + PLANNED, next);
+        self.look_at_sender(now, index)
+    }
+
+    /// The objects of the page under way are asked for.
+    fn begin_page(&mut self, now: Time, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let begins = flow.page_begins();
+        let (end, first) = (flow.pages[flow.page].end, flow.first_row());
+        for object in &mut flow.objects[begins..end] {
+            object.start = now;
+            let bytes = self.of.drawn[object.row as usize].bytes;
+            if let Some(open) = flow.open.as_mut().filter(|_| object.row > first) {
+                open.writer.add(Outgoing::new(bytes.map(|bytes| bytes.get()), None));
+            }
+            self.records.event(flow_event(now, object.row, EventKind::Start));
         }
-        self.timers.set(index * SLOTS + SENDER, Time::NEVER);
-        Ok(())
+    }
+
+    /// All of a page has arrived: the reader pauses and asks for the next, which begins when the request has crossed
+    /// the path.
+    fn turn_page(&mut self, now: Time, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let planned = &self.of.plan.flows[flow.of];
+        let next = flow.pages.get(flow.page + 1).map(|next| now + next.think + planned.base_rtt.scale(0.5));
+        match next.filter(|&at| at < planned.stop) {
+            Some(at) => {
+                flow.page += 1;
+                flow.turn = at;
+                self.timers.set(index * SLOTS + PLANNED, flow.planned_at(now, &planned.changes));
+            }
+            None => flow.complete = true,
+        }
     }
 
     /// The connection of flow `index`, which begins at `now`.
-    fn open(&self, now: Time, index: u32) -> Result<Ends, Failure> {
+    fn open(&self, now: Time, index: u32) -> Result<OpenConnection, Failure> {
         let Of { plan, seed, drawn, engine } = self.of;
-        let drawn = &drawn[index as usize];
+        let drawn = &drawn[self.flows[index as usize].objects[0].row as usize];
         let planned = &plan.flows[drawn.of];
         let stack = &planned.options;
         let size = packet_size(stack);
@@ -290,35 +347,30 @@ impl<'a> World<'a> {
         };
         let instant = self.clock.instant(now);
         let stream = |name| Random::stream(seed, name, drawn.stream());
-        let control = match Theirs::of(&planned.cc) {
-            Some(theirs) => {
+        let control = match NoqController::of(&planned.cc) {
+            Some(controller) => {
                 let initial_window = u64::from(stack.initial_window) * size;
-                Control::Noq(theirs.build(instant, rules.packet_size, initial_window))
+                Control::Noq(controller.build(instant, rules.packet_size, initial_window))
             }
             None => {
                 let controller = engine.controller(planned)?;
-                Control::Ours(Box::new(Driver::new(controller, false, stream("flow"))), None)
+                Control::Ackclock(Box::new(Driver::new(controller, false, stream("flow"))), None)
             }
         };
         let journal = plan.record.events;
         let ledger = SharedLedger::new(Ledger::new(self.clock, size, stack.initial_window, control, journal));
         let mut transport = rules.transport();
-        transport.congestion_controller_factory(std::sync::Arc::new(Once(ledger.clone())));
+        transport.congestion_controller_factory(Arc::new(SingleUse(ledger.clone())));
         let client = Peer::client(instant, &rules, transport, &mut stream("quic client"))
             .map_err(|why| Failure::Machine(format!("flow `{}`: {why}", planned.name)))?;
         let server = Peer::server(&rules, &mut stream("quic server"));
-        let unit = stack.segment_size;
-        let pace = pace(planned, drawn, unit, seed).map(|pace| (pace, unit.get()));
-        let writer = Writer::new(drawn.bytes.map(|bytes| bytes.get()), pace);
-        Ok(Ends { client, server, writer, reader: Reader::default(), ledger })
+        let writer = writer(planned, drawn, seed);
+        Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledger, connected: false })
     }
 
     fn begin_measuring(&mut self, now: Time) {
         self.fabric.begin_measuring(now, &mut self.records);
-        for flow in &mut self.flows {
-            let counted = flow.counted();
-            flow.with_meter(|meter| meter.restart(now, counted));
-        }
+        self.flows.iter_mut().for_each(|flow| flow.begin_measuring(now));
     }
 
     /// Takes the rows that are due.
@@ -335,30 +387,47 @@ impl<'a> World<'a> {
 
     fn sample_flow(&mut self, now: Time, index: u32, series: bool, probes: bool) {
         let Some(row) = self.flows[index as usize].sample(now) else { return };
-        let tables = &mut self.records.tables;
+        let (tables, flow) = (&mut self.records.tables, row.flow);
         if series {
             tables.flow_series.push(row);
         }
-        if probes && let Some(ends) = &self.flows[index as usize].ends {
-            ends.ledger.open().probe(&mut ProbeRows { probes: &mut tables.probes, at: now, flow: index });
+        if probes && let Some(open) = &self.flows[index as usize].open {
+            open.ledger.lock().probe(&mut ProbeRows { probes: &mut tables.probes, at: now, flow });
         }
     }
 
-    /// Ends the run at `end`: its tables, and how many events and data packets it had.
+    /// OpenConnection the run at `end`: its tables, and how many events and data packets it had.
     pub(crate) fn finish(mut self, end: Time) -> (Tables, [u64; 2]) {
         let Of { plan, drawn, .. } = self.of;
         self.fabric.advance(end, &mut self.records);
         let (links, stations) = (self.fabric.rows(end, plan), self.fabric.station_rows(end, plan));
-        let mut tables = self.records.tables;
+        let mut tables = std::mem::take(&mut self.records.tables);
         let mut data_packets = 0;
-        for ((flow, drawn), dropped_packets) in self.flows.iter_mut().zip(drawn).zip(self.records.dropped) {
-            let counted = FlowCounters { dropped_packets, ..flow.counted() };
-            data_packets += counted.data_packets;
-            let (index, lifetime) = (flow.index, flow.lifetime());
-            let row = flow.with_meter(|meter| flow_row((meter, &counted), plan, index, drawn, lifetime));
-            tables.flows.push(record::FlowRow { profile: STACK.to_owned(), ..row });
+        for flow in &self.flows {
+            flow.rows(|row, lifetime, meter, counters| {
+                let dropped_packets = self.records.dropped[row as usize];
+                let counters = FlowCounters { dropped_packets, ..counters };
+                data_packets += counters.data_packets;
+                let row = flow_row((meter, &counters), plan, row, &drawn[row as usize], lifetime);
+                tables.flows.push(record::FlowRow { profile: STACK.to_owned(), ..row });
+            });
         }
         tables.events.sort_by_time();
         (Tables { links, stations, ..tables }, [self.events, data_packets])
     }
+}
+
+/// The application that writes the data of `drawn`, a flow of `planned`.
+fn writer(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writer {
+    if let Kind::Datagram { packet_size, .. } = planned.kind {
+        let writes = match (&planned.media, pace(planned, drawn, packet_size, seed)) {
+            (Some(media), _) => Writes::Recorded(Recorded::new(Arc::clone(media))),
+            (None, paced) => Writes::Paced(paced.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes))),
+        };
+        let full = packet_size.get().saturating_sub(HEADERS) as u32;
+        return Writer::Datagrams { writes, full, next: 0 };
+    }
+    let unit = planned.options.segment_size;
+    let pace = pace(planned, drawn, unit, seed).map(|pace| (pace, unit.get()));
+    Writer::Streams(vec![Outgoing::new(drawn.bytes.map(|bytes| bytes.get()), pace)])
 }

@@ -38,10 +38,7 @@ fn what_cannot_run_is_refused_by_a_sentence_that_names_the_key() {
             "cc = \"noq:cubic\", parameters = { C = 1 }",
             "flow `noq:cubic-0`, cc: `noq:cubic` has no parameters".to_owned(),
         ),
-        (
-            "cc = \"cubic\", kind = \"datagram\", source = { rate = \"1mbit\" }",
-            "flow `cubic-0`, kind: only `tcp` runs over QUIC, as a stream".to_owned(),
-        ),
+        ("cc = \"tfrc\"", "flow `tfrc-0`, cc: `tfrc` does not run over QUIC, as noq paces by itself".to_owned()),
         (
             "cc = \"cubic\", profile = \"freebsd-9\"",
             "flow `cubic-0`, profile: `freebsd-9` is a TCP, and the stack of this engine is noq".to_owned(),

@@ -140,3 +140,58 @@ fn rows_show_window_and_internal_values() {
     let names = outcome.tables.probes.names();
     assert!(names.contains(&"bandwidth_estimate_bps") && names.len() > 3, "{names:?}");
 }
+
+#[test]
+fn a_connection_survives_more_holes_than_noq_holds_for_one_that_reads_in_order() {
+    // Slow start overshoots a pipe of 1,700 packets with its buffer: some 1,500 packets are lost, each apart.
+    let scenario = "duration = \"8s\"\npath = { rate = \"100mbit\", rtt = \"100ms\", queue = \"1bdp\" }\n\
+                    flows = [{ cc = \"noq:newreno\" }]";
+    let outcome = run(plan(scenario), 1);
+    let flow = &outcome.tables.flows[0];
+    assert!(flow.lost_packets > 1024 && flow.goodput_bps > 30e6, "{flow:?}");
+}
+
+#[test]
+fn the_objects_of_pages_are_streams_of_one_connection() {
+    let pages = "{ cc = \"newreno\", bytes = \"30kB\", think = \"500ms\", connections = 4 }";
+    let outcome = run(dumbbell(pages), 1);
+    let flows = &outcome.tables.flows;
+    let complete: Vec<_> = flows.iter().filter(|flow| flow.completion_s > 0.0).collect();
+    // A page is 120 kB, some 100 ms at 10 Mbit/s, after a pause of half a second and half a round trip.
+    assert!((100..140).contains(&complete.len()), "{}", complete.len());
+    assert_eq!(times(&outcome.tables, EventKind::Complete).len(), complete.len());
+    assert!(complete.iter().all(|flow| flow.delivered_bytes == 30_000 || flow.start_s < 2.0));
+    // Only the first page waits for a handshake; packets are counted in the first row.
+    let late = complete.iter().filter(|flow| flow.start_s > 2.0).map(|flow| flow.completion_s);
+    let slowest = late.fold(0.0, f64::max);
+    assert!(slowest < 0.2 && flows[0].completion_s > 0.1, "{slowest} {:?}", flows[0]);
+    assert!(flows[0].data_packets > 1000 && flows[1..].iter().all(|flow| flow.data_packets == 0));
+}
+
+#[test]
+fn media_are_datagrams_that_are_not_sent_again() {
+    let flow = "{ cc = \"newreno\", kind = \"datagram\", packet_size = \"500B\", source = { rate = \"1mbit\" } }";
+    let mut planned = on("queue = \"1bdp\", loss = \"1%\"", flow);
+    planned.record.datagrams = true;
+    let outcome = run(planned, 1);
+    let (found, rows) = (&outcome.tables.flows[0], &outcome.tables.datagrams);
+    // 1 Mbit/s in IP packets of 500 bytes, 1 % of which are lost. Pacing holds some back, which share a packet.
+    assert!((0.92..1.0).contains(&(found.throughput_bps / 1e6)), "{found:?}");
+    assert!(found.lost_packets > 20 && found.retransmitted_packets == 0, "{found:?}");
+    assert!(rows.sequence.len() > 4800 && rows.sequence.windows(2).all(|pair| pair[0] < pair[1]));
+    let delays = rows.arrived_s.iter().zip(&rows.sent_s).map(|(arrived, sent)| arrived - sent);
+    let (least, most) = delays.fold((f64::MAX, 0.0), |(least, most), delay| (delay.min(least), delay.max(most)));
+    assert!((0.0203..0.0205).contains(&least) && most < 0.2, "{least} {most}");
+}
+
+#[test]
+fn parameters_change_while_a_flow_runs() {
+    let flow = "{ cc = \"aimd\", parameters = { alpha = 1 } }";
+    let changed = "{ cc = \"siad\", changes = [{ at = \"10s\", parameters = { num_rtt = 40 } }] }";
+    assert!(run(dumbbell(flow), 1).tables.links[0].utilization > 0.9);
+    let window = |flow: &str| run(dumbbell(flow), 1).tables.flow_series.columns().window_segments;
+    let (with, without) = (window(changed), window("{ cc = \"siad\" }"));
+    let half = with.len() / 2 - 2;
+    assert_eq!(with[..half], without[..half]);
+    assert_ne!(with, without);
+}

@@ -22,9 +22,37 @@ const REORDERING: u64 = 3;
 
 /// When datagrams are written, and how large ones.
 #[derive(Clone, Debug)]
-enum Writes {
+pub enum Writes {
+    /// Full ones at a rate.
     Paced(Pace),
+    /// As recorded.
     Recorded(Recorded),
+}
+
+impl Writes {
+    /// The application begins at `now`.
+    pub fn start(&mut self, now: Time) {
+        match self {
+            Self::Paced(pace) => pace.start(now),
+            Self::Recorded(recorded) => recorded.start(now),
+        }
+    }
+
+    /// The payload of datagram `number`, the next one, if it is written by `now`; a full one has `full` bytes.
+    pub fn take(&mut self, now: Time, number: u64, full: u32) -> Option<u32> {
+        match self {
+            Self::Paced(pace) => (number < pace.written(now, number)).then_some(full),
+            Self::Recorded(recorded) => recorded.take(now),
+        }
+    }
+
+    /// When the next one is written.
+    pub fn next_write(&self) -> Option<Time> {
+        match self {
+            Self::Paced(pace) => pace.next_write(),
+            Self::Recorded(recorded) => recorded.next_write(),
+        }
+    }
 }
 
 /// A source of a constant or stepwise rate, or of recorded media, without congestion control.
@@ -77,10 +105,7 @@ impl DatagramSource {
 
     /// Begins at `now`.
     pub fn start(&mut self, now: Time) {
-        match &mut self.writes {
-            Writes::Paced(pace) => pace.start(now),
-            Writes::Recorded(recorded) => recorded.start(now),
-        }
+        self.writes.start(now);
         self.notify(now, |controller, cx| controller.on_start(cx));
     }
 
@@ -99,15 +124,8 @@ impl DatagramSource {
     #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         let sequence = self.next();
-        let payload = match &mut self.writes {
-            Writes::Paced(pace) => {
-                if sequence >= pace.written(now, sequence) {
-                    return None;
-                }
-                self.size.saturating_sub(Bytes::new(HEADER)).get() as u32
-            }
-            Writes::Recorded(recorded) => recorded.take(now)?,
-        };
+        let full = self.size.saturating_sub(Bytes::new(HEADER)).get() as u32;
+        let payload = self.writes.take(now, sequence, full)?;
         self.outstanding.push_back(Some(now));
         self.counters.sent += 1;
         Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push: false })
@@ -202,10 +220,7 @@ impl DatagramSource {
 
     /// When the next datagram leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        match &self.writes {
-            Writes::Paced(pace) => pace.next_write(),
-            Writes::Recorded(recorded) => recorded.next_write(),
-        }
+        self.writes.next_write()
     }
 
     /// Datagrams sent and neither echoed nor lost.

@@ -14,10 +14,10 @@ mod tfrc;
 
 pub use application::{Application, Pace, Periods};
 pub use counters::SenderCounters;
-pub use datagram::{DatagramSink, DatagramSource};
+pub use datagram::{DatagramSink, DatagramSource, Writes};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
-pub use media::{Datagrams, MediaTrace, MediaTraceError};
+pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{

@@ -126,7 +126,7 @@ fn nanos(text: &str) -> Option<Span> {
 
 /// Recorded datagrams, one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     datagrams: Datagrams,
     /// When the flow began.
     start: Option<Time>,
@@ -134,22 +134,24 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    pub(crate) fn new(datagrams: Datagrams) -> Self {
+    /// These datagrams, of an application that has not begun.
+    pub fn new(datagrams: Datagrams) -> Self {
         Self { datagrams, start: None, next: 0 }
     }
 
-    pub(crate) fn start(&mut self, now: Time) {
+    /// The application begins at `now`.
+    pub fn start(&mut self, now: Time) {
         self.start = Some(now);
     }
 
     /// When the next one is written.
-    pub(crate) fn next_write(&self) -> Option<Time> {
+    pub fn next_write(&self) -> Option<Time> {
         let (after, _) = self.datagrams.get(self.next)?;
         self.start.map(|start| start + *after)
     }
 
     /// The payload of the next one, if it is written by `now`.
-    pub(crate) fn take(&mut self, now: Time) -> Option<u32> {
+    pub fn take(&mut self, now: Time) -> Option<u32> {
         self.next_write().filter(|at| *at <= now)?;
         let (_, payload) = self.datagrams[self.next];
         self.next += 1;

@@ -79,10 +79,10 @@ impl Connection {
     fn new() -> Self {
         let (clock, heard) = (Clock::new(), Heard::default());
         let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
-        let control = Control::Ours(Box::new(driver), None);
+        let control = Control::Ackclock(Box::new(driver), None);
         let ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, control, true));
         assert_eq!(ledger.window(), 12_000);
-        ledger.open().connect(at(10), Span::from_millis(10));
+        ledger.lock().connect(at(10), Span::from_millis(10));
         assert_eq!(heard.take(), ["10 start", "10 handshake 10"]);
         Self { clock, ledger, heard }
     }
@@ -101,7 +101,7 @@ impl Connection {
     fn acknowledge(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>) {
         let (now, sent) = (self.instant(ms), self.instant(sent));
         for number in numbers {
-            let mut ledger = self.ledger.open();
+            let mut ledger = self.ledger.lock();
             let (now, sent) = (ledger.clock.time(now), ledger.clock.time(sent));
             ledger.packet_acknowledged(now, sent, number);
         }
@@ -159,7 +159,7 @@ fn losses_of_a_window_are_one_event_and_recovery_ends_with_what_was_sent_in_it()
             "121 ack (1, 4, 1, 9) Some(50.0) round",
         ]
     );
-    let ledger = connection.ledger.open();
+    let ledger = connection.ledger.lock();
     assert_eq!((ledger.counters.lost, ledger.counters.recoveries), (2, 1));
     assert_eq!(ledger.journal.as_ref().map(Vec::len), Some(4), "two losses, the event, and the end of the recovery");
 }
@@ -171,7 +171,7 @@ fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
     connection.lose(900, 20, [0, 1], true);
     connection.ledger.on_spurious_congestion_event();
     assert_eq!(connection.heard.take()[1..], ["900 lost 0", "900 lost 1", "900 timeout 2", "900 spurious"]);
-    let ledger = connection.ledger.open();
+    let ledger = connection.ledger.lock();
     assert_eq!((ledger.counters.timeouts, ledger.counters.spurious, ledger.in_recovery), (1, 1, false));
 }
 
@@ -179,11 +179,11 @@ fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
 fn packets_of_the_handshake_do_not_count() {
     let (clock, heard) = (Clock::new(), Heard::default());
     let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
-    let mut ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, Control::Ours(Box::new(driver), None), false));
+    let mut ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, Control::Ackclock(Box::new(driver), None), false));
     ledger.on_packet_sent(clock.instant(at(0)), 1200, 0);
     ledger.on_packet_lost(1200, 0, clock.instant(at(40)));
     ledger.on_congestion_event(clock.instant(at(40)), clock.instant(at(0)), false, false, 1200, 0);
     assert!(heard.take().is_empty());
-    let counters = ledger.open().counters;
+    let counters = ledger.lock().counters;
     assert_eq!((counters.sent, counters.recoveries), (0, 0));
 }

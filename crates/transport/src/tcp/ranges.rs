@@ -21,7 +21,7 @@ impl Ranges {
     }
 
     /// The first range.
-    pub(crate) fn first(&self) -> Option<(u64, u64)> {
+    pub fn first(&self) -> Option<(u64, u64)> {
         self.0.front().copied()
     }
 

@@ -8,22 +8,22 @@ use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory as _, Cubi
 
 /// A controller of noq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Theirs {
+pub(crate) enum NoqController {
     NewReno,
     Cubic,
     Bbr3,
 }
 
-const ALL: [(&str, Theirs); 3] =
-    [("noq:newreno", Theirs::NewReno), ("noq:cubic", Theirs::Cubic), ("noq:bbr3", Theirs::Bbr3)];
+const ALL: [(&str, NoqController); 3] =
+    [("noq:newreno", NoqController::NewReno), ("noq:cubic", NoqController::Cubic), ("noq:bbr3", NoqController::Bbr3)];
 
-impl Theirs {
+impl NoqController {
     /// The beginning of their names.
     pub(crate) const PREFIX: &str = "noq:";
 
     /// The one called `name`.
     pub(crate) fn find(name: &str) -> Option<Self> {
-        ALL.into_iter().find(|(known, _)| *known == name).map(|(_, theirs)| theirs)
+        ALL.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found)
     }
 
     /// The one that a scenario names, if it names one.
