@@ -110,18 +110,42 @@ impl Flight {
         let tick = stack.clock.tick;
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
-        if let Some(oldest) = summary.oldest_at.filter(|_| !summary.ambiguous) {
-            self.sample(on_clock(oldest, now, tick), stack);
-        } else if summary.acknowledged > 0 && stack.timestamps && ack.echo != Time::NEVER {
-            self.sample(on_clock(ack.echo, now, tick), stack);
-        }
-        let newest = summary.newest_at.filter(|_| !summary.ambiguous)?;
+        let Some((oldest, newest)) = summary.samples else { return self.sample_timestamp(now, ack, summary, stack) };
+        self.sample(on_clock(oldest, now, tick), stack);
         let value = on_clock(newest, now, if exact { Span::ZERO } else { tick });
-        self.rtt.observe(value, now, stack.clock.min_rtt_window);
+        self.observe(value, now, stack);
+        Some(RttSample { value, delayed })
+    }
+
+    /// The sample of an ACK that delivers retransmissions alone, by its timestamp.
+    #[inline(never)]
+    fn sample_timestamp(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        stack: &Stack,
+    ) -> Option<RttSample> {
+        if summary.acknowledged == 0 || !stack.timestamps || ack.echo == Time::NEVER {
+            return None;
+        }
+        let tick = stack.clock.timestamp_tick;
+        let value = on_clock(ack.echo, now, tick).max(tick);
+        self.sample(value, stack);
+        if !stack.clock.timestamps_for_controllers {
+            return None;
+        }
+        self.observe(value, now, stack);
+        Some(RttSample { value, delayed: false })
+    }
+
+    /// The RTT of a controller's sample may be the smallest.
+    #[inline]
+    fn observe(&mut self, rtt: Span, now: Time, stack: &Stack) {
+        self.rtt.observe(rtt, now, stack.clock.min_rtt_window);
         if self.opening != u32::MAX && seconds(now) > self.opening_until {
             self.opening = u32::MAX;
         }
-        Some(RttSample { value, delayed })
     }
 
     #[inline]

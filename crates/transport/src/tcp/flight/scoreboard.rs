@@ -101,9 +101,11 @@ pub(crate) struct AckSummary {
     pub(crate) sacked: u32,
     /// The highest number among these.
     pub(crate) highest_sacked: Option<u64>,
-    /// Sending times of the newest and oldest newly delivered segment that was sent once.
-    pub(crate) newest_at: Option<Time>,
+    /// When the oldest newly delivered segment that was sent once left.
     pub(crate) oldest_at: Option<Time>,
+    /// When the oldest and the newest segment left whose age is an RTT: sent once, and SACKed where the cumulative
+    /// point passed one that was sent more often.
+    pub(crate) samples: Option<(Time, Time)>,
     /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that
     /// one, so its age is not an RTT.
     pub(crate) ambiguous: bool,
@@ -334,8 +336,8 @@ impl Scoreboard {
         Some(AckSummary {
             acknowledged: count as u32,
             delivered: count as u32,
-            newest_at: Some(newest.at),
             oldest_at: Some(oldest.at),
+            samples: Some((oldest.at, newest.at)),
             newest: Some(Newest { sent: newest, number }),
             ..AckSummary::default()
         })
@@ -348,6 +350,7 @@ impl Scoreboard {
         for (start, end) in ack.sack.iter(ack.cumulative) {
             self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut summary);
         }
+        let sacked = summary.samples;
         while self.first < ack.cumulative {
             let Some(segment) = self.segments.pop_front() else { break };
             let number = self.first;
@@ -362,6 +365,10 @@ impl Scoreboard {
                 summary.note_overtaken(number, highest, segment.flags);
                 self.delivered(number, segment, (now, minimum_rtt), &mut summary);
             }
+        }
+        summary.oldest_at = summary.samples.map(|(oldest, _)| oldest);
+        if summary.ambiguous {
+            summary.samples = sacked;
         }
         if (highest.is_some() || summary.sacked > 0)
             && let Some(holes) = &mut self.holes
@@ -416,8 +423,8 @@ impl Scoreboard {
     #[inline]
     fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), summary: &mut AckSummary) {
         if segment.flags & AMBIGUOUS == 0 {
-            summary.newest_at = Some(summary.newest_at.map_or(segment.at, |at| at.max(segment.at)));
-            summary.oldest_at = Some(summary.oldest_at.map_or(segment.at, |at| at.min(segment.at)));
+            let (oldest, newest) = summary.samples.unwrap_or((segment.at, segment.at));
+            summary.samples = Some((oldest.min(segment.at), newest.max(segment.at)));
         }
         if summary.newest.is_none_or(|newest| segment.is_newer(&newest.sent)) {
             summary.newest = Some(Newest { sent: segment, number });

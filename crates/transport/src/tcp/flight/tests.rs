@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tcp::repair::Repair;
-use crate::{linux, real_1992};
+use crate::{linux, linux_3_5, real_1992};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
@@ -91,15 +91,49 @@ fn sacked_segments_show_the_highest_of_them_and_what_was_delivered() {
 
 #[test]
 fn an_ack_of_what_was_sent_twice_gives_a_sample_by_its_timestamp_alone() {
-    for (timestamps, smoothed) in [(true, Span::from_millis(40)), (false, Span::ZERO)] {
-        let stack = Stack { timestamps, ..linux() };
+    let without = Stack { timestamps: false, ..linux() };
+    let ms = Span::from_millis;
+    // Linux 3.5 gives that sample to the timeout alone.
+    for (stack, smoothed, smallest) in
+        [(linux(), ms(40), Some(40)), (linux_3_5(), ms(40), None), (without, ms(0), None)]
+    {
         let mut flight = ten(&stack);
         flight.resend_on_suspicion(at(20), 0, false);
         let echo = Acknowledgement { echo: at(20), ..ack(1) };
         let summary = flight.apply(at(60), &echo);
-        assert_eq!(flight.take_samples(at(60), &echo, &summary, &stack, false), None);
-        assert_eq!(flight.rtt().smoothed, smoothed);
+        let sample = flight.take_samples(at(60), &echo, &summary, &stack, false);
+        let expected = smallest.map(|rtt| RttSample { value: ms(rtt), delayed: false });
+        assert_eq!((sample, flight.rtt().smoothed), (expected, smoothed));
+        assert_eq!(flight.rtt().minimum, smallest.map_or(Span::MAX, ms));
     }
+}
+
+// TCP_TS_HZ, and at least one tick.
+#[test]
+fn a_sample_by_a_timestamp_counts_its_ticks() {
+    for (echo, now, ticks) in [(20_900, 60_100, 40), (60_000, 60_100, 1)] {
+        let [echo, now] = [echo, now].map(|us| Time::ZERO + Span::from_micros(us));
+        let stack = linux();
+        let mut flight = ten(&stack);
+        flight.resend_on_suspicion(echo, 0, false);
+        let echo = Acknowledgement { echo, ..ack(1) };
+        let summary = flight.apply(now, &echo);
+        let sample = flight.take_samples(now, &echo, &summary, &stack, false);
+        assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(ticks)));
+    }
+}
+
+#[test]
+fn what_is_sacked_beside_a_retransmission_gives_a_sample_of_its_own() {
+    let stack = linux();
+    let mut flight = ten(&stack);
+    flight.resend_on_suspicion(at(20), 0, false);
+    let mut sack = crate::SackBlocks::default();
+    sack.push(1, 4, 6);
+    let both = Acknowledgement { sack, echo: at(20), ..ack(1) };
+    let summary = flight.apply(at(60), &both);
+    let sample = flight.take_samples(at(60), &both, &summary, &stack, false);
+    assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(55)), "segment 5 left at 5 ms");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub fn linux() -> Stack {
         clock: Clock {
             // TCP_TS_HZ.
             timestamp_tick: Span::from_millis(1),
+            // tcp_ack_update_rtt, since 4.4.
+            timestamps_for_controllers: true,
             // net.ipv4.tcp_min_rtt_wlen.
             min_rtt_window: Span::from_secs(300),
             ..plain().clock
