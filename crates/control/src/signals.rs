@@ -320,7 +320,7 @@ pub struct Restart {
 /// A loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
-    /// Segments in flight when it was detected, before any was deemed lost (FlightSize, RFC 5681).
+    /// Segments in flight when it was detected, before any was deemed lost (pipe, RFC 6675).
     pub in_flight: u32,
     /// Segments deemed lost that no ACK has reported (see [`Ack::newly_lost`]).
     pub newly_lost: u32,
@@ -332,6 +332,13 @@ pub struct Loss {
     pub sent_to: u64,
     /// When the oldest lost segment was last sent.
     pub sent_at: Time,
+}
+
+impl Loss {
+    /// Segments sent and not acknowledged cumulatively (FlightSize, RFC 5681).
+    pub fn flight_size(&self) -> u32 {
+        (self.sent_to - self.acknowledged_to) as u32
+    }
 }
 
 /// Congestion marks echoed by the receiver.

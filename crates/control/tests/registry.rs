@@ -238,7 +238,7 @@ const WANTED: &[(&str, &str)] = &[
     ("transmit-start lost-segments recovery", "bbr3"),
     ("marks recovery l4s", "c4"),
     ("recovery", "copa e-tcp"),
-    ("transmit-start", "cubic cubic-linux cubic-freebsd-9 cubic-rfc westwood-linux"),
+    ("transmit-start", "cubic cubic-linux cubic-rfc westwood-linux"),
     ("marks needs-marks", "dctcp"),
     ("exact-rtt", "gentle-1 gentle-2 illinois illinois-linux tcp-c tcp-c-linux tcp-fq tcp-fq-linux"),
     ("exact-rtt", "tcp-fs tcp-fs-linux tcp-q tcp-q-linux vegas veno yeah"),

@@ -228,6 +228,19 @@ impl Cubic {
         }
     }
 
+    /// Growth by an ACK at `now`.
+    pub(super) fn acknowledge(&mut self, now: Time, ack: &Ack) {
+        let credit = if self.state.reno.grows_exponentially(ack) {
+            self.state.epoch = None;
+            self.state.slow_start(now, ack, self.settings.hystart.then_some(&mut self.hystart))
+        } else {
+            ack.avoidance_credit()
+        };
+        if ack.window_limited && credit > 0.0 {
+            self.avoid_congestion(now, ack, credit);
+        }
+    }
+
     /// Time in which the window is not used, so much of it until now, does not move the cubic on.
     fn discount_unused_time(&mut self, now: Time, unused: Span) {
         if let Some(epoch) = &mut self.state.epoch {
@@ -239,6 +252,11 @@ impl Cubic {
     /// The share of a window below W_max that fast convergence makes the next W_max.
     fn converging(&self) -> Option<f64> {
         self.settings.fast_convergence.then_some((1.0 + self.settings.beta) / 2.0)
+    }
+
+    /// The share of the window that is `beta` of what is outstanding, where that is less (flight_size, section 4.6).
+    fn kept_of(&self, loss: &Loss) -> f64 {
+        self.settings.beta * (f64::from(loss.flight_size()) / self.state.reno.window).min(1.0)
     }
 
     /// A loss that keeps the share `kept`.
@@ -279,27 +297,19 @@ impl Controller for Cubic {
             self.discount_unused_time(cx.now, cx.now.since(self.last_ack));
         }
         self.last_ack = cx.now;
-        let credit = if self.state.reno.grows_exponentially(ack) {
-            self.state.epoch = None;
-            self.state.slow_start(cx.now, ack, self.settings.hystart.then_some(&mut self.hystart))
-        } else {
-            ack.avoidance_credit()
-        };
-        if ack.window_limited && credit > 0.0 {
-            self.avoid_congestion(cx.now, ack, credit);
-        }
+        self.acknowledge(cx.now, ack);
     }
 
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.lose(self.settings.beta);
+    fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
+        self.lose(self.kept_of(loss));
     }
 
-    fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {
-        self.yield_to_mark(self.settings.beta);
+    fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
+        self.yield_to_mark(self.kept_of(&marks.as_loss()));
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.time_out(cx.now, self.settings.beta, loss);
+        self.time_out(cx.now, self.kept_of(loss), loss);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {

@@ -212,6 +212,7 @@ impl Gate {
         match validation {
             WindowValidation::Round => self.usage.is_limited(window, threshold),
             WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),
+            WindowValidation::ReceiveWindow => window <= f64::from(self.peer_window),
         }
     }
 
@@ -304,5 +305,13 @@ mod tests {
         gate.block(Blocked::Window);
         assert!(gate.close(0, 3));
         assert!(gate.is_window_limited((9.0, 5.0), WindowValidation::Round));
+    }
+
+    #[test]
+    fn a_window_may_grow_unused_to_the_receive_window_and_a_segment_more() {
+        let mut gate = Gate::new(&plain());
+        gate.set_peer_window(20);
+        let may_grow = |window| gate.is_window_limited((window, 5.0), WindowValidation::ReceiveWindow);
+        assert_eq!([7.0, 20.0, 20.05].map(may_grow), [true, true, false]);
     }
 }

@@ -1,7 +1,7 @@
 //! CUBIC on single events, with numbers worked out by hand.
 
 use super::*;
-use crate::testing::{World, ack, loss, probed, rtt, starting};
+use crate::testing::{World, ack, probed, rtt, starting};
 use units::Span;
 
 fn at(window: f64) -> Cubic {
@@ -10,9 +10,24 @@ fn at(window: f64) -> Cubic {
     cubic
 }
 
+/// A loss with as much outstanding as the window lets leave, or more.
+fn loss() -> Loss {
+    Loss { sent_to: 1000, ..crate::testing::loss() }
+}
+
 /// An ACK of so many segments.
 fn segments(count: u32) -> Ack {
     Ack { newly_acknowledged: count, newly_delivered: count, ..ack() }
+}
+
+#[test]
+fn a_loss_keeps_its_share_of_what_was_outstanding_and_the_plateau_is_the_window() {
+    let mut world = World::new();
+    let mut cubic = at(46.0);
+    // 0.7 times 17, RFC 9438, section 4.6.
+    cubic.on_loss(&mut world.context(), &Loss { acknowledged_to: 83, sent_to: 100, ..loss() });
+    assert!((cubic.window() - 11.9).abs() < 1e-9, "{}", cubic.window());
+    assert_eq!(cubic.state.w_max, 46.0);
 }
 
 #[test]

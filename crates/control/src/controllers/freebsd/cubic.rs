@@ -1,11 +1,11 @@
 //! CUBIC of FreeBSD 9 (`cc_cubic.c`). The RFC's is `controllers/cubic.rs`.
 //!
 //! Differences from the RFC: the first loss of a connection halves the window, later ones leave four fifths
-//! (`CUBIC_BETA`). Slow start has no HyStart.
+//! (`CUBIC_BETA`). Slow start has no HyStart. The cubic's clock runs on while nothing is sent (`t_last_cong`).
 
 use crate::controllers::cubic::{self, Settings};
 use crate::entry::Form;
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, TransmitStart, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno};
 
 /// The form of CUBIC.
 pub(crate) const FORM: Form =
@@ -32,16 +32,12 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
-    fn wants(&self) -> Wants {
-        self.0.wants()
-    }
-
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.0.on_start(cx);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.0.on_ack(cx, ack);
+        self.0.acknowledge(cx.now, ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
@@ -68,10 +64,6 @@ impl Controller for Cubic {
         self.0.on_idle_restart(cx);
     }
 
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
-        self.0.on_transmit_start(cx, start);
-    }
-
     fn window(&self) -> f64 {
         self.0.window()
     }
@@ -92,12 +84,27 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, loss};
+    use crate::testing::{World, ack, loss};
 
     fn at_100() -> Cubic {
         let mut cubic = Cubic::new();
         cubic.reno().unwrap().window = 100.0;
         cubic
+    }
+
+    // cc_cubic.c: ticks - t_last_cong.
+    #[test]
+    fn the_clock_of_the_cubic_runs_on_while_nothing_is_sent() {
+        let mut world = World::new();
+        let mut cubic = at_100();
+        assert!(!cubic.wants().transmit_start);
+        cubic.on_loss(&mut world.context(), &loss());
+        cubic.on_ack(&mut world.context(), &ack());
+        let k = crate::testing::probed(&cubic, "k_s");
+        assert!((k - 4.999).abs() < 0.01, "cbrt(50/0.4) = 5, not {k}");
+        world.now += units::Span::from_secs(10);
+        cubic.on_ack(&mut world.context(), &Ack { newly_acknowledged: 50, newly_delivered: 50, ..ack() });
+        assert!((cubic.window() - 75.0).abs() < 0.01, "{}: the target is half a window away at most", cubic.window());
     }
 
     #[test]

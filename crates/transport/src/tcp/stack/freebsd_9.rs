@@ -37,7 +37,8 @@ pub fn freebsd_9() -> Stack {
             // cc_newreno.c: cwnd > ssthresh is congestion avoidance.
             slow_start_at_threshold: true,
             recovery_end_grows: false,
-            validation: WindowValidation::Round,
+            // cc_ack_received: CCF_CWND_LIMITED.
+            validation: WindowValidation::ReceiveWindow,
         },
         // cc_after_idle.
         idle_restart: Some(IdleRestart::Rfc5681),

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Span};
 
-use super::{Detection, Losses, Repair, Stack, Timers, plain};
+use super::{Detection, Growth, Losses, Repair, Stack, Timers, WindowValidation, plain};
 
 /// REAL 1992.
 pub fn real_1992() -> Stack {
@@ -11,6 +11,8 @@ pub fn real_1992() -> Stack {
         segment_size: Bytes::new(960),
         initial_window: 1,
         losses: Losses { threshold: 3, detection: Detection::Duplicates(Repair::GoBackN), emulates_sack: false },
+        // 4.3BSD lets every ACK grow the window, and halves the smaller of it and the receive window.
+        growth: Growth { validation: WindowValidation::ReceiveWindow, ..plain().growth },
         timers: Timers {
             // The paper gives none: RFC 1122, section 4.2.3.1, asks for 3 s.
             rto_initial: Span::from_secs(3),
