@@ -197,8 +197,8 @@ def test_options_of_the_engine_are_refused_elsewhere(capsys, pretended, scenario
         == "--kernels: cannot be combined with --engine sim"
     )
     assert "with --live or --engine uml" in refused(capsys, "run", scenario, "--gso-max-segs", "1")
-    assert "packet scripts run simulated and live only" in refused(
-        capsys, "replay", "tests/packetdrill/limited-transmit.pkt", "--engine", "uml"
+    assert "takes neither --profile nor --set" in refused(
+        capsys, "replay", "x.pkt", "--engine", "uml", "--profile", "rfc"
     )
 
 
@@ -447,6 +447,24 @@ def test_a_task_comes_from_any_module_that_the_host_finds(kernel, tmp_path, monk
         while one.running():
             time.sleep(0.05)
         assert (one.results / "found").read_text() == "here"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_packet_scripts_run_on_the_kernel_and_are_not_late(capsys, tmp_path, monkeypatch):
+    scripts = Path("tests/packetdrill").resolve()
+    monkeypatch.chdir(tmp_path)
+    text = (scripts / "handshake.pkt").read_text()
+    Path("wrong.pkt").write_text(text.replace("tcpi_snd_cwnd == 10", "tcpi_snd_cwnd == 11"))
+    status, out, _ = run(
+        capsys, "replay", scripts / "timer-ticks.pkt", "wrong.pkt", "--engine", "uml", "--json"
+    )
+    good, wrong = json.loads(out)["scripts"]
+    assert status == 1
+    assert good["verdict"] == "match"
+    assert (wrong["file"], wrong["verdict"]) == ("wrong.pkt", "divergence")
+    assert "tcpi_snd_cwnd" in wrong["why"]
+    assert "late" not in wrong["why"]
+    assert refused(capsys, "replay", "none.pkt", "--engine", "uml") == "none.pkt: No such file or directory"
 
 
 def test_kernels_side_by_side_have_a_core_each(monkeypatch):

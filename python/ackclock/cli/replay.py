@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ackclock import replay as scripts
 
 DEFAULT_RETRIES = 3
+VIRTUAL = "uml"
+"""The engine of kernels in virtual time."""
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Packet scripts (.pkt).")]
 ProfileOption = Annotated[
     str, typer.Option(help="The stack: its TCP options.", autocompletion=completing.profiles)
@@ -34,7 +36,7 @@ ControllerOption = Annotated[
 
 
 @on_engine(
-    without=("threads", "cores", "at_once", "gso_max_segs", "linux", "kernels", "disciplines"),
+    without=("threads", "cores", "at_once", "gso_max_segs", "kernels", "disciplines"),
     defaults={"retries": DEFAULT_RETRIES},
 )
 def replay(
@@ -55,13 +57,15 @@ def replay(
     from ackclock.replay.simulated import Simulated
 
     overrides = output.overrides(settings)
-    if engine.name not in (registry.DEFAULT, LIVE):
-        raise InputError(f"{engine.spelled}: packet scripts run simulated and live only")
-    if engine.name == LIVE:
-        if profile != "linux" or overrides:
-            raise InputError(
-                f"{engine.spelled}: takes neither --profile nor --set: these are the simulator's"
-            )
+    if engine.name not in (registry.DEFAULT, LIVE, VIRTUAL):
+        raise InputError(f"{engine.spelled}: packet scripts run simulated, live and in virtual time only")
+    if engine.name != registry.DEFAULT and (profile != "linux" or overrides):
+        raise InputError(f"{engine.spelled}: takes neither --profile nor --set: these are the simulator's")
+    if engine.name == VIRTUAL:
+        from ackclock.replay.virtual import replay_virtual
+
+        verdicts = replay_virtual(files, cc, engine.given["linux"])
+    elif engine.name == LIVE:
         verdicts = [scripts.replay_live(file, cc, engine.given["retries"]) for file in files]
     else:
         verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
