@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "matrix": "matrix",
     "slow-start": "slow_starts",
     "check": "check",
+    "hunt": "hunt",
     "parity": "parity",
     "differential": "differential",
     "reproduce": "reproduce",

@@ -1,0 +1,190 @@
+"""``ackclock hunt``: what makes a controller worse than others?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ackclock import _engine
+from ackclock.cli import completing, output
+from ackclock.cli.check import AimOption
+from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.interrupts import Interrupts
+from ackclock.cli.output import notes
+from ackclock.cli.status import INTERRUPTED
+from ackclock.engines import NamedEngine, registry
+from ackclock.errors import InputError
+from ackclock.report import resumable_folder
+
+if TYPE_CHECKING:
+    from ackclock import hunting
+    from ackclock.checks import Target
+
+JOURNAL = "tries.jsonl"
+
+
+@on_engine(without=("at_once", "retries", "gso_max_segs"))
+def hunt(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A controller, as for `ackclock check`.",
+            autocompletion=completing.controllers,
+        ),
+    ],
+    budget: Annotated[str, typer.Option(help="CPU time of the runs; the search ends after it.")] = "60s",
+    tries: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Conditions to try, in place of --budget: the same findings on any machine."
+        ),
+    ] = None,
+    aim: AimOption = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases", metavar="DIR", help="Write each finding as a case for `ackclock check --case`."
+        ),
+    ] = None,
+    seed: output.SeedOption = None,
+    out: output.GrowingOutOption = None,
+    force: output.ForceOption = False,
+    as_json: output.JsonOption = False,
+    *,
+    engine: Chosen,
+) -> None:
+    """Search for conditions in which a controller is worse than the better of NewReno and CUBIC.
+
+    Each finding is judged under noise, and made small.
+    Example: `ackclock hunt copa --budget 60s --out hunted`
+    """
+    from ackclock import checks, hunting
+
+    output.check_current_folder()
+    spend = _seconds(budget)
+    chosen = checks.target(target, aim=aim)
+    kind = engine if engine.name != registry.DEFAULT else Chosen(registry.find(chosen.engine), engine.given)
+    factory = chosen.contender.factory
+    runner = kind.make(**kind.with_python([] if factory is None else [factory]))
+    first = 1 if seed is None else seed
+    weaknesses = hunting.Weaknesses(chosen, runner)
+    search = hunting.Search(weaknesses, first)
+    _refuse(chosen, runner)
+    settings = {"hunt": chosen.name, "code": chosen.contender.context, "seed": first, "engine": kind.name}
+    found: list[hunting.Finding] = []
+    with Interrupts() as interrupts, _journal(out, settings, force, weaknesses) as folder:
+        with interrupts.stoppable(), output.progress(f"hunt for {chosen.name}") as at:
+            found = search.run(_more(search, spend, tries, at))
+        if interrupts.asked:
+            raise typer.Exit(INTERRUPTED)
+        words = f"{search.tried} conditions tried, seed {first}"
+        if folder is not None:
+            hunting.page(found, chosen, runner, folder, f"{words}.")
+            notes.print(f"report: {out}/index.html", markup=False, soft_wrap=True)
+    if cases is not None:
+        _write_cases(found, chosen, first, cases)
+    output.show(_table(found, chosen.name), f"{words}; {_tally(found)}", as_json=as_json)
+    if as_json:
+        output.print_json({"hunt": document(found, chosen, search.tried)})
+
+
+def _seconds(budget: str) -> float:
+    try:
+        return float(_engine.quantity(budget, "time"))
+    except ValueError as error:
+        raise InputError(f"--budget {budget}: {error}") from None
+
+
+def _refuse(chosen: Target, runner: NamedEngine) -> None:
+    """Refuses a target that the engine cannot run, before the search."""
+    from ackclock.hunting import Condition
+
+    runner.check(_engine.resolve_json(json.dumps(Condition().scenario(chosen)), []))
+
+
+@contextmanager
+def _journal(
+    out: Path | None, settings: dict[str, object], force: bool, weaknesses: hunting.Weaknesses
+) -> Iterator[Path | None]:
+    """Keeps the answers in the folder of ``--out``, from which the same command goes on."""
+    from ackclock import hunting
+
+    if out is None:
+        yield None
+        return
+    with resumable_folder(out, settings, force) as folder:
+        file = folder / JOURNAL
+        if file.exists():
+            known = hunting.load(file.read_text("utf-8").splitlines())
+            weaknesses.known.update(known)
+            # A line that was cut off goes.
+            file.write_text("".join(json.dumps([*one]) + "\n" for one in known.items()), encoding="utf-8")
+        with file.open("a", encoding="utf-8") as lines:
+            weaknesses.learnt = lambda name, value: print(json.dumps([name, value]), file=lines, flush=True)
+            yield folder
+
+
+def _more(
+    search: hunting.Search, spend: float, tries: int | None, at: Callable[[float], None]
+) -> Callable[[], bool]:
+    """Tells if there is more to spend, and shows the progress."""
+
+    def more() -> bool:
+        share = search.weaknesses.cpu_s / spend if tries is None else search.tried / tries
+        at(min(share, 1.0))
+        return share < 1.0
+
+    return more
+
+
+def _write_cases(found: Sequence[hunting.Finding], chosen: Target, seed: int, folder: Path) -> None:
+    from ackclock import hunting
+    from ackclock.report import write_whole
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate((one for one in found if one.kind != "knife edge"), 1):
+        write_whole(folder / f"hunt-{number}.toml", hunting.case(one, chosen, seed))
+
+
+def document(found: Sequence[hunting.Finding], chosen: Target, tried: int) -> dict[str, object]:
+    """The object of ``--json``."""
+    from ackclock.hunting import NOISES
+
+    findings = [
+        {
+            "class": one.kind,
+            "weakness": one.weakness,
+            "survives": f"{one.survives} of {NOISES}",
+            "numbers": len(one.condition),
+            "condition": dict(one.condition.values),
+            "reason": one.why or None,
+            "scenario": one.condition.scenario(chosen),
+        }
+        for one in found
+    ]
+    return {"target": chosen.name, "tried": tried, "findings": findings}
+
+
+def _table(found: Sequence[hunting.Finding], name: str) -> Table:
+    from ackclock.hunting import NOISES
+
+    table = Table(title=f"{name}, beside the better of NewReno and CUBIC", title_justify="left")
+    for head in ("class", "weakness", "survives", "condition"):
+        table.add_column(head, justify="right" if head == "weakness" else "left")
+    for one in found:
+        words = f"{one.condition.words}{': ' + one.why if one.why else ''}"
+        table.add_row(one.kind, f"{one.weakness:.2f}", f"{one.survives} of {NOISES}", Text(words))
+    return table
+
+
+def _tally(found: Sequence[hunting.Finding]) -> str:
+    counts = [sum(one.kind == kind for one in found) for kind in ("stall", "slow", "knife edge")]
+    return f"{counts[0]} stalls, {counts[1]} slow, {counts[2]} on a knife edge."

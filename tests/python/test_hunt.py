@@ -1,0 +1,86 @@
+"""`ackclock hunt`: what it finds, makes small, writes and takes up again."""
+
+import json
+import random
+
+import pytest
+
+from ackclock import checks, hunting
+from ackclock.engines import registry
+from ackclock.hunting import conditions
+from ackclock.hunting.search import MOST_NUMBERS
+from calling import refused, run
+from test_check import MINE
+
+
+@pytest.fixture
+def stuck(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    return f"{file}:Stuck"
+
+
+def test_conditions_name_only_what_is_not_neutral_and_run():
+    chance = random.Random(1)
+    engine = registry.make("sim")
+    for _ in range(50):
+        condition = conditions.drawn(chance)
+        weaknesses = hunting.Weaknesses(checks.target("newreno"), engine)
+        plan = weaknesses._plan(("", condition, 1))
+        engine.check(plan)
+        assert len(condition) >= 1
+        name = condition.values[-1][0]
+        assert len(condition.without(name)) == len(condition) - 1
+        assert conditions.changed(condition, chance).kind == condition.kind
+
+
+def test_a_controller_that_stays_small_is_found_and_its_condition_made_small(capsys, stuck, tmp_path):
+    command = [
+        "hunt",
+        stuck,
+        "--tries",
+        32,
+        "--out",
+        tmp_path / "out",
+        "--cases",
+        tmp_path / "cases",
+        "--json",
+    ]
+    status, out, _ = run(capsys, *command)
+    assert status == 0
+    document = json.loads(out)["hunt"]
+    worst = document["findings"][0]
+    assert (document["target"], document["tried"]) == ("Stuck", 32)
+    assert worst["class"] in ("stall", "slow")
+    assert worst["weakness"] >= hunting.WEAK
+    assert worst["numbers"] <= MOST_NUMBERS
+    assert "finding-1" in (tmp_path / "out/index.html").read_text()
+    assert (tmp_path / "out/finding-1.png").exists()
+    case = tmp_path / "cases/hunt-1.toml"
+    check = ["check", stuck, "--aim", "general", "--case", case, "--only", "hunt-1"]
+    assert run(capsys, *check)[0] == 1
+    assert run(capsys, "check", "newreno", *check[2:])[0] == 0
+
+
+def test_a_hunt_goes_on_where_it_was_stopped_and_finds_the_same(capsys, tmp_path):
+    whole = run(capsys, "hunt", "vegas", "--tries", 64, "--json")[1]
+    out = ["--out", tmp_path / "out"]
+    run(capsys, "hunt", "vegas", "--tries", 32, *out)
+    journal = tmp_path / "out/tries.jsonl"
+    before = journal.read_text().splitlines()
+    journal.write_text("\n".join(before) + '\n["cut')
+    assert run(capsys, "hunt", "vegas", "--tries", 64, *out, "--json")[1] == whole
+    assert journal.read_text().splitlines()[: len(before)] == before
+    assert "was started with hunt vegas, and now it is cubic" in refused(capsys, "hunt", "cubic", *out)
+
+
+def test_an_exception_of_the_target_is_a_finding(capsys, stuck):
+    broken = stuck.replace("Stuck", "Broken")
+    document = json.loads(run(capsys, "hunt", broken, "--tries", 32, "--json")[1])["hunt"]
+    assert any("ZeroDivisionError" in (one["reason"] or "") for one in document["findings"])
+
+
+def test_bad_input_is_one_sentence(capsys):
+    assert "did you mean `cdg`?" in refused(capsys, "hunt", "cdgg")
+    assert refused(capsys, "hunt", "cdg", "--budget", "60").startswith("--budget 60: ")
+    assert refused(capsys, "hunt", "cdg", "--tries", "0") == "--tries 0: must be at least 1"
