@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import ackclock
-from ackclock import checks
+from ackclock import _engine, checks
 from ackclock.checks import reference, stack, suites
 from ackclock.engines import registry
 from calling import refused, run
@@ -188,3 +188,12 @@ def test_a_stack_from_outside_has_the_cases_that_a_link_can_judge(capsys):
     assert (near, far[-2:]) == (["timeout", "6", "srv", "10.0.0.1"], ["cli", "10.0.0.1"])
     assert "TARGET is missing" in refused(capsys, "check", "--server", "x")
     assert "TARGET names cubic" in refused(capsys, "check", "cubic", "--server", "x")
+
+
+def test_a_controller_of_noq_runs_on_its_engine(capsys):
+    command = ["check", "noq:cubic", "--only", "after-burst", "--json"]
+    if "quic" not in _engine.engines():
+        assert "make build QUIC=1" in refused(capsys, *command)
+        return
+    status, out, _ = run(capsys, *command)
+    assert (status, verdicts(json.loads(out))) == (0, {"after-burst": "pass"})

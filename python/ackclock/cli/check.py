@@ -17,7 +17,7 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.engines import NamedEngine, registry
+from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import junit
 
@@ -108,7 +108,7 @@ def check(
     if listing:
         _list(cases, as_json)
         return
-    kind = engine if engine.name != registry.DEFAULT else Chosen(registry.find(chosen.engine), engine.given)
+    kind = engine.instead(chosen.engine)
     factory = chosen.contender.factory
     runner = kind.make(**kind.with_python([] if factory is None else [factory]))
     found: list[checks.Judgement] = []

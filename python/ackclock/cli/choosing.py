@@ -11,7 +11,7 @@ import typer
 
 from ackclock.cli import completing
 from ackclock.engines import NamedEngine, registry
-from ackclock.engines.options import Option
+from ackclock.engines.options import Option, declared
 from ackclock.errors import InputError
 
 LIVE = "live"
@@ -38,6 +38,14 @@ class Chosen:
     def make(self, **more: Any) -> NamedEngine:
         """The engine, with what a command knows beside its options."""
         return self.kind(**self.given, **more)
+
+    def instead(self, name: str) -> Chosen:
+        """Another engine where this one is the default's, with the options that both have."""
+        if self.name != registry.DEFAULT or name == self.name:
+            return self
+        kind = registry.find(name)
+        own = declared(kind)
+        return Chosen(kind, {option: value for option, value in self.given.items() if option in own})
 
     def with_python(self, factories: Sequence[Any]) -> dict[str, Any]:
         """``factories`` as an option of the engine, if it takes controllers in Python."""

@@ -19,7 +19,7 @@ from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.engines import NamedEngine, registry
+from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import resumable_folder
 
@@ -71,7 +71,7 @@ def hunt(
     output.check_current_folder()
     spend = _seconds(budget)
     chosen = checks.target(target, aim=aim)
-    kind = engine if engine.name != registry.DEFAULT else Chosen(registry.find(chosen.engine), engine.given)
+    kind = engine.instead(chosen.engine)
     factory = chosen.contender.factory
     runner = kind.make(**kind.with_python([] if factory is None else [factory]))
     first = 1 if seed is None else seed
