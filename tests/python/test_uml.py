@@ -467,6 +467,16 @@ def test_packet_scripts_run_on_the_kernel_and_are_not_late(capsys, tmp_path, mon
     assert refused(capsys, "replay", "none.pkt", "--engine", "uml") == "none.pkt: No such file or directory"
 
 
+def test_differential_runs_are_recorded_from_a_kernel_of_a_version(kernel, capsys, tmp_path):
+    file = tmp_path / "losses.json.gz"
+    drawn = ("--runs", 3, "--faults", "losses", "--record", file)
+    status, out, _ = run(capsys, "differential", "--engine", "uml", *drawn, "--json")
+    found = json.loads(out)
+    assert found["kernel"] == kernel.release
+    assert len(found["runs"]) == 3
+    assert run(capsys, "differential", file, "--json")[:2] == (status, out)
+
+
 def test_kernels_side_by_side_have_a_core_each(monkeypatch):
     # Kernels of other processes may run at this time.
     monkeypatch.setattr(machine, "CORE", f"\0ackclock-test-{os.getpid()}-")

@@ -16,6 +16,8 @@ from ackclock.errors import InputError
 
 LIVE = "live"
 """The engine of ``--live``."""
+VIRTUAL = "uml"
+"""The engine of kernels in virtual time."""
 
 
 @dataclass(frozen=True)

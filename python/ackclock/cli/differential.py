@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 from rich.table import Table
 
 from ackclock import repetitions
 from ackclock.cli import output
-from ackclock.cli.choosing import LIVE, Chosen, on_engine
+from ackclock.cli.choosing import LIVE, VIRTUAL, Chosen, on_engine
 from ackclock.cli.output import notes
 from ackclock.cli.status import INVALID
 from ackclock.errors import InputError
@@ -21,6 +22,7 @@ from ackclock.report.folders import check_folder, new_folder
 
 if TYPE_CHECKING:
     from ackclock.replay import differential as runs
+    from ackclock.uml.kernels import Kernel
 
 DEFAULT_RETRIES = 20
 DEFAULT_AT_ONCE = 4
@@ -29,13 +31,14 @@ Compared = tuple["runs.Run", "runs.Difference | None"]
 
 
 @on_engine(
-    without=("threads", "gso_max_segs"), defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE}
+    without=("threads", "gso_max_segs", "kernels", "disciplines"),
+    defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE},
 )
 def differential(
     context: typer.Context,
     recording: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Recorded answers of a kernel; without them, --live."),
+        typer.Argument(metavar="FILE", help="Recorded answers of a kernel; without them, an engine."),
     ] = None,
     count: Annotated[
         int, typer.Option("--runs", min=1, max=repetitions.MOST_REPETITIONS, help="Situations to draw.")
@@ -60,16 +63,17 @@ def differential(
     """Compare the simulated TCP with the kernel's in random networks: every packet, and states between.
 
     Losses, reordering, duplicates, lost and stretched ACKs, marks, small windows; Reno and CUBIC. The
-    kernel's answers come from a recording, or with `--live` (as root) from this machine.
+    kernel's answers come from a recording, with `--live` (as root) from this machine, or with `--engine
+    uml` from a kernel in virtual time.
     Example: `ackclock differential --live --runs 20 --faults losses --out differences`
     """
     from ackclock.replay import differential as runs
 
-    if engine.name != LIVE:
+    if engine.name not in (LIVE, VIRTUAL):
         given = [name for name in ("count", "faults", "seed", "record", "out") if _is_given(context, name)]
         if recording is None or given:
             what = f"--{given[0].replace('count', 'runs')}: plays" if given else "FILE: without one it plays"
-            raise InputError(f"{what} on the kernel's TCP, with --live")
+            raise InputError(f"{what} on the kernel's TCP, with --live or --engine {VIRTUAL}")
         recorded = runs.Recording.read(recording)
         found = [(run, run.compared()) for run in recorded.runs]
         return _show(found, as_json, recorded.origin.kernel)
@@ -81,16 +85,18 @@ def differential(
         check_folder(out, force)
     first = 1 if seed is None else seed
     situations = [runs.drawn(one, faults) for one in range(first, first + count)]
-    found, late = _play(situations, engine.given["retries"], engine.given["at_once"])
+    tcp = _tcp(engine)
+    found, late = _play(situations, tcp)
     if record is not None:
-        command = f"ackclock differential --live --faults {faults} --runs {count} --seed {first}"
-        runs.Recording(_origin(command), [run for run, _ in found]).write(record)
-    status = _show(found, as_json, os.uname().release)
+        command = f"ackclock differential {engine.spelled} --faults {faults} --runs {count} --seed {first}"
+        origin = runs.Origin(tcp.release, tcp.ticks, time.strftime("%Y-%m-%d"), command)
+        runs.Recording(origin, [run for run, _ in found]).write(record)
+    status = _show(found, as_json, tcp.release)
     if out is not None:
         with new_folder(out, force) as folder:
             for run, difference in found:
                 if difference is not None:
-                    _write(run, difference, folder, engine.given["retries"])
+                    _write(run, difference, folder, tcp)
     if late:
         notes.print(f"{late} runs were too late and do not count", markup=False, soft_wrap=True)
     return INVALID if late and status == 0 else status
@@ -100,15 +106,83 @@ def _is_given(context: typer.Context, option: str) -> bool:
     return output.on_command_line(context, option)
 
 
-def _play(situations: Sequence[runs.Situation], retries: int, at_once: int) -> tuple[list[Compared], int]:
-    """Plays situations live and simulated. Gives the valid runs, and how many were late."""
+class Tcp(Protocol):
+    """The TCP of a kernel that situations are played on."""
+
+    @property
+    def release(self) -> str:
+        """The version of the kernel."""
+
+    @property
+    def ticks(self) -> int:
+        """Its ticks in a second."""
+
+    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+        """Plays situations, in their order."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """The TCP of this machine."""
+
+    retries: int
+    at_once: int
+
+    release = property(lambda _: os.uname().release)
+
+    @property
+    def ticks(self) -> int:
+        """See ``Tcp.ticks``."""
+        from ackclock.replay.jiffies import tick
+
+        return round(1e9 / tick())
+
+    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+        """See ``Tcp.play``."""
+        from ackclock.replay import differential as runs
+
+        if len(situations) == 1:
+            return [runs.play_live(situations[0], self.retries)]
+        return runs.play_all(situations, self.retries, self.at_once)
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """The TCP of a kernel in virtual time."""
+
+    kernel: Kernel
+
+    ticks = 250
+
+    @property
+    def release(self) -> str:
+        """See ``Tcp.release``."""
+        return self.kernel.release
+
+    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+        """See ``Tcp.play``."""
+        from ackclock.replay.differential.virtual import play_virtual
+
+        return play_virtual(situations, self.kernel)
+
+
+def _tcp(engine: Chosen) -> Tcp:
+    if engine.name == LIVE:
+        return Here(engine.given["retries"], engine.given["at_once"])
+    from ackclock.uml import kernels
+
+    return Virtual(kernels.find(engine.given["linux"]))
+
+
+def _play(situations: Sequence[runs.Situation], tcp: Tcp) -> tuple[list[Compared], int]:
+    """Plays situations on a kernel and simulated. Gives the valid runs, and how many were late."""
     from ackclock.replay import differential as runs
 
     found: list[Compared] = []
     late = 0
     with output.progress(f"{len(situations)} situations live") as at:
-        played = runs.play_all(situations, retries, at_once)
-        for number, (situation, live) in enumerate(zip(situations, played, strict=True), 1):
+        both = zip(situations, tcp.play(situations), strict=True)
+        for number, (situation, live) in enumerate(both, 1):
             if runs.is_valid(live):
                 run = runs.Run(situation.seed, situation.faults, live.trace)
                 found.append((run, run.compared()))
@@ -116,13 +190,6 @@ def _play(situations: Sequence[runs.Situation], retries: int, at_once: int) -> t
                 late += 1
             at(number / len(situations))
     return found, late
-
-
-def _origin(command: str) -> runs.Origin:
-    from ackclock.replay import differential as runs
-    from ackclock.replay.jiffies import tick
-
-    return runs.Origin(os.uname().release, round(1e9 / tick()), time.strftime("%Y-%m-%d"), command)
 
 
 def _show(found: Sequence[Compared], as_json: bool, kernel: str) -> int:
@@ -144,19 +211,20 @@ def _rows(found: Sequence[Compared]) -> Iterator[dict[str, object]]:
         yield row if difference is None else row | {"at_ms": difference.at_ms, "why": difference.why}
 
 
-def _write(run: runs.Run, difference: runs.Difference, folder: Path, retries: int) -> None:
+def _write(run: runs.Run, difference: runs.Difference, folder: Path, tcp: Tcp) -> None:
     """Makes a situation with a difference small, and writes it as a script if it still differs."""
     from ackclock.replay import differential as runs
     from ackclock.replay.simulated import Simulated
 
+    def on_kernel(situation: runs.Situation) -> runs.Played:
+        return next(iter(tcp.play([situation])))
+
     def differs(situation: runs.Situation) -> runs.Difference | None:
-        return runs.compared(
-            runs.play(situation, Simulated()).trace, runs.play_live(situation, retries).trace
-        )
+        return runs.compared(runs.play(situation, Simulated()).trace, on_kernel(situation).trace)
 
     shrinking = runs.Shrinking(run.situation, difference, differs)
     situation = shrinking.run()
-    played = runs.play_live(situation, retries)
+    played = on_kernel(situation)
     file = folder / f"{run.faults}-{run.seed}.pkt"
     file.write_text(runs.script(situation, played, shrinking.difference.why), encoding="utf-8")
     notes.print(f"{file}: {shrinking.difference.why}", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import LIVE, Chosen, on_engine
+from ackclock.cli.choosing import LIVE, VIRTUAL, Chosen, on_engine
 from ackclock.cli.status import INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ackclock import replay as scripts
 
 DEFAULT_RETRIES = 3
-VIRTUAL = "uml"
-"""The engine of kernels in virtual time."""
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Packet scripts (.pkt).")]
 ProfileOption = Annotated[
     str, typer.Option(help="The stack: its TCP options.", autocompletion=completing.profiles)
