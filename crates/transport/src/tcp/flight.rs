@@ -3,12 +3,13 @@
 mod delivery_rate;
 mod detection;
 mod reordering;
+mod samples;
 mod scoreboard;
 mod segment_reports;
 #[cfg(test)]
 mod tests;
 
-use control::{Ack, Counting, RateSample, RttSample, SegmentReport, SentState, Wants};
+use control::{Ack, Counting, RateSample, SegmentReport, SentState, Wants};
 use units::{Span, Time};
 
 pub use self::delivery_rate::{DeliveryRate, DeliveryState};
@@ -94,63 +95,6 @@ impl Flight {
         let summary = self.board.apply(ack, now, self.shortest());
         self.delivery.on_delivered(now, summary.delivered);
         summary
-    }
-
-    /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
-    /// from a segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
-    #[inline(always)]
-    pub(super) fn take_samples(
-        &mut self,
-        now: Time,
-        ack: &Acknowledgement,
-        summary: &AckSummary,
-        stack: &Stack,
-        exact: bool,
-    ) -> Option<RttSample> {
-        let tick = stack.clock.tick;
-        let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
-        let delayed = self.detector.may_be_delayed(in_order);
-        let Some((oldest, newest)) = summary.samples else { return self.sample_timestamp(now, ack, summary, stack) };
-        self.sample(on_clock(oldest, now, tick), stack);
-        let value = on_clock(newest, now, if exact { Span::ZERO } else { tick });
-        self.observe(value, now, stack);
-        Some(RttSample { value, delayed })
-    }
-
-    /// The sample of an ACK that delivers retransmissions alone, by its timestamp.
-    #[inline(never)]
-    fn sample_timestamp(
-        &mut self,
-        now: Time,
-        ack: &Acknowledgement,
-        summary: &AckSummary,
-        stack: &Stack,
-    ) -> Option<RttSample> {
-        if summary.acknowledged == 0 || !stack.timestamps || ack.echo == Time::NEVER {
-            return None;
-        }
-        let tick = stack.clock.timestamp_tick;
-        let value = on_clock(ack.echo, now, tick).max(tick);
-        self.sample(value, stack);
-        if !stack.clock.timestamps_for_controllers {
-            return None;
-        }
-        self.observe(value, now, stack);
-        Some(RttSample { value, delayed: false })
-    }
-
-    /// The RTT of a controller's sample may be the smallest.
-    #[inline]
-    fn observe(&mut self, rtt: Span, now: Time, stack: &Stack) {
-        self.rtt.observe(rtt, now, stack.clock.min_rtt_window);
-        if self.opening != u32::MAX && seconds(now) > self.opening_until {
-            self.opening = u32::MAX;
-        }
-    }
-
-    #[inline]
-    fn sample(&mut self, rtt: Span, stack: &Stack) {
-        self.rtt.sample_of_round(rtt, &stack.timers, self.board.first(), self.board.next());
     }
 
     /// Delivery rate over the flight of the newest segment delivered (draft-cheng-iccrg-delivery-rate-estimation,

@@ -1,5 +1,7 @@
 //! The front door of the flight.
 
+use control::RttSample;
+
 use super::*;
 use crate::tcp::repair::Repair;
 use crate::{linux, linux_3_5, real_1992};

@@ -96,8 +96,8 @@ pub struct Clock {
     pub tick: Span,
     /// The clock of the timestamp option, on which SIAD counts RTTs also without that.
     pub timestamp_tick: Span,
-    /// Where an ACK covers retransmissions alone, its timestamp gives an RTT. It is for the timeout, and for controllers
-    /// and the smallest RTT as well if this is true.
+    /// Where an ACK covers retransmissions alone, its timestamp gives an RTT. It is for the timeout, and for
+    /// controllers and the smallest RTT as well if this is true.
     pub timestamps_for_controllers: bool,
     /// Over how long the smallest RTT is taken; zero is the whole connection.
     pub min_rtt_window: Span,
