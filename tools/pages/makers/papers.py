@@ -28,10 +28,15 @@ OUTSIDE = " (outside)"
 @maker("verdicts")
 def verdicts(paper: str) -> Table:
     """The number of claims under each verdict."""
-    _, judged = _judged(paper)
+    _, found = verdicts_of(paper)
+    return Table(list(found), [[str(count) for count in found.values()]])
+
+
+def verdicts_of(paper: str) -> tuple[Measurement, dict[str, int]]:
+    """The measurement of a paper, and the number of its claims under each verdict that occurs."""
+    measured, judged = _judged(paper)
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
-    found = {verdict: str(count) for verdict, count in counts.items() if count}
-    return Table(list(found), [list(found.values())])
+    return measured, {verdict: count for verdict, count in counts.items() if count}
 
 
 @maker("claims")
