@@ -16,7 +16,7 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
-.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs crates minimum print-minimum sdist wheel clean
+.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs crates minimum print-minimum release sdist wheel clean
 
 build: .venv/.built
 
@@ -53,6 +53,8 @@ snapshots: build
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
 
+# Checks the workflows; a module of Go, as its Python package downloads a program from elsewhere.
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 lint: build
 	cargo fmt --all --check
 	.ci/check_sources.py
@@ -63,6 +65,7 @@ lint: build
 	$(BIN)/ruff check python tests papers suites tools witness .ci
 	$(BIN)/ruff format --check python tests papers suites tools witness .ci
 	$(BIN)/mypy
+	@if command -v go >/dev/null; then go run $(ACTIONLINT); else echo "left out: actionlint. It needs go: apt install golang-go."; fi
 
 format:
 	cargo fmt --all
@@ -95,6 +98,10 @@ print-minimum:
 
 minimum:
 	RUSTUP_TOOLCHAIN=$(MINIMUM) CARGO_TARGET_DIR=target/minimum cargo check --quiet $(PUBLISHED)
+
+# Writes the version into all files, and commits. RELEASING.md has the rest.
+release:
+	PYTHONPATH=tools $(PYTHON) -m release cut $(VERSION)
 
 # Built from the sdist, so that both are tried. Zig links against the glibc of 2014: such a wheel runs on every Linux since.
 # Where the tools for libelf and zlib are, these are built from their sources, and live runs are in the wheel.
