@@ -494,3 +494,11 @@ def test_a_command_runs_inside_a_kernel(kernel):
             time.sleep(0.05)
         assert (one.results / "output").read_text().strip() == kernel.release
         assert (one.results / "status").read_text() == "0"
+
+
+def test_a_command_reports_so_it_may_take_longer_than_a_kernel_may_be_silent(kernel):
+    with machine.Machine(kernel.program, guest.Command(["sleep", "100"], "/")) as one:
+        while one.running():
+            time.sleep(0.05)
+        assert float(one.report()) > 100
+        assert (one.results / "status").read_text() == "0"

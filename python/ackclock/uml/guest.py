@@ -13,6 +13,7 @@ import json
 import os
 import pickle
 import platform
+import select
 import subprocess
 import time
 import traceback
@@ -121,10 +122,11 @@ class Command:
         seed_randomness(results, self.seed)
         command = [word.replace("{results}", str(results)) for word in self.words]
         with (results / "output").open("wb") as output:
-            done = subprocess.run(
-                command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT, check=False
-            )
-        (results / "status").write_text(str(done.returncode), "utf-8")
+            process = subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT)
+        ended = os.pidfd_open(process.pid)
+        while not select.select([ended], [], [], POLL_S)[0]:
+            (results / REPORT).write_text(str(time.monotonic()), "utf-8")
+        (results / "status").write_text(str(process.wait()), "utf-8")
 
 
 @dataclass(frozen=True)
