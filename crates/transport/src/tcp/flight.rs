@@ -90,6 +90,12 @@ impl Flight {
         self.board.apply(ack, now, self.shortest())
     }
 
+    /// The same, with the summary made in place.
+    #[inline(always)]
+    pub(super) fn apply_to(&mut self, now: Time, ack: &Acknowledgement, summary: &mut AckSummary) {
+        self.board.apply_to(ack, now, self.shortest(), summary);
+    }
+
     /// Applies an ACK that was overtaken: it delivers what it SACKs, no more.
     pub(super) fn receive_old(&mut self, now: Time, ack: &Acknowledgement) -> AckSummary {
         let summary = self.board.apply(ack, now, self.shortest());
@@ -326,13 +332,18 @@ impl Flight {
         self.board.in_flight()
     }
 
-    /// True if nothing outstanding is SACKed, deemed lost or sent again, the controller has heard of every loss, and an
-    /// ACK that counts `marked` segments as marked counts none that is new.
+    /// True if nothing outstanding is SACKed, deemed lost or sent again, and the controller has heard of every loss.
     #[inline(always)]
-    pub(super) fn is_plain(&self, marked: u32) -> bool {
-        let (board, marks) = (&self.board, self.marked as u32);
+    pub(super) fn is_plain(&self) -> bool {
+        let board = &self.board;
         let amiss = board.sacked_count() | board.lost_count() | board.retransmitted_count();
-        amiss | self.unreported | self.duplicates == 0 && marked == marks
+        amiss | self.unreported | self.duplicates == 0
+    }
+
+    /// True if an ACK that counts `marked` segments as marked counts none that is new.
+    #[inline(always)]
+    pub(super) fn knows_marks(&self, marked: u32) -> bool {
+        marked == self.marked as u32
     }
 
     #[inline]

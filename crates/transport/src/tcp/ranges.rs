@@ -26,23 +26,32 @@ impl Ranges {
     }
 
     /// The range that holds `number`.
+    #[inline(always)]
     pub(crate) fn containing(&self, number: u64) -> Option<(u64, u64)> {
         // Most often asked for what is in the last range or beyond it.
         let &last = self.0.back()?;
         if number >= last.0 {
             return (number < last.1).then_some(last);
         }
+        self.find(number)
+    }
+
+    /// The same of a number below the last range.
+    #[inline(never)]
+    fn find(&self, number: u64) -> Option<(u64, u64)> {
         let after = self.0.partition_point(|&(start, _)| start <= number);
         let &(start, end) = self.0.get(after.checked_sub(1)?)?;
         (number < end).then_some((start, end))
     }
 
+    #[inline]
     pub(crate) fn contains(&self, number: u64) -> bool {
         self.containing(number).is_some()
     }
 
-    /// Adds [start, end) and calls `gained` for each part that was not in the set, in ascending order.
-    pub fn insert(&mut self, start: u64, end: u64, mut gained: impl FnMut(u64, u64)) {
+    /// Adds [start, end) and calls `gained` for each part that was not in the set, in ascending order. Says in which
+    /// range it is now.
+    pub fn insert(&mut self, start: u64, end: u64, mut gained: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end);
         // Most often: inside or right behind the last range.
         if let Some(last) = self.0.back_mut() {
@@ -52,16 +61,16 @@ impl Ranges {
                         gained(last.1, end);
                         last.1 = end;
                     }
-                    return;
+                    return *last;
                 }
                 gained(start, end);
                 self.0.push_back((start, end));
-                return;
+                return (start, end);
             }
         } else {
             gained(start, end);
             self.0.push_back((start, end));
-            return;
+            return (start, end);
         }
         // The ranges [from, to) touch the new one.
         let from = self.0.partition_point(|&(_, e)| e < start);
@@ -86,6 +95,7 @@ impl Ranges {
                 self.0.drain(from + 1..to);
             }
         }
+        merged
     }
 
     /// Forgets everything below `number`.
@@ -121,12 +131,13 @@ mod tests {
                     continue;
                 }
                 let mut gained = Vec::new();
-                ranges.insert(start, start + length, |s, e| {
+                let around = ranges.insert(start, start + length, |s, e| {
                     assert!(s < e, "a part holds something");
                     gained.extend(s..e);
                 });
                 let expected: Vec<u64> = (start..start + length).filter(|&n| model.insert(n)).collect();
                 proptest::prop_assert_eq!(gained, expected);
+                proptest::prop_assert_eq!(ranges.containing(start), Some(around));
                 for pair in ranges.0.iter().zip(ranges.0.iter().skip(1)) {
                     proptest::prop_assert!(pair.0.1 < pair.1.0, "sorted and apart: {:?}", ranges);
                 }

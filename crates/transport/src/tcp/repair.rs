@@ -235,15 +235,22 @@ impl Repair {
         self.recovery.answers_timeout(first)
     }
 
-    /// True if nothing is being repaired or reduced, and `ack`, which is no duplicate SACK, shows no reduction before
-    /// it to be spurious.
+    /// True if nothing is being repaired or reduced.
     #[inline(always)]
-    pub(super) fn is_plain(&self, ack: &Acknowledgement, stack: &Stack) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
+        self.recovery.is_plain()
+    }
+
+    /// True if no probe is in flight, no timeout is tested, and `ack` shows no reduction to be spurious; it is no
+    /// duplicate SACK, and `first` is the cumulative point before it.
+    #[inline(always)]
+    pub(super) fn is_settled(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
+        let tells = stack.timestamps && ack.cumulative > first;
         let echoes_original = || {
             let undo = self.recovery.undo();
-            undo.is_some_and(|undo| stack.timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick))
+            undo.is_some_and(|undo| tells && undo.left_after(ack.echo, stack.clock.timestamp_tick))
         };
-        self.recovery.is_plain() && !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
+        !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
     }
 
     /// The reduction was spurious.

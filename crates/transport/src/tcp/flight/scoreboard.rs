@@ -14,11 +14,12 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
+use self::detection::note_highest;
 use self::place::{AHEAD, Place, Resent};
 use super::delivery_rate::DeliveryState;
 use super::segment_reports::SegmentReports;
+use crate::Acknowledgement;
 use crate::tcp::ranges::Ranges;
-use crate::{Acknowledgement, MAX_THRESHOLD};
 
 const SACKED: u32 = 1;
 const LOST: u32 = 2;
@@ -166,7 +167,7 @@ pub(crate) struct Scoreboard {
 struct Holes {
     sacked: Ranges,
     /// The highest SACKed numbers, descending; as many as the largest DupThresh.
-    highest_sacked: Vec<u64>,
+    highest_sacked: VecDeque<u64>,
     /// Below: already examined by the count rule, by RACK, for retransmission.
     count_cursor: u64,
     rack_cursor: u64,
@@ -175,17 +176,6 @@ struct Holes {
     resent: VecDeque<Resent>,
     /// Segments whose retransmission was lost too, in the order in which that was found: the cursor is past them.
     lost_again: VecDeque<u64>,
-}
-
-impl Holes {
-    fn note_highest(&mut self, number: u64) {
-        let at = self.highest_sacked.partition_point(|&n| n > number);
-        let most = MAX_THRESHOLD as usize;
-        if at < most {
-            self.highest_sacked.truncate(most - 1);
-            self.highest_sacked.insert(at, number);
-        }
-    }
 }
 
 impl Scoreboard {
@@ -233,7 +223,7 @@ impl Scoreboard {
         if self.sacked_count == 0 {
             return None;
         }
-        self.holes.as_ref().and_then(|holes| holes.highest_sacked.first().copied())
+        self.holes.as_ref().and_then(|holes| holes.highest_sacked.front().copied())
     }
 
     /// From now on the loss of each segment is reported, and its delivery where `deliveries`; nothing was sent yet.
@@ -272,7 +262,7 @@ impl Scoreboard {
     pub(crate) fn prefetch_holes(&self) {
         if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
             holes.sacked.prefetch();
-            prefetch_index(&holes.highest_sacked, 0);
+            prefetch_index(holes.highest_sacked.as_slices().0, 0);
             prefetch_index(holes.resent.as_slices().0, 0);
         }
     }
@@ -305,14 +295,28 @@ impl Scoreboard {
     /// original.
     #[inline(always)]
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
-        if ack.sack.is_empty()
-            && self.sacked_count == 0
-            && self.reports.as_deref().is_none_or(|reports| !reports.has_deliveries())
-            && let Some(summary) = self.apply_in_order(ack.cumulative, now)
-        {
-            return summary;
+        self.apply_plain(ack, now).unwrap_or_else(|| {
+            let mut summary = AckSummary::default();
+            self.apply_any(ack, now, minimum_rtt, &mut summary);
+            summary
+        })
+    }
+
+    /// The same, but for an ACK that may have SACK blocks: its `summary` is made in place.
+    #[inline(always)]
+    pub(crate) fn apply_to(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span, summary: &mut AckSummary) {
+        match self.apply_plain(ack, now) {
+            Some(plain) => *summary = plain,
+            None => self.apply_any(ack, now, minimum_rtt, summary),
         }
-        self.apply_any(ack, now, minimum_rtt)
+    }
+
+    #[inline(always)]
+    fn apply_plain(&mut self, ack: &Acknowledgement, now: Time) -> Option<AckSummary> {
+        let in_order = ack.sack.is_empty()
+            && self.sacked_count == 0
+            && self.reports.as_deref().is_none_or(|reports| !reports.has_deliveries());
+        if in_order { self.apply_in_order(ack.cumulative, now) } else { None }
     }
 
     /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Among such segments
@@ -344,11 +348,10 @@ impl Scoreboard {
     }
 
     #[inline(never)]
-    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
-        let mut summary = AckSummary::default();
+    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span, summary: &mut AckSummary) {
         let highest = self.highest_sacked();
         for (start, end) in ack.sack.iter(ack.cumulative) {
-            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, &mut summary);
+            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, summary);
         }
         let sacked = summary.samples;
         while self.first < ack.cumulative {
@@ -363,7 +366,7 @@ impl Scoreboard {
             } else {
                 summary.delivered += 1;
                 summary.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, (now, minimum_rtt), &mut summary);
+                self.delivered(number, segment, (now, minimum_rtt), summary);
             }
         }
         summary.oldest_at = summary.samples.map(|(oldest, _)| oldest);
@@ -378,7 +381,6 @@ impl Scoreboard {
                 holes.highest_sacked.clear();
             }
         }
-        summary
     }
 
     #[inline(never)]
@@ -387,7 +389,8 @@ impl Scoreboard {
             return;
         }
         // Taken out, because what is gained changes the rest of the board.
-        let mut sacked = std::mem::take(&mut self.holes().sacked);
+        let mut holes = self.holes.take().unwrap_or_default();
+        let Holes { sacked, highest_sacked, .. } = &mut *holes;
         sacked.insert(start, end, |from, to| {
             for number in from..to {
                 let index = self.index(number);
@@ -400,10 +403,10 @@ impl Scoreboard {
                 summary.delivered += 1;
                 summary.note_overtaken(number, highest, segment.flags);
                 self.delivered(number, segment, clock, summary);
-                self.holes().note_highest(number);
+                note_highest(highest_sacked, number);
             }
         });
-        self.holes().sacked = sacked;
+        self.holes = Some(holes);
     }
 
     /// Takes a segment that is no longer outstanding out of the counts of what is lost.

@@ -31,17 +31,15 @@ pub(super) struct Holes {
 }
 
 impl Holes {
-    /// The range around `number`, above `next`, is the newest: the place that it, or the part of it that was there, had
-    /// among those to report.
-    fn remember(&mut self, number: u64, next: u64) -> usize {
+    /// The `range` around `number`, above `next`, is the newest: the place that it, or the part of it that was there,
+    /// had among those to report.
+    fn remember(&mut self, number: u64, (start, end): (u64, u64), next: u64) -> usize {
         // The newest first; older numbers of the same range would only repeat its block.
-        let range = self.early.containing(number);
         let mut kept = [number, 0, 0, 0];
         let mut count = 1;
         let mut place = self.recent_count;
         for (i, &old) in self.recent[..self.recent_count].iter().enumerate() {
-            let same = range.is_some_and(|(start, end)| (start..end).contains(&old));
-            if same {
+            if (start..end).contains(&old) {
                 place = place.min(i);
             } else if old >= next && count < 4 {
                 kept[count] = old;
@@ -62,14 +60,14 @@ impl Receiver {
         if data.sequence < next {
             return self.on_old(data);
         }
-        let arrived_before = self.has_early(data.sequence);
-        self.has_duplicate = arrived_before;
         self.has_holes = true;
         let holes = self.holes.get_or_insert_default();
+        let mut arrived_before = true;
+        let range = holes.early.insert(data.sequence, data.sequence + 1, |_, _| arrived_before = false);
+        self.has_duplicate = arrived_before;
         holes.duplicate = arrived_before.then_some(data.sequence);
-        holes.early.insert(data.sequence, data.sequence + 1, |_, _| {});
         // The block around a duplicate comes second (RFC 2883, section 4).
-        let place = holes.remember(data.sequence, next);
+        let place = holes.remember(data.sequence, range, next);
         self.out_of_order(now, place);
     }
 
@@ -129,11 +127,6 @@ impl Receiver {
                 (self.deadline, self.on_tick) = (at, true);
             }
         }
-    }
-
-    /// True if segment `number` has arrived out of order.
-    fn has_early(&self, number: u64) -> bool {
-        self.has_holes && self.holes.as_ref().is_some_and(|holes| holes.early.contains(number))
     }
 
     /// The SACK blocks of the next ACK, and the segment that it reports as a duplicate.

@@ -13,24 +13,30 @@ impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
     #[inline(never)]
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
-        if self.is_plain(ack) {
+        let arrivals = self.tells_of_arrivals(ack);
+        if arrivals && self.is_plain(ack) {
             self.on_plain_acknowledgement(now, ack)
         } else {
-            self.on_any_acknowledgement(now, ack, journal)
+            self.on_any_acknowledgement(now, ack, arrivals && self.stack.losses.is_rack(), journal)
         }
     }
 
-    /// True if `ack` covers more segments in order and says nothing else, while nothing is amiss.
+    /// True if `ack` says nothing but which segments have arrived: there is neither duplicate nor mark in it, no probe
+    /// nor reduction for it to judge, and no controller that asks for reports.
+    #[inline(always)]
+    fn tells_of_arrivals(&self, ack: &Acknowledgement) -> bool {
+        ack.duplicate.is_none()
+            && !ack.congestion_echo
+            && self.flight.knows_marks(ack.marked)
+            && self.repair.is_settled(ack, self.flight.first(), &self.stack)
+            && !self.driver.wants().segments.any()
+    }
+
+    /// True if `ack`, which tells of arrivals alone, covers more segments in order, while nothing is amiss.
     #[inline(always)]
     fn is_plain(&self, ack: &Acknowledgement) -> bool {
         let advances = self.flight.first() < ack.cumulative && ack.cumulative <= self.flight.next();
-        advances
-            && ack.sack.is_empty()
-            && ack.duplicate.is_none()
-            && !ack.congestion_echo
-            && self.flight.is_plain(ack.marked)
-            && self.repair.is_plain(ack, &self.stack)
-            && !self.driver.wants().segments.any()
+        advances && ack.sack.is_empty() && self.flight.is_plain() && self.repair.is_plain()
     }
 
     /// As [`on_any_acknowledgement`](Self::on_any_acknowledgement), without the steps that have nothing to do.
@@ -57,21 +63,31 @@ impl Sender {
         sample.map(|sample| sample.value)
     }
 
+    /// `arrivals`: with RACK, `ack` tells of arrivals alone.
     #[inline(never)]
-    fn on_any_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
+    fn on_any_acknowledgement(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        arrivals: bool,
+        journal: &mut dyn Journal,
+    ) -> Option<Span> {
         let old = ack.cumulative < self.flight.first();
         let says_nothing = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
         if ack.cumulative > self.flight.next() || (old && says_nothing) {
             return None; // never sent (RFC 9293, section 3.10.7.4), or known
         }
-        let without = Acknowledgement { duplicate: None, ..*ack };
-        let of_network = ack.duplicate.is_some() && self.is_of_network();
-        let ack = if of_network { &without } else { ack };
+        let without;
+        let mut ack = ack;
+        if ack.duplicate.is_some() && self.is_of_network() {
+            without = Acknowledgement { duplicate: None, ..*ack };
+            ack = &without;
+        }
         if old {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
         }
-        self.on_valid_acknowledgement(now, ack, journal)
+        self.on_valid_acknowledgement(now, ack, arrivals, journal)
     }
 
     #[inline(always)]
@@ -79,24 +95,30 @@ impl Sender {
         &mut self,
         now: Time,
         ack: &Acknowledgement,
+        arrivals: bool,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
         self.gate.look_again();
         let in_flight_before = self.flight.in_flight();
         let had_duplicates = self.flight.sacked_count() > 0;
-        let mut summary = self.flight.apply(now, ack);
-        if ack.duplicate.is_some() {
-            self.count_duplicate(&mut summary);
-        }
+        let mut summary = AckSummary::default();
+        self.flight.apply_to(now, ack, &mut summary);
+        let counted = if arrivals { 0 } else { self.count_duplicates(ack, &mut summary) };
         self.gate.set_peer_window(ack.window);
-        let counted = if self.stack.sack() { 0 } else { self.count_duplicates(&mut summary) };
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
-        let reports = self.driver.wants().segments.any();
+        let reports = !arrivals && self.driver.wants().segments.any();
         let sent = if reports { self.flight.state_when_sent(&summary) } else { None };
         let round_start = self.flight.round_ends();
-        let newly_marked = self.flight.count_marks(ack);
-        let newly_lost = self.find_losses(now, ack, &summary, counted, journal);
+        let newly_marked = if arrivals { 0 } else { self.flight.count_marks(ack) };
+        let newly_lost = if arrivals {
+            self.repair.wait_for_next(false);
+            let newly_lost = self.look_for_losses(now, ack, &summary);
+            self.note_lost(newly_lost, self.flight.first(), journal);
+            newly_lost
+        } else {
+            self.find_losses(now, ack, &summary, counted, journal)
+        };
 
         let stage = self.repair.stage();
         let entering = self.flight.begins_loss_event(newly_lost, stage);
@@ -104,8 +126,8 @@ impl Sender {
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
-        let deaf = self.stack.growth.recovery_end_grows && stage.phase() == Phase::Loss && !self.is_over();
-        let marked = echo && !self.driver.wants().governs_marks && !deaf;
+        let deaf = || self.stack.growth.recovery_end_grows && stage.phase() == Phase::Loss && !self.is_over();
+        let marked = echo && !self.driver.wants().governs_marks && !deaf();
         let advances = summary.acknowledged > 0 || (summary.sacked > 0 && self.flight.reorders(&self.stack));
         let grows = advances && (!held || ends_recovery) && !marked;
         let unreported = if entering { 0 } else { self.flight.take_unreported() };
@@ -126,16 +148,23 @@ impl Sender {
         self.signal(now, grows, &signal);
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
-        if let Some(repeated) = self.repair.settles_probe(ack, &signal, self.flight.first()) {
+        if !arrivals && let Some(repeated) = self.repair.settles_probe(ack, &signal, self.flight.first()) {
             self.on_probe_repair(now, repeated, &signal, journal);
         }
         self.repair.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary));
         sample.map(|sample| sample.value)
     }
 
-    /// Without SACK: how many segments an ACK shows to be lost, as far as that is known by now.
+    /// Counts duplicates. Without SACK: how many segments `ack` shows to be lost, as far as that is known by now.
     #[inline(never)]
-    fn count_duplicates(&mut self, summary: &mut AckSummary) -> u32 {
+    fn count_duplicates(&mut self, ack: &Acknowledgement, summary: &mut AckSummary) -> u32 {
+        if ack.duplicate.is_some() {
+            // A needless retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
+            summary.delivered += u32::from(self.stack.losses.is_rack());
+        }
+        if self.stack.sack() {
+            return 0;
+        }
         let stage = self.repair.stage();
         if self.stack.losses.emulates_sack() {
             self.flight.emulate_sack(summary, stage);
@@ -146,7 +175,7 @@ impl Sender {
 
     /// Losses that an ACK shows, besides those `counted` without SACK, and reductions that it shows to be spurious: how
     /// many segments are newly deemed lost.
-    #[inline(always)]
+    #[inline(never)]
     fn find_losses(
         &mut self,
         now: Time,
@@ -186,12 +215,6 @@ impl Sender {
     #[cold]
     fn is_of_network(&mut self) -> bool {
         self.stack.losses.is_rack() && !self.repair.counts_duplicate()
-    }
-
-    /// A needless retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
-    #[cold]
-    fn count_duplicate(&self, summary: &mut AckSummary) {
-        summary.delivered += u32::from(self.stack.losses.is_rack());
     }
 
     /// True if the reduction under way ends with the cumulative point where it is now.

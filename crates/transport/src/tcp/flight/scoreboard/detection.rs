@@ -1,8 +1,29 @@
 //! Which segments are lost: by the count of RFC 6675, by FACK, by time (RACK, RFC 8985), or all of them.
 
+use std::collections::VecDeque;
+
 use units::{Span, Time};
 
 use super::{AMBIGUOUS, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard};
+use crate::MAX_THRESHOLD;
+
+/// Segment `number` is SACKed as well: notes it among the `highest`, if it is one of them.
+#[inline]
+pub(super) fn note_highest(highest: &mut VecDeque<u64>, number: u64) {
+    let most = MAX_THRESHOLD as usize;
+    let above = if highest.front().is_none_or(|&first| first < number) {
+        0
+    } else {
+        highest.partition_point(|&other| other > number)
+    };
+    if above == 0 {
+        highest.truncate(most - 1);
+        highest.push_front(number);
+    } else if above < most {
+        highest.truncate(most - 1);
+        highest.insert(above, number);
+    }
+}
 
 impl Scoreboard {
     /// Marks `number` lost if nothing is known of it yet. Says whether it was.
