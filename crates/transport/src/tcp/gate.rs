@@ -139,7 +139,7 @@ impl Gate {
     }
 
     /// A segment of a paced flow leaves, with `payload` bytes, again or for the first time.
-    pub(super) fn pace(&mut self, now: Time, payload: u32, again: bool, room: &Room) {
+    pub(super) fn pace(&mut self, now: Time, payload: u32, again: bool, room: impl FnOnce() -> Room) {
         self.pacer.on_sent(now, Bytes::new(payload.into()));
         if again {
             self.pacer.end_train();
@@ -157,7 +157,7 @@ impl Gate {
 
     /// A piece has ended with a segment, which carries PSH.
     #[inline]
-    pub(super) fn ends_piece(&mut self, room: &Room) -> bool {
+    pub(super) fn ends_piece(&mut self, room: impl FnOnce() -> Room) -> bool {
         self.trains.begin_next_piece(room);
         true
     }
@@ -171,7 +171,12 @@ impl Gate {
     /// True if the next new segment waits until a train of them may leave; `waits` says whether there are more to wait
     /// with and the next ACK is due within a time.
     #[inline]
-    pub(super) fn waits_for_train(&mut self, now: Time, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
+    pub(super) fn waits_for_train(
+        &mut self,
+        now: Time,
+        room: impl FnOnce() -> Room,
+        waits: impl FnOnce(Span) -> bool,
+    ) -> bool {
         self.trains.waits(now, &self.pacer, self.last_sent_at, room, waits)
     }
 
@@ -280,9 +285,9 @@ mod tests {
             minimum: Span::from_millis(40),
             segment_size: 1000,
         };
-        gate.pace(at(40), 1000, false, &room);
+        gate.pace(at(40), 1000, false, || room);
         assert!(!gate.paces(at(40)), "the second of the train");
-        gate.pace(at(40), 1000, false, &room);
+        gate.pace(at(40), 1000, false, || room);
         assert_eq!((gate.paces(at(41)), gate.departure()), (true, at(42)));
     }
 

@@ -139,19 +139,20 @@ impl Trains {
         now: Time,
         pacer: &Pacer,
         last: Time,
-        room: &Room,
+        room: impl FnOnce() -> Room,
         waits: impl FnOnce(Span) -> bool,
     ) -> bool {
         if pacer.is_on() {
-            return paced_train_waits(now, pacer, room, waits);
+            return pacer.awaited().is_some_and(|full| paced_train_waits(now, pacer, full, &room(), waits));
         }
+        let room = &room();
         let left = room.left();
         let recent = last != Time::NEVER && now.since(last) < RECENT;
         if recent && left * SHARE < room.window {
             return self.gathers(room, waits);
         }
         self.train = left - self.rest(left, room);
-        self.begin_piece(self.train, room);
+        self.begin_piece(self.train, || *room);
         self.train -= 1;
         false
     }
@@ -195,22 +196,23 @@ impl Trains {
 
     /// The next piece begins.
     #[inline]
-    pub(super) fn begin_next_piece(&mut self, room: &Room) {
+    pub(super) fn begin_next_piece(&mut self, room: impl FnOnce() -> Room) {
         self.begin_piece(self.train, room);
     }
 
     /// A piece begins with the next of `segments` that leave at once. A train is handed down in pieces of a full train
     /// at most.
     #[inline]
-    fn begin_piece(&mut self, segments: u32, room: &Room) {
-        self.piece = piece(if segments > SHORTEST { segments.min(self.full_train(room)) } else { segments });
+    fn begin_piece(&mut self, segments: u32, room: impl FnOnce() -> Room) {
+        self.piece = piece(if segments > SHORTEST { segments.min(self.full_train(&room())) } else { segments });
     }
 
     /// The same with the segment of a paced flow that has just been sent: such a train, of which so many are `left`, is
     /// one piece, as far as the window lets it.
-    #[inline(never)]
-    pub(super) fn begin_paced_piece(&mut self, left: u32, room: &Room) {
+    #[inline]
+    pub(super) fn begin_paced_piece(&mut self, left: u32, room: impl FnOnce() -> Room) {
         if self.piece == 0 && self.offload {
+            let room = room();
             self.piece = piece(1 + left.min(room.limit.saturating_sub(room.in_flight)));
         }
     }
@@ -250,10 +252,10 @@ impl Trains {
     }
 }
 
-/// True if the next train of a paced flow, which its controller has measured, waits for the next ACK.
-#[inline(never)]
-fn paced_train_waits(now: Time, pacer: &Pacer, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
-    let Some(full) = pacer.awaited() else { return false };
+/// True if the next train of a paced flow, which its controller has measured to be `full` segments, waits for the next
+/// ACK.
+#[inline]
+fn paced_train_waits(now: Time, pacer: &Pacer, full: u32, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
     let left = room.left();
     let recent = now.since(pacer.next()) <= RECENT;
     left < full && left * SHARE < room.window && recent && waits(patience(room))
@@ -326,10 +328,16 @@ mod tests {
         let waits = |trains: &mut Trains, room: &Room, since_micros, near| {
             let mut asked = None;
             let last = Time::ZERO + (Span::from_millis(5) - Span::from_micros(since_micros));
-            let waits = trains.waits(now, &pacer, last, room, |patience| {
-                asked = Some(patience);
-                near
-            });
+            let waits = trains.waits(
+                now,
+                &pacer,
+                last,
+                || *room,
+                |patience| {
+                    asked = Some(patience);
+                    near
+                },
+            );
             (waits, asked, trains.train, trains.piece)
         };
         let mut trains = Trains::new(&linux());
@@ -352,14 +360,14 @@ mod tests {
         let mut trains = Trains::new(&linux());
         (trains.train, trains.piece) = (3, 2);
         assert_eq!([(); 3].map(|()| trains.counts_piece()), [false, true, false]);
-        trains.begin_next_piece(&room(1000, 10, 40));
+        trains.begin_next_piece(|| room(1000, 10, 40));
         assert_eq!(trains.piece, 3);
         trains.end_piece();
         assert_eq!((trains.piece, trains.train), (0, 3));
         // A paced train is one piece, as far as the window lets it: the segment that was sent, and up to four.
-        trains.begin_paced_piece(6, &room(1000, 4, 40));
+        trains.begin_paced_piece(6, || room(1000, 4, 40));
         assert_eq!(trains.piece, 5);
-        trains.begin_paced_piece(1, &room(1000, 4, 40));
+        trains.begin_paced_piece(1, || room(1000, 4, 40));
         assert_eq!(trains.piece, 5, "it goes on");
         trains.end();
         assert_eq!((trains.piece, trains.train), (0, 0));

@@ -8,10 +8,11 @@ use super::{Blocked, Sender};
 use crate::application::Backlog;
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
+use crate::tcp::driver::Driver;
 use crate::tcp::flight::Flight;
 use crate::tcp::gate::{Gate, Room};
-use crate::tcp::repair::Phase;
-use crate::{IdleRestart, Retransmits};
+use crate::tcp::repair::{Phase, Repair};
+use crate::{IdleRestart, Retransmits, Stack};
 
 /// A segment that leaves, in two registers: a [`Data`] passed through memory, piece by piece, would be waited for.
 #[derive(Clone, Copy, Debug)]
@@ -120,31 +121,17 @@ impl Sender {
         if self.gate.goes_on() {
             return false;
         }
-        let room = self.room();
-        let (flight, backlog, stage) = (&self.flight, &mut self.backlog, self.repair.stage());
-        self.gate.waits_for_train(now, &room, |patience| {
-            let next = flight.next() + 1;
-            // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
-            let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
-            !stage.is_repairing() && due && backlog.written(now, next) > next
-        })
-    }
-
-    /// The room that the window leaves.
-    #[inline]
-    fn room(&self) -> Room {
-        let window = self.driver.window();
-        let (exact, threshold) = self.driver.decided();
-        let rtt = self.flight.rtt();
-        Room {
-            limit: self.repair.limit(window),
-            in_flight: self.flight.in_flight(),
-            window,
-            slow_start: exact < threshold / 2.0,
-            smoothed: rtt.smoothed,
-            minimum: rtt.minimum,
-            segment_size: self.stack.segment_size.get(),
-        }
+        let Self { flight, driver, gate, stack, backlog, repair } = self;
+        gate.waits_for_train(
+            now,
+            || room(flight, driver, repair, stack),
+            |patience| {
+                let next = flight.next() + 1;
+                // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
+                let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
+                !repair.stage().is_repairing() && due && backlog.written(now, next) > next
+            },
+        )
     }
 
     /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
@@ -257,14 +244,14 @@ impl Sender {
 
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u32, retransmission: bool) {
-        let room = self.room();
-        self.gate.pace(now, payload, retransmission, &room);
+        let Self { flight, driver, gate, stack, repair, .. } = self;
+        gate.pace(now, payload, retransmission, || room(flight, driver, repair, stack));
     }
 
     #[inline]
     fn ends_piece(&mut self) -> bool {
-        let room = self.room();
-        self.gate.ends_piece(&room)
+        let Self { flight, driver, gate, stack, repair, .. } = self;
+        gate.ends_piece(|| room(flight, driver, repair, stack))
     }
 
     /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
@@ -276,6 +263,23 @@ impl Sender {
             let sent = Transmission { sequence, retransmission, in_flight, application_limited };
             self.notify(now, |controller, cx| controller.on_sent(cx, &sent));
         }
+    }
+}
+
+/// The room that the window leaves.
+#[inline]
+fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack) -> Room {
+    let window = driver.window();
+    let (exact, threshold) = driver.decided();
+    let rtt = flight.rtt();
+    Room {
+        limit: repair.limit(window),
+        in_flight: flight.in_flight(),
+        window,
+        slow_start: exact < threshold / 2.0,
+        smoothed: rtt.smoothed,
+        minimum: rtt.minimum,
+        segment_size: stack.segment_size.get(),
     }
 }
 
