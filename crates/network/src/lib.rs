@@ -17,6 +17,7 @@ mod loss;
 pub mod medium;
 mod propagation;
 mod queue;
+mod ring;
 mod schedule;
 mod service;
 mod shaper;

@@ -8,6 +8,7 @@ use units::{Random, Span, Time};
 
 use crate::Propagation;
 use crate::ahead::prefetch_place;
+use crate::ring;
 
 /// A delay line: every packet arrives some time after it left, in the order in which they left unless it may overtake.
 ///
@@ -155,14 +156,16 @@ impl<P> Wire<P> {
     /// Hands what is under way over to `other`, the same wire in another place, behind all that is there.
     pub fn hand_over(&mut self, other: &mut Self) {
         if other.overtaking.is_none() {
+            let most = self.under_way.len();
             // The smaller part is moved.
-            if other.under_way.len() < self.under_way.len() {
+            if other.under_way.len() < most {
                 while let Some(first) = other.under_way.pop_back() {
                     self.under_way.push_front(first);
                 }
                 std::mem::swap(&mut self.under_way, &mut other.under_way);
             }
-            other.under_way.append(&mut self.under_way);
+            ring::append_all(&mut other.under_way, &mut self.under_way);
+            ring::shrink(&mut self.under_way, most);
         }
         while let Some(overtaking) = &mut other.overtaking
             && let Some(arrival) = self.next_arrival()

@@ -70,7 +70,7 @@ impl Plan {
             }
             let Some(every) = flow.every else {
                 // A proxy sends on as much as it takes in.
-                let taken = flow.relays.and_then(|relay| drawn.iter().find(|other| other.of == relay.flow));
+                let taken = flow.relays.as_ref().and_then(|relay| drawn.iter().find(|other| other.of == relay.flow));
                 let bytes = taken.map_or_else(bytes, |other| other.bytes);
                 drawn.push(DrawnFlow { of, number: None, start, stop: flow.stop, bytes, page: None });
                 continue;

@@ -134,9 +134,9 @@ pub struct PlannedFlow {
     /// The index of its table in the scenario, which its copies and subflows share.
     pub entry: usize,
     /// Its place among the paths of a multipath flow.
-    pub subflow: Option<PlannedSubflow>,
+    pub subflow: Option<Box<PlannedSubflow>>,
     /// The data of another flow that it sends on from a proxy; `None` for data of its own.
-    pub relays: Option<PlannedRelay>,
+    pub relays: Option<Box<PlannedRelay>>,
     /// Everything else; the copies of a flow share it.
     pub settings: Arc<FlowSettings>,
 }

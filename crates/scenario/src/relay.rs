@@ -36,7 +36,7 @@ pub(crate) fn relayed(
     if taken.is_many() || taken.subflow.is_some() || taken.kind != Kind::Tcp {
         return fail("relays.flow", format!("`{name}` is not one TCP connection"));
     }
-    if let Some(other) = planned.iter().find(|other| other.relays.is_some_and(|relay| relay.flow == index)) {
+    if let Some(other) = planned.iter().find(|other| other.relays.as_ref().is_some_and(|relay| relay.flow == index)) {
         return fail("relays.flow", format!("`{name}` is sent on by `{}` already", other.name));
     }
     let (end, start) = (last_node(found), first_node(flow));

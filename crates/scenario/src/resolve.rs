@@ -86,7 +86,6 @@ impl Scenario {
 
     fn plan_flows(&self, network: &Network, files: &dyn Files) -> Result<Vec<PlannedFlow>, Error> {
         let mut planned: Vec<PlannedFlow> = Vec::new();
-        let mut names = BTreeSet::new();
         let mut connections = 0u64;
         let (mut copies, mut multipath_flows) = (0u64, 0);
         for (i, flow) in self.flows.iter().enumerate() {
@@ -123,14 +122,20 @@ impl Scenario {
                 }
                 for (index, (suffix, settings)) in paths.iter().enumerate() {
                     let (name, count) = (format!("{name}{suffix}"), paths.len());
-                    if !names.insert(name.clone()) {
-                        return Err(at(flow_error("name", format!("two flows are named `{name}`: names must differ"))));
-                    }
-                    let subflow =
-                        (!flow.subflows.is_empty()).then_some(PlannedSubflow { flow: multipath_flows, index, count });
+                    let subflow = PlannedSubflow { flow: multipath_flows, index, count };
+                    let subflow = (!flow.subflows.is_empty()).then(|| Box::new(subflow));
+                    let relays = relays.map(Box::new);
                     planned.push(PlannedFlow { name, entry: i, subflow, relays, settings: Arc::clone(settings) });
                 }
                 multipath_flows += usize::from(!flow.subflows.is_empty());
+            }
+        }
+        // Once all are planned: beside copies that are given up again they would leave holes in memory.
+        let mut names = BTreeSet::new();
+        for PlannedFlow { name, entry, .. } in &planned {
+            if !names.insert(name.as_str()) {
+                let message = format!("two flows are named `{name}`: names must differ");
+                return Err(self.origin.error(&format!("flows.{entry}.name"), message));
             }
         }
         check_connection_names(&planned, &names).map_err(|message| self.origin.error("flows", message))?;
@@ -272,13 +277,13 @@ fn limiting(links: &[PlannedLink], flows: &[PlannedFlow]) -> Vec<usize> {
     (0..links.len()).filter(|&link| carries[link] && links[link].rate.is_some()).collect()
 }
 
-fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> Result<(), String> {
+fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<&str>) -> Result<(), String> {
     for flow in planned.iter().filter(|flow| flow.is_many()).map(|flow| &flow.name) {
         let prefix = format!("{flow}-");
-        let numbered = |name: &&String| {
+        let numbered = |name: &&&str| {
             name.strip_prefix(&prefix).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
         };
-        if let Some(name) = names.range(prefix.clone()..).take_while(|name| name.starts_with(&prefix)).find(numbered) {
+        if let Some(name) = names.range(prefix.as_str()..).take_while(|name| name.starts_with(&prefix)).find(numbered) {
             return Err(format!(
                 "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
             ));

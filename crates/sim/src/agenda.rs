@@ -52,6 +52,10 @@ impl Agenda {
     pub(crate) fn pop(&mut self) -> Option<Planned> {
         let (_, what) = self.planned.pop()?;
         self.look();
+        // Many flows start early in a run.
+        if self.planned.len() < self.planned.capacity() / 4 {
+            self.planned.shrink_to(self.planned.len() * 2);
+        }
         Some(what)
     }
 

@@ -172,7 +172,7 @@ impl<'a, A: Agents> Partition<'a, A> {
             return Ok((SendingEnd::tfrc(planned, flow, self.of.seed).map_err(failure)?, receiving));
         }
         let mut controller = (self.of.make)(planned)?;
-        if let Some(subflow) = planned.subflow {
+        if let Some(subflow) = &planned.subflow {
             controller.join(&self.of.subflows[subflow.flow], subflow.index);
         }
         Ok((SendingEnd::new(planned, flow, controller, self.of.seed), receiving))

@@ -9,6 +9,9 @@ use units::{Span, Time};
 use crate::cache_aligned::CacheAligned;
 use crate::flow::{ReceiverHalf, SenderHalf};
 
+/// Halves of flows that give their memory back together.
+const HALVES: usize = 1 << 16;
+
 /// Where a row belongs among those of all partitions: by what happened at which time, and after how many packets of
 /// the same end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,15 +181,20 @@ impl Recorder {
         drawn: &[DrawnFlow],
         halves: (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>, Vec<u64>),
     ) -> Tables {
-        let (senders, receivers, dropped) = halves;
+        let (mut senders, mut receivers, dropped) = halves;
         self.tables.flows = std::mem::take(&mut self.left);
         self.tables.flows.reserve_exact(senders.len() - self.tables.flows.len());
-        // Each flow ends here: the names in the next rows take its memory.
-        let halves = senders.into_iter().zip(receivers).zip(dropped);
-        for ((index, drawn), ((mut sender, receiver), dropped)) in (0..).zip(drawn).zip(halves) {
-            let lifetime = lifetime(&sender, &receiver);
-            if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped) {
-                self.tables.flows.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
+        // Each flow ends here: the names in the next rows take its memory. Of many flows the halves, from the last on,
+        // make room for rows.
+        while let (Some(mut sender), Some(receiver)) = (senders.pop(), receivers.pop()) {
+            let (index, lifetime) = (senders.len(), lifetime(&sender, &receiver));
+            if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped[index]) {
+                let row = flow_row((meter, &counters), plan, index as u32, &drawn[index], lifetime);
+                self.tables.flows.push(row);
+            }
+            if index.is_multiple_of(HALVES) {
+                senders.shrink_to_fit();
+                receivers.shrink_to_fit();
             }
         }
         self.tables.flows.sort_unstable_by_key(|row| row.flow);

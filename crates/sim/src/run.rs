@@ -76,6 +76,6 @@ fn complete<A: Agents>(
 
 /// Shared state of the subflows of each multipath flow of `plan`.
 fn subflows(plan: &Plan) -> Vec<Subflows> {
-    let firsts = plan.flows.iter().filter_map(|flow| flow.subflow).filter(|subflow| subflow.index == 0);
+    let firsts = plan.flows.iter().filter_map(|flow| flow.subflow.as_deref()).filter(|subflow| subflow.index == 0);
     firsts.map(|subflow| Subflows::new(subflow.count)).collect()
 }

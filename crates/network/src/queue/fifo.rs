@@ -8,6 +8,7 @@ use prefetch_index::prefetch_index;
 use units::Time;
 
 use crate::ahead::prefetch_place;
+use crate::ring;
 
 /// Packets in the order of their arrival, each with the time of it.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl<P> Fifo<P> {
     /// `packet` waits behind all others.
     #[inline]
     pub(crate) fn push(&mut self, now: Time, packet: P) {
-        self.waiting.push_back((packet, now));
+        ring::append(&mut self.waiting, (packet, now));
     }
 
     /// The packet that came first, with the time of its arrival.

@@ -24,7 +24,8 @@ fn a_multipath_flow_is_a_flow_on_each_of_its_ways() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let plan =
         dumbbell(path, "count = 2\nsubflows = [{}, { name = \"far\", rtt = \"100ms\" }]\n[[flows]]\ncc = \"cubic\"");
-    let flows: Vec<_> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.base_rtt, flow.subflow)).collect();
+    let flows: Vec<_> =
+        plan.flows.iter().map(|flow| (flow.name.as_str(), flow.base_rtt, flow.subflow.as_deref().copied())).collect();
     let subflow = |flow, index| Some(PlannedSubflow { flow, index, count: 2 });
     assert_eq!(
         flows,

@@ -46,7 +46,7 @@ impl Proxies {
         let mut new = Self::default();
         let place = |flow: usize| drawn.iter().position(|drawn| drawn.of == flow);
         for (index, flow) in plan.flows.iter().enumerate() {
-            let Some(relay) = flow.relays else { continue };
+            let Some(relay) = flow.relays.as_deref() else { continue };
             let (Some(taken), Some(sent)) = (place(relay.flow), place(index)) else { continue };
             new.after.resize(drawn.len(), None);
             new.before.resize(drawn.len(), None);

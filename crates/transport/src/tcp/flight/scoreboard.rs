@@ -288,7 +288,18 @@ impl Scoreboard {
 
     /// A new segment leaves.
     pub(crate) fn push(&mut self, now: Time, state: DeliveryState) {
+        if self.segments.len() == self.segments.capacity() {
+            self.make_room();
+        }
         self.segments.push_back(Sent::new(now, state, 0));
+    }
+
+    /// The ring grows by a half, not to twice its size: the rings are much of what many flows take.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let segments = self.segments.len();
+        self.segments.reserve_exact(if segments < 4 { 4 } else { segments / 2 });
     }
 
     /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its
