@@ -34,7 +34,7 @@ def checked(name):
         {
             "id": one.id,
             "measure": one.words,
-            "measured": number(one.measured),
+            "measured": number(one.measured, 2),
             "allowed": one.allowed,
         }
         for one in found
