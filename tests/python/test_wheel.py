@@ -109,3 +109,21 @@ def test_the_simulator_compiles_for_other_platforms(target):
     ]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=variables)
     assert checked.returncode == 0, checked.stderr[-2000:]
+
+
+WITHOUT_POSIX = """
+import os, signal, sys
+sys.modules.update(dict.fromkeys(("fcntl", "grp", "pty", "pwd", "resource", "termios")))
+del signal.SIGHUP, os.sched_getaffinity
+import ackclock
+print(ackclock.simulate(ackclock.Path("10mbit", rtt="20ms", queue="1bdp"), ["cubic"], duration="2s"))
+"""
+"""A run as on Windows: modules and names that it lacks are taken away."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="takes away names that only Linux has")
+def test_the_package_simulates_without_the_modules_of_posix():
+    command = [sys.executable, "-c", WITHOUT_POSIX]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "goodput" in ran.stdout

@@ -63,8 +63,8 @@ def findings() -> Iterator[Finding]:
     yield from _kernel()
     yield from _virtual_time()
     clang, tshark = (shutil.which(name) is not None for name in ("clang", "tshark"))
-    yield Finding("controllers in C", "clang", clang, "install clang")
-    yield Finding("captures", "tshark, to read them", tshark, "install tshark or Wireshark")
+    yield Finding("controllers in C", "clang", clang, "apt install clang")
+    yield Finding("captures", "tshark, to read them", tshark, "apt install tshark")
     for purpose, module, extra in (
         ("models and draws", "scipy", "models"),
         ("sweeps on a cluster", "distributed", "dask"),
@@ -77,13 +77,14 @@ def findings() -> Iterator[Finding]:
 
 def _live() -> Iterator[Finding]:
     """The requirements of live runs."""
-    cores = len(os.sched_getaffinity(0))
+    # Systems other than Linux do not say which cores a process may use.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     spaces = _may(CAP_SYS_ADMIN) or _users_may_make_namespaces()
     looked = (
         (
             "built in",
             "live" in _engine.engines(),
-            "install clang, pkg-config, libelf, zlib; then `make build`",
+            "apt install clang pkg-config libelf-dev zlib1g-dev; then `make build`",
         ),
         ("Linux", platform.system() == "Linux", "live runs are of the kernel's TCP on Linux"),
         ("/dev/net/tun", Path("/dev/net/tun").exists(), "modprobe tun, or give the container the device"),

@@ -63,7 +63,8 @@ def workers(executor: Executor | str | None, count: int | None = None) -> Worker
 
     Raises InputError.
     """
-    processes = count or len(os.sched_getaffinity(0))
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = count or here
     if executor is None or executor == "local":
         return Workers(lambda: _local(processes), 2 * processes)
     if isinstance(executor, str):
