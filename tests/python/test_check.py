@@ -191,9 +191,9 @@ def test_a_stack_from_outside_has_the_cases_that_a_link_can_judge(capsys):
 
 
 def test_a_controller_of_noq_runs_on_its_engine(capsys):
-    command = ["check", "noq:cubic", "--only", "after-burst", "--json"]
+    command = ["check", "noq:cubic", "--only", "after-slow-link", "--json"]
     if "quic" not in _engine.engines():
         assert "make build QUIC=1" in refused(capsys, *command)
         return
     status, out, _ = run(capsys, *command)
-    assert (status, verdicts(json.loads(out))) == (0, {"after-burst": "pass"})
+    assert (status, verdicts(json.loads(out))) == (0, {"after-slow-link": "pass"})
