@@ -16,7 +16,7 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
-.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs crates minimum print-minimum release sdist wheel clean
+.PHONY: build demo test test-rust test-python snapshots lint format mutants bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
 build: .venv/.built
 
@@ -86,6 +86,15 @@ papers: build
 
 docs: build
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(MAKE) --no-print-directory playground
+
+# One file with the simulator in it: site/playground/app.html.
+WASM := wasm32-unknown-unknown
+playground: build
+	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
+		cargo build --quiet --locked --profile wasm --target $(WASM) --package ackclock-wasm && \
+		PYTHONPATH=tools $(BIN)/python -m playground $${CARGO_TARGET_DIR:-target}/$(WASM)/wasm/playground.wasm site/playground/app.html; \
+	else echo "left out: the playground. It needs a target of Rust: rustup target add $(WASM)."; fi
 
 # The crates for others, packed as a registry gets them; and compiled by the oldest Rust that they promise.
 PUBLISHED := $(patsubst %,--package ackclock-%,units control network record transport scenario engine sim)

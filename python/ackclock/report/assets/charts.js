@@ -1,9 +1,8 @@
-// The interactive charts of a report: reads the numbers of the page, and draws them with uPlot.
+// The interactive charts of a report and of the playground: draws the numbers of an overview with uPlot.
 "use strict";
 (() => {
   const source = document.getElementById("overview");
-  if (!source) return;
-  const data = JSON.parse(source.textContent);
+  let data = source && JSON.parse(source.textContent);
   const darkMode = window.matchMedia("(prefers-color-scheme: dark)");
   const hidden = new Set(); // the labels that the reader switched off, in every chart
   const charts = [];
@@ -197,6 +196,7 @@
   }
 
   function build() {
+    if (!data) return;
     for (const chart of charts.splice(0)) chart.destroy();
     for (const place of document.querySelectorAll("[data-chart]")) {
       place.replaceChildren();
@@ -213,5 +213,10 @@
     if (Math.abs(now - width) > 4) { width = now; build(); }
   }).observe(document.body);
   darkMode.addEventListener("change", build);
-  window.ackclock = { charts, hidden };
+  // Draws other numbers, in the places that the page has for them by now.
+  function show(numbers) {
+    data = numbers;
+    build();
+  }
+  window.ackclock = { charts, hidden, show };
 })();

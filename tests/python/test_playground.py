@@ -1,0 +1,329 @@
+"""The playground in a real browser: it has the numbers of the engine, and does what its page promises."""
+
+import base64
+import json
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock.overview import overview
+from ackclock.report.charts import as_json
+from calling import PATIENCE, run
+from playground import __main__ as playground
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = "wasm32-unknown-unknown"
+CHROMIUM = shutil.which("chromium")
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The page, in a folder of its own."""
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    command = ["rustc", "--print", "target-libdir", "--target", TARGET]
+    library = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(library).is_dir():
+        pytest.skip(f"the target is not installed: rustup target add {TARGET}")
+    build = ["cargo", "build", "--quiet", "--locked", "--profile", "wasm", "--target", TARGET]
+    subprocess.run([*build, "--package", "ackclock-wasm"], cwd=ROOT, check=True)
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    module = (folder / TARGET / "wasm" / "playground.wasm").read_bytes()
+    page = tmp_path_factory.mktemp("playground") / "app.html"
+    page.write_text(playground.page(module), "utf-8")
+    return page
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=1000 * PATIENCE
+        )
+        yield browser
+        browser.close()
+
+
+def show(browser, written, fragment="", **options):
+    """The page in a tab of its own, and what the browser complained of."""
+    page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}} | options))
+    page.set_default_timeout(1000 * PATIENCE)
+    page.complaints = []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    inside = ("file:", "blob:", "data:")
+    page.on("request", lambda request: request.url.startswith(inside) or page.complaints.append(request.url))
+    page.goto(f"file://{written}{fragment}")
+    return page
+
+
+@pytest.fixture(scope="module")
+def opened(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    return page
+
+
+def wait_for_runs(page, count):
+    page.wait_for_function(f"Number(document.documentElement.dataset.runs) >= {count}")
+
+
+RUN = """async (request) => {
+  const answer = await playground.run(request);
+  if (answer.error) return answer;
+  const texts = (c) => (c.codes ? Array.from(c.codes, (code) => c.names[code]) : Array.from(c));
+  const one = (v) => (typeof v !== "number" || Number.isFinite(v) ? v : v > 0 ? "inf" : null);
+  const plain = (c) => texts(c).map(one);
+  const table = (columns) => Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, plain(c)]));
+  const of = Object.entries(answer.tables);
+  const tables = Object.fromEntries(of.map(([name, columns]) => [name, table(columns)]));
+  const shown = playground.overview([{ label: answer.scenario.name, of: [answer] }]);
+  const capture = answer.capture && btoa(Array.from(answer.capture, (b) => String.fromCharCode(b)).join(""));
+  return { tables, shown, capture };
+}"""
+
+
+def request_of(path, **more):
+    found = playground.scenario(path, "")
+    return {key: found[key] for key in ("text", "file", "files")} | more
+
+
+def of_engine(run):
+    """The tables of a run as the page gives them."""
+
+    def plain(value):
+        if isinstance(value, float) and not math.isfinite(value):
+            return "inf" if value > 0 else None
+        return value
+
+    return {
+        name: {key: [plain(one) for one in values] for key, values in run.table(name).to_pydict().items()}
+        for name in run.table_names
+    }
+
+
+def assert_same_tables(answer, run):
+    ours, theirs = answer["tables"], of_engine(run)
+    for name in theirs:
+        assert ours[name] == theirs[name], name
+    # Those that this run does not have are empty.
+    assert not any(any(ours[name].values()) for name in ours.keys() - theirs.keys())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_page_has_the_numbers_of_the_engine(opened, path):
+    native = ackclock.simulate(path)
+    answer = opened.evaluate(RUN, request_of(path))
+    assert_same_tables(answer, native)
+    expected = overview({native.scenario["name"]: [native]})
+    assert [tuple(row) for row in answer["shown"]["sentences"]] == list(expected.sentences)
+    assert_alike(
+        answer["shown"]["document"], json.loads(as_json(expected, lambda _label, _cc: {})), path.stem
+    )
+    assert opened.complaints == []
+
+
+HALF_A_DIGIT = 5.001e-5
+"""The most by which rounding to five digits changes a number, as a share."""
+LOOKS = {"colour", "dark", "dash", "cc"}
+
+
+def assert_alike(ours, theirs, where):
+    """Documents of charts are alike: theirs has five digits, and no looks here."""
+    if isinstance(theirs, dict):
+        assert set(ours) - LOOKS == set(theirs), where
+        for key in theirs:
+            assert_alike(ours[key], theirs[key], f"{where}.{key}")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for number, (our, their) in enumerate(zip(ours, theirs, strict=True)):
+            assert_alike(our, their, f"{where}.{number}")
+    elif isinstance(theirs, float):
+        assert ours == pytest.approx(theirs, rel=HALF_A_DIGIT, abs=1e-12), where
+    else:
+        assert ours == theirs, where
+
+
+class Halving(ackclock.Controller):
+    """The controller that the page opens with, in Python."""
+
+    def on_ack(self, cx, ack):
+        if not ack.window_limited:
+            return
+        if self.window < self.slow_start_threshold:
+            self.window += ack.slow_start_credit()
+        else:
+            self.window += ack.avoidance_credit() / self.window
+
+    def on_loss(self, cx, loss):
+        self.window = self.slow_start_threshold = max(self.window / 2, 2)
+
+    def on_timeout(self, cx, loss):
+        if not loss.again:
+            self.slow_start_threshold = max(loss.in_flight / 2, 2)
+        self.window = 1
+
+
+PATH = """name = "own"
+duration = "20s"
+[path]
+rate = "10mbit"
+rtt = "40ms"
+queue = "40p"
+loss = "0.2%"
+[[flows]]
+cc = "Halving"
+name = "own"
+"""
+
+
+def test_a_controller_in_javascript_has_the_numbers_of_one_in_python(opened):
+    path = ackclock.Path("10mbit", rtt="40ms", queue="40p", loss="0.2%")
+    native = ackclock.simulate(path, [ackclock.Flow(Halving, name="own")], duration="20s")
+    source = {"text": PATH, "file": "own.toml", "classes": ["Halving"], "source": playground.SCRIPT}
+    ours, theirs = opened.evaluate(RUN, source)["tables"], of_engine(native)
+    for tables in (ours, theirs):
+        del tables["flows"]["cc"]  # a class in Python is `python:0:Halving`
+    for name in theirs:
+        assert ours[name] == theirs[name], name
+
+
+FAILING = [
+    ("on_ack(", "on_ack2(", "Halving.on_ack2: there is no such event"),
+    ("Controller {", "Controller {\n  wants = ['more'];", "Halving.wants has `more`: allowed are sent"),
+    ("Math.max(this.window / 2, 2)", "NaN", "Halving.window is NaN: allowed is a number of segments"),
+    ("ack.avoidance_credit()", "ack.none()", "ack.none is not a function"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), FAILING)
+def test_a_controller_that_fails_is_a_sentence(opened, old, new, sentence):
+    source = playground.SCRIPT.replace(old, new)
+    request = {"text": PATH, "file": "own.toml", "classes": ["Halving"], "source": source}
+    assert opened.evaluate(RUN, request)["error"]["text"].startswith(sentence)
+
+
+def test_a_capture_has_the_bytes_of_the_engine(opened, capsys, tmp_path):
+    path, file = ROOT / "examples/quickstart.toml", tmp_path / "all.pcapng"
+    shorter = ["--set", "duration=3s", "--set", "warmup=0s"]
+    status, _, notes = run(capsys, "run", path, *shorter, "--pcap", file, "--pcap-at", "bottleneck")
+    assert status == 0, notes
+    overrides = [["duration", "3s"], ["warmup", "0s"]]
+    answer = opened.evaluate(RUN, request_of(path, capture="bottleneck", overrides=overrides))
+    assert base64.b64decode(answer["capture"]) == file.read_bytes()
+
+
+def test_every_scenario_that_the_page_offers_is_one(opened):
+    for group in playground.groups():
+        for one in group["scenarios"]:
+            answer = opened.evaluate("(request) => playground.check(request)", one)
+            assert "error" not in answer, (one["id"], answer)
+
+
+def test_the_page_is_drawn_without_a_complaint_or_a_request(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    assert page.locator(".uplot").count() == 6
+    assert page.locator(".answers dt").all_inner_texts() == ["Throughput", "Delay", "Loss", "Fairness"]
+    assert page.complaints == []
+
+
+def test_errors_have_their_line_while_one_types(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#scenario").fill('duration = "5s"\n[path]\nrate = "10mbi"\n')
+    page.wait_for_function("document.getElementById('fault').textContent !== ''")
+    assert page.locator("#fault").inner_text().startswith("quickstart.toml, line 3: path.rate: ")
+    assert page.locator("#lines .bad").inner_text() == "3"
+    assert page.complaints == []
+
+
+def test_keys_and_controllers_are_completed(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    area = page.locator("#scenario")
+    area.fill("[path]\nra")
+    area.press("End")
+    area.press("Control+Space")
+    assert page.locator("#choices li").first.inner_text().startswith("rate")
+    area.press("Enter")
+    assert area.input_value() == "[path]\nrate = "
+    area.fill('[[flows]]\ncc = "cub')
+    area.press("Control+Space")
+    names = [text.split("\n")[0].split()[0] for text in page.locator("#choices li").all_inner_texts()]
+    assert names[0].startswith("cubic")
+    area.press("Escape")
+    assert page.locator("#choices").is_hidden()
+
+
+def test_controllers_are_compared_and_kept_side_by_side(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"').replace("20s", "4s"))
+    page.locator("#compare summary").click()
+    page.locator("#names input[value=cubic]").check()
+    wait_for_runs(page, 2)
+    page.locator("#names input[value=vegas]").check()
+    page.wait_for_function("playground.runs().length === 2")
+    page.locator("#keep").click()
+    page.locator("#run").click()
+    page.wait_for_function("playground.runs().length === 4")
+    labels = page.evaluate("playground.runs().map((one) => one.label)")
+    assert labels == ["cubic", "vegas", "cubic 2", "vegas 2"]
+    lines = page.evaluate("playground.csv('flows')").splitlines()
+    assert lines[0].startswith("run,flow,name,")
+    assert [line.split(",")[0] for line in lines[1:]] == labels
+
+
+def test_a_number_slides(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.evaluate(
+        "() => { const a = document.getElementById('scenario'); const at = a.value.indexOf('10mbit') + 1;"
+        " a.focus(); a.setSelectionRange(at, at); a.click(); }"
+    )
+    assert page.locator("#slid").inner_text() == "rate: 10"
+    page.locator("#slider").fill("-1")
+    wait_for_runs(page, 2)
+    assert 'rate = "1mbit"' in page.locator("#scenario").input_value()
+
+
+def test_a_link_brings_scenario_and_controllers(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"'))
+    page.locator("#share").click()
+    page.wait_for_function("location.hash.startsWith('#s=')")
+    other = show(browser, written, page.evaluate("location.hash"))
+    wait_for_runs(other, 1)
+    assert 'name = "own"' in other.locator("#scenario").input_value()
+
+
+def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#scenario").fill(PATH)
+    page.locator("#own summary").click()
+    page.locator("#share").click()
+    page.wait_for_function("location.hash.startsWith('#s=')")
+    other = show(browser, written, page.evaluate("location.hash"))
+    other.wait_for_function("document.getElementById('said').textContent.includes('press Run')")
+    assert other.locator(".uplot").count() == 0
+    other.locator("#run").click()
+    wait_for_runs(other, 1)
+    assert "Halving" in other.locator("#results").inner_text()
+
+
+def test_a_phone_shows_the_page_without_scrolling_sideways(browser, written):
+    page = show(browser, written, viewport={"width": 390, "height": 800}, color_scheme="dark")
+    wait_for_runs(page, 1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 19, 24)"

@@ -1,0 +1,128 @@
+"""Writes the playground: ``python -m playground WASM FILE``."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import sys
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ackclock import _engine
+from ackclock.plots.style import looks
+from ackclock.report.page import UPLOT
+from ackclock.report.page import _asset as of_reports
+from ackclock.report.page import _in_script as in_script
+
+ROOT = Path(__file__).resolve().parents[2]
+TURNS = 8
+"""Curves of one controller that differ."""
+OTHERS = 6
+"""Looks for names that are no controllers."""
+
+SCRIPT = """class Halving extends Controller {
+  on_ack(cx, ack) {
+    if (!ack.window_limited) return;
+    if (this.window < this.slow_start_threshold) this.window += ack.slow_start_credit();
+    else this.window += ack.avoidance_credit() / this.window;
+  }
+
+  on_loss(cx, loss) {
+    this.window = this.slow_start_threshold = Math.max(this.window / 2, 2);
+  }
+
+  on_timeout(cx, loss) {
+    if (!loss.again) this.slow_start_threshold = Math.max(loss.in_flight / 2, 2);
+    this.window = 1;
+  }
+}
+"""
+
+
+def own(name: str) -> str:
+    """A file that lies beside this module."""
+    return (resources.files(__package__) / "assets" / name).read_text("utf-8")
+
+
+def scenario(path: Path, title: str, **more: Any) -> dict[str, Any]:
+    """A scenario of a file as the page opens it, with the files that it names."""
+    text = path.read_text("utf-8")
+    described = tomllib.loads(text)
+    files = {}
+    for link in (described.get("path", {}), *described.get("links", ())):
+        rate = link.get("rate")
+        if isinstance(rate, dict) and "trace" in rate:
+            files[rate["trace"]] = (path.parent / rate["trace"]).read_text("utf-8")
+    found = {"id": path.stem, "title": title, "file": path.name, "text": text, "files": files}
+    return found | more
+
+
+def groups() -> list[dict[str, Any]]:
+    """The scenarios that the page can open."""
+    examples = sorted((ROOT / "examples").glob("*.toml"), key=lambda path: path.stem != "quickstart")
+    networks = sorted((ROOT / "python/ackclock/networks").glob("*.toml"))
+    return [
+        {"name": "Examples", "scenarios": [scenario(path, _title(path)) for path in examples]},
+        {"name": "Networks of compare", "scenarios": [_network(path) for path in networks]},
+    ]
+
+
+def _title(path: Path) -> str:
+    return str(tomllib.loads(path.read_text("utf-8")).get("name", path.stem))
+
+
+def _network(path: Path) -> dict[str, Any]:
+    found = scenario(path, _title(path), id=f"network-{path.stem}", controllers=["cubic", "bbr1", "cdg"])
+    if "[[flows]]" not in found["text"]:
+        found["text"] += '\n[[flows]]\ncc = "cubic"\n'
+    return found
+
+
+def all_looks() -> dict[str, list[dict[str, Any]]]:
+    """Colours and dashes of each controller, curve by curve, and those of other names."""
+    names = [one["name"] for one in _engine.controllers()]
+    others = [f"other {number}" for number in range(OTHERS)]
+    found = {}
+    for name in [*names, *others]:
+        curves = [(str(turn), name) for turn in range(TURNS)]
+        found[name] = list(looks(curves).values())
+    return found | {"": list(looks([("", "")]).values())}
+
+
+def page(wasm: bytes) -> str:
+    """The page with the module ``wasm`` in it."""
+    from jinja2 import Environment, StrictUndefined
+
+    data = {
+        "schema": json.loads(_engine.schema()),
+        "controllers": [{"name": one["name"], "title": one["title"]} for one in _engine.controllers()],
+        "looks": all_looks(),
+        "groups": groups(),
+        "script": SCRIPT,
+    }
+    packed = base64.b64encode(gzip.compress(wasm, 9, mtime=0)).decode("ascii")
+    scripts = [of_reports(f"{UPLOT}.iife.min.js"), of_reports("charts.js")]
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(own("page.html.j2")).render(
+        version=_engine.version(),
+        styles="\n".join([of_reports(f"{UPLOT}.min.css"), of_reports("page.css"), own("playground.css")]),
+        data=in_script(json.dumps(data, separators=(",", ":"))),
+        wasm=packed,
+        worker=own("engine.js"),
+        scripts=[*scripts, *(own(name) for name in ("overview.js", "editor.js", "app.js"))],
+    )
+
+
+def main() -> int:
+    """Writes the page."""
+    wasm, target = Path(sys.argv[1]), Path(sys.argv[2])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page(wasm.read_bytes()), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+// The worker of the playground: the simulator as a module of WebAssembly, and the controllers that the page brings.
+"use strict";
+
+const MOST_NUMBERS = 56;
+const LARGEST_WINDOW = 1e7;
+const KINDS = { u32: Uint32Array, u64: BigUint64Array, f64: Float64Array, bool: Uint8Array };
+const NONE = { u32: 2 ** 32 - 1, u64: 2 ** 64 };
+
+let wasm = null; // the functions of the module
+let answered = null; // the latest answer, out of the memory of the module
+let raised = null; // what a controller threw
+let classes = {}; // the controllers of the page, by name
+let controllers = []; // those of the run
+let events = []; // the methods of controllers with the makers of their arguments
+let context = null; // the maker of contexts
+let wants = [];
+
+const text = (at, bytes) => new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, at, bytes));
+
+function hand(json) {
+  const bytes = new TextEncoder().encode(json);
+  new Uint8Array(wasm.memory.buffer, wasm.reserve(bytes.length), bytes.length).set(bytes);
+}
+
+// A column out of the memory of the module: numbers with NaN for none, texts, or codes with their names.
+function column(of) {
+  if (of.kind === "text") return of.values;
+  const buffer = wasm.memory.buffer;
+  if (of.kind === "names") return { codes: new Uint16Array(buffer, of.at, of.length).slice(), names: of.names };
+  const raw = new KINDS[of.kind](buffer, of.at, of.length);
+  if (of.kind === "bool") return Array.from(raw, Boolean);
+  const found = of.kind === "f64" ? raw.slice() : Float64Array.from(raw, Number);
+  if (of.null) found.forEach((value, row) => { if (!Number.isFinite(value) || value === NONE[of.kind]) found[row] = NaN; });
+  return found;
+}
+
+// What the module imports.
+const page = {
+  answer(at, bytes) {
+    answered = JSON.parse(text(at, bytes));
+    if (!answered.tables) return;
+    const tables = {};
+    for (const table of answered.tables) {
+      tables[table.name] = Object.fromEntries(table.columns.map((one) => [one.name, column(one)]));
+    }
+    answered.tables = tables;
+    const { capture } = answered;
+    if (capture) answered.capture = new Uint8Array(wasm.memory.buffer, capture.at, capture.length).slice();
+  },
+  panicked(at, bytes) { raised = new Error(`the simulator failed, please report it: ${text(at, bytes)}`); },
+  progress(seconds) { postMessage({ progress: seconds }); },
+  clock: () => performance.now() / 1000,
+  make(at, bytes, decisions) {
+    return attempt(-1, () => {
+      const { class: name, parameters } = JSON.parse(text(at, bytes));
+      const made = new classes[name](parameters);
+      const bits = [...made.wants].map((want) => {
+        const bit = wants.indexOf(want);
+        if (bit < 0) throw new Error(`${name}.wants has \`${want}\`: allowed are ${wants.slice(0, -1).join(", ")}`);
+        return 2 ** bit;
+      });
+      if (made.ecn_codepoint === "ect1") bits.push(2 ** wants.indexOf("ect1"));
+      decide(made, decisions, bits.reduce((sum, bit) => sum + bit, 0));
+      return controllers.push(made) - 1;
+    });
+  },
+  event(number, kind, numbers, decisions) {
+    return attempt(0, () => {
+      const values = new Float64Array(wasm.memory.buffer, numbers, MOST_NUMBERS);
+      const controller = controllers[number];
+      const { name, make } = events[kind];
+      const cx = context(values);
+      controller[name](cx, make && make(values));
+      if (name === "on_timer" && controller.wake_up_at !== null && controller.wake_up_at <= cx.now) {
+        throw new Error(`${controller.constructor.name}.wake_up_at is ${controller.wake_up_at} after on_timer at ${cx.now} s: allowed is a later time, or null`);
+      }
+      decide(controller, decisions, 0);
+      return 1;
+    });
+  },
+  probe(number) {
+    return attempt(0, () => {
+      hand(JSON.stringify(controllers[number].probe()));
+      return 1;
+    });
+  },
+};
+
+function attempt(failed, call) {
+  try {
+    return call();
+  } catch (error) {
+    raised ??= error;
+    return failed;
+  }
+}
+
+// Writes the decisions of a controller for the module.
+function decide(controller, at, bits) {
+  const { window, slow_start_threshold: threshold, pacing_rate: rate, send_quantum: quantum } = controller;
+  const refuse = (name, value, allowed) => {
+    throw new Error(`${controller.constructor.name}.${name} is ${value}: allowed is ${allowed}`);
+  };
+  if (!(window >= 0 && window <= LARGEST_WINDOW)) refuse("window", window, "a number of segments from 0 to 10000000");
+  if (typeof threshold !== "number" || Number.isNaN(threshold)) refuse("slow_start_threshold", threshold, "a number of segments, or Infinity");
+  if (rate !== null && !(rate >= 1 && rate < Infinity)) refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or null");
+  if (rate !== null && !(quantum >= 1 && quantum <= LARGEST_WINDOW)) refuse("send_quantum", quantum, "a number of segments from 1 to 10000000");
+  const time = (value) => (value === null ? NaN : Number(value));
+  const { wake_up_at: wake, pause_until: pause } = controller;
+  new Float64Array(wasm.memory.buffer, at, 7).set([window, threshold, rate ?? NaN, rate === null ? 1 : quantum, time(wake), time(pause), bits]);
+}
+
+// Base class of controllers, as `ackclock.Controller` in Python.
+class Controller {
+  window = 1;
+  slow_start_threshold = Infinity;
+  pacing_rate = null;
+  send_quantum = 1;
+  wants = [];
+  ecn_codepoint = "ect0";
+  wake_up_at = null;
+  pause_until = null;
+  on_start(cx) { this.window = cx.initial_window; }
+  on_ack() { throw new Error(`${this.constructor.name} has no on_ack(cx, ack)`); }
+  on_duplicate_ack() {}
+  on_loss() { throw new Error(`${this.constructor.name} has no on_loss(cx, loss)`); }
+  on_ecn(cx, marks) { this.on_loss(cx, marks.as_loss()); }
+  on_recovered() {}
+  on_timeout() { throw new Error(`${this.constructor.name} has no on_timeout(cx, loss)`); }
+  on_spurious() {}
+  on_idle_restart(cx) {
+    this.window = Math.min(this.window, cx.restart_window);
+    this.slow_start_threshold = Math.max(this.slow_start_threshold, cx.restart_threshold);
+  }
+  on_sent() {}
+  on_transmit_start() {}
+  on_segment_delivered() {}
+  on_segment_lost() {}
+  on_timer() { throw new Error(`${this.constructor.name} has no on_timer(cx)`); }
+  probe() { return {}; }
+}
+
+// A function from numbers to an object with `names`: `a?` is a flag, `a.b` belongs to an object, `a()` is a method.
+function maker(names, first) {
+  const methods = [];
+  const literal = (entries) => {
+    const own = new Map();
+    for (const [path, number] of entries) {
+      const [head, ...rest] = path.split(".");
+      if (!own.has(head)) own.set(head, []);
+      own.get(head).push([rest.join("."), number]);
+    }
+    return [...own].map(([name, parts]) => {
+      const at = `n[${parts[0][1]}]`;
+      if (parts[0][0]) return `${name}: ${at} !== ${at} ? null : {${literal(parts)}}`;
+      if (name.endsWith("?")) return `${name.slice(0, -1)}: ${at} === 1`;
+      if (name.endsWith("()")) { methods.push(name.slice(0, -2)); return `_${name.slice(0, -2)}: ${at}`; }
+      return `${name}: ${at} !== ${at} ? null : ${at}`;
+    }).join(", ");
+  };
+  const body = literal(names.map((name, number) => [name, first + number]));
+  const functions = methods.map((name) => `${name}() { return this._${name}; }`);
+  if (names.includes("at")) functions.push("as_loss() { return { in_flight: this.in_flight, newly_lost: 0, again: false, acknowledged_to: this.acknowledged_to, sent_to: this.sent_to, sent_at: this.at }; }");
+  return new Function("n", `return {${[body, ...functions].join(", ")}};`);
+}
+
+async function load(bytes) {
+  const { instance } = await WebAssembly.instantiate(bytes, { page });
+  wasm = instance.exports;
+  wasm.describe_events();
+  const { context: names, events: methods } = answered;
+  wants = answered.wants;
+  const known = maker(names, 0);
+  context = (values) => Object.assign(known(values), { random: wasm.random });
+  events = methods.map(({ name, argument }) => {
+    if (argument.length === 1) return { name, make: (values) => values[names.length] };
+    return { name, make: argument.length ? maker(argument, names.length) : null };
+  });
+}
+
+// The classes in a text that derive from Controller.
+function read(source, names) {
+  const found = new Function("Controller", `"use strict";\n${source}\n;return {${names.join(", ")}};`)(Controller);
+  const hooks = Object.getOwnPropertyNames(Controller.prototype).filter((name) => name.startsWith("on_"));
+  for (const name of names) {
+    for (const own of Object.getOwnPropertyNames(found[name].prototype)) {
+      if (own.startsWith("on_") && !hooks.includes(own)) throw new Error(`${name}.${own}: there is no such event (there are ${hooks.join(", ")})`);
+    }
+  }
+  return found;
+}
+
+function handle(kind, request) {
+  [answered, raised, controllers] = [null, null, []];
+  try {
+    classes = kind === "run" && request.classes?.length ? read(request.source, request.classes) : {};
+    hand(JSON.stringify(request));
+    if (kind === "run") wasm.run_scenario(); else wasm.check_scenario();
+  } catch (error) {
+    raised ??= error;
+  }
+  if (!raised) return answered;
+  const message = raised.message ?? String(raised);
+  return { error: { line: null, key: "", message, text: message } };
+}
+
+let loaded = null;
+onmessage = async ({ data }) => {
+  if (data.bytes) loaded = load(data.bytes);
+  await loaded;
+  if (data.kind) postMessage({ answer: handle(data.kind, data.request) });
+};
