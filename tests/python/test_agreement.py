@@ -205,7 +205,7 @@ def test_titles_say_what_ran(capsys, tmp_path):
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (Debian: apt install chromium)")
 def test_the_hover_shows_the_value_that_lies_below_a_logarithmic_axis(tmp_path, capsys):
     sync_api = pytest.importorskip("playwright.sync_api")
-    arguments = ("--rate", "20mbit", "--queue", "1s", "--duration", "4s", "--out", tmp_path / "out")
+    arguments = ("--rate", "20mbit", "--queue", "1s", "--duration", "3s", "--out", tmp_path / "out")
     assert run(capsys, "compare", "cubic", "nice", *arguments)[0] == 0
     panel = next(one for one in charts(tmp_path / "out")["stack"] if one["name"] == "queue")
     assert panel["log"]

@@ -405,7 +405,7 @@ def test_only_names_situations(capsys, tmp_path):
     # One simulator stands in for both engines, so nothing differs.
     assert (document["near"], document["valid"]) == (2, 2)
     assert "2 of 2 cells are near." in (tmp_path / "out" / "index.html").read_text()
-    assert "--only bursting: there is no such situation; there are greedy, bu" in refused(
+    assert "--only bursting: there is no such situation; there are greedy, behind-1.5-1s, be" in refused(
         capsys, "parity", "--only", "bursting"
     )
 

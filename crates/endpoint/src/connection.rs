@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use control::Controller;
-use transport::{Acknowledgement, Application, Data, Event, Journal, Receiver, SackBlocks, Sender, SenderState, Stack};
+use transport::{
+    Acknowledgement, Application, Data, Event, Journal, Opened, Receiver, SackBlocks, Sender, SenderState, Stack,
+};
 use units::{Ecn, Random, Span, Time};
 
 use crate::incoming::Incoming;
@@ -17,8 +19,8 @@ pub(crate) const WINDOW_FIELD: u32 = 0xffff;
 /// The result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
-    /// How long the handshake took: the first RTT sample.
-    pub(crate) rtt: Span,
+    /// The handshake itself.
+    pub(crate) opened: Opened,
     /// Shifts of the window fields received and sent.
     pub(crate) their_scale: u8,
     pub(crate) our_scale: u8,
@@ -73,8 +75,8 @@ impl Connection {
         let stack = Arc::new(stack);
         let random = Random::stream(0, "flow", 0);
         let mut sender = Sender::new(Arc::clone(&stack), controller, Application::Interactive, random);
-        let receiver = Receiver::new(&stack, agreement.rtt);
-        sender.start(Time::from_nanos(now.as_nanos().saturating_sub(agreement.rtt.as_nanos())), agreement.rtt);
+        let receiver = Receiver::new(&stack, agreement.opened.since.map_or(Span::ZERO, |since| now.since(since)));
+        sender.open(now, agreement.opened);
         Self {
             receiver,
             outgoing: Outgoing::new(size),

@@ -1,10 +1,10 @@
 //! The endpoint: its handshake, and then its connection.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use control::Controller;
 use serde::Serialize;
-use transport::{Marks, Phase, Stack};
+use transport::{ActiveOpen, Marks, Opened, OpeningKind, OpeningPacket, PassiveOpen, Phase, Stack};
 use units::{Bytes, Span, Time};
 
 use crate::connection::{Agreement, Connection, WINDOW_FIELD, ticks};
@@ -21,10 +21,10 @@ const DEFAULT_SEGMENT_SIZE: u16 = 536;
 enum Stage {
     Closed,
     Listening,
-    /// A SYN was sent at this time.
-    Opening(Time),
-    /// A SYN came, as this packet; the SYN-ACK was sent at this time.
-    Answered(Packet, Time),
+    /// It sends SYNs.
+    Opening(ActiveOpen),
+    /// A SYN came, as this packet, and it sends SYN-ACKs.
+    Answered(Packet, PassiveOpen),
     Open(Box<Connection>),
 }
 
@@ -36,7 +36,6 @@ pub struct Endpoint {
     /// The shift of the window field that it announces.
     scale: u8,
     stage: Stage,
-    waiting: VecDeque<Packet>,
     no_delay: bool,
 }
 
@@ -85,14 +84,7 @@ impl Endpoint {
     /// An endpoint with this stack; what the other side does not offer is not used. It announces windows
     /// that are to be shifted by `scale`.
     pub fn new(stack: Stack, controller: Box<dyn Controller>, scale: u8) -> Self {
-        Self {
-            stack,
-            controller: Some(controller),
-            scale,
-            stage: Stage::Closed,
-            waiting: VecDeque::new(),
-            no_delay: false,
-        }
+        Self { stack, controller: Some(controller), scale, stage: Stage::Closed, no_delay: false }
     }
 
     /// Waits for a SYN.
@@ -102,6 +94,13 @@ impl Endpoint {
 
     /// Sends a SYN at `now`.
     pub fn connect(&mut self, now: Time) {
+        let mut open = ActiveOpen::new(Arc::new(self.stack.clone()));
+        open.start(now);
+        self.stage = Stage::Opening(open);
+    }
+
+    /// The SYN that leaves at `now`.
+    fn syn(&self, now: Time) -> Packet {
         let ecn = self.stack.marks != Marks::Off;
         let options = PacketOptions {
             segment_size: Some(SEGMENT_SIZE),
@@ -110,15 +109,29 @@ impl Endpoint {
             timestamps: self.stack.timestamps.then(|| Timestamps { value: ticks(now), echo: 0 }),
             sack: Vec::new(),
         };
-        self.waiting.push_back(Packet {
+        Packet { syn: true, echo: ecn, reduced: ecn, options, window: WINDOW_FIELD, ..Packet::default() }
+    }
+
+    /// The answer to `syn` that leaves at `now`.
+    fn syn_ack(&self, now: Time, syn: &Packet) -> Packet {
+        let theirs = &syn.options;
+        let stamps = theirs.timestamps.filter(|_| self.stack.timestamps);
+        let options = PacketOptions {
+            segment_size: Some(SEGMENT_SIZE),
+            window_scale: theirs.window_scale.map(|_| self.scale),
+            sack_permitted: theirs.sack_permitted && self.stack.sack(),
+            timestamps: stamps.map(|stamps| Timestamps { value: ticks(now), echo: stamps.value }),
+            sack: Vec::new(),
+        };
+        Packet {
             syn: true,
-            echo: ecn,
-            reduced: ecn,
-            options,
+            ack: true,
+            acknowledged: 1,
+            echo: self.agrees_on_ecn(syn),
             window: WINDOW_FIELD,
+            options,
             ..Packet::default()
-        });
-        self.stage = Stage::Opening(now);
+        }
     }
 
     /// True if the handshake is over.
@@ -162,24 +175,33 @@ impl Endpoint {
 
     /// A packet arrives. Afterwards poll what to transmit.
     pub fn inject(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
-        let (syn, sent_at) = match &mut self.stage {
+        let echo = packet
+            .options
+            .timestamps
+            .filter(|_| packet.ack)
+            .map_or(Time::NEVER, |stamps| Time::ZERO + Span::from_millis(stamps.echo.into()));
+        let (syn, opened) = match &mut self.stage {
             Stage::Closed => return Err(Refusal("a packet without a socket that waits for it is not modelled")),
             Stage::Listening => return self.on_syn(now, packet),
-            Stage::Opening(sent_at) => {
+            Stage::Opening(open) => {
                 if !(packet.syn && packet.ack) {
                     return Err(Refusal("only a SYN-ACK is modelled as the answer to a SYN"));
                 }
-                (packet.clone(), *sent_at)
+                (packet.clone(), open.on_answer(&OpeningPacket { kind: OpeningKind::SynAck, timestamp: now, echo }))
             }
-            Stage::Answered(syn, sent_at) => {
+            Stage::Answered(_, open) if packet.syn && !packet.ack => {
+                open.on_syn(now, &arrived_syn(now));
+                return Ok(());
+            }
+            Stage::Answered(syn, open) => {
                 if packet.syn || packet.reset || !packet.ack {
                     return Err(Refusal("only an ACK is modelled as the answer to a SYN-ACK"));
                 }
-                (syn.clone(), *sent_at)
+                (syn.clone(), open.on_answer(echo))
             }
             Stage::Open(connection) => return connection.inject(now, packet),
         };
-        self.open(now, &syn, packet, now.since(sent_at));
+        self.open(now, &syn, packet, opened);
         let Some(connection) = self.connection() else { return Ok(()) };
         if packet.syn {
             connection.acknowledge();
@@ -195,26 +217,9 @@ impl Endpoint {
                 "only a SYN without data is modelled as the first packet to a listener, with sequence number 0",
             ));
         }
-        let theirs = &packet.options;
-        let stamps = theirs.timestamps.filter(|_| self.stack.timestamps);
-        let options = PacketOptions {
-            segment_size: Some(SEGMENT_SIZE),
-            window_scale: theirs.window_scale.map(|_| self.scale),
-            sack_permitted: theirs.sack_permitted && self.stack.sack(),
-            timestamps: stamps.map(|stamps| Timestamps { value: ticks(now), echo: stamps.value }),
-            sack: Vec::new(),
-        };
-        let echo = self.agrees_on_ecn(packet);
-        self.waiting.push_back(Packet {
-            syn: true,
-            ack: true,
-            acknowledged: 1,
-            echo,
-            window: WINDOW_FIELD,
-            options,
-            ..Packet::default()
-        });
-        self.stage = Stage::Answered(packet.clone(), now);
+        let mut open = PassiveOpen::new(Arc::new(self.stack.clone()));
+        open.on_syn(now, &arrived_syn(now));
+        self.stage = Stage::Answered(packet.clone(), open);
         Ok(())
     }
 
@@ -224,7 +229,7 @@ impl Endpoint {
     }
 
     /// The handshake is over: `syn` is that of the other side, `last` the packet that ended it.
-    fn open(&mut self, now: Time, syn: &Packet, last: &Packet, rtt: Span) {
+    fn open(&mut self, now: Time, syn: &Packet, last: &Packet, opened: Opened) {
         let Some(controller) = self.controller.take() else { return };
         let theirs = &syn.options;
         let timestamps = self.stack.timestamps && theirs.timestamps.is_some();
@@ -241,7 +246,7 @@ impl Endpoint {
         // The window field of a SYN is not scaled (RFC 7323, section 2.2).
         let window = u64::from(last.window) << if last.syn { 0 } else { their_scale };
         let agreement = Agreement {
-            rtt,
+            opened,
             their_scale,
             our_scale: theirs.window_scale.map_or(0, |_| self.scale),
             window,
@@ -255,20 +260,35 @@ impl Endpoint {
 
     /// The packet that leaves now, if one does. Call until it answers `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        let waiting = self.waiting.pop_front();
-        waiting.or_else(|| self.connection()?.poll_transmit(now))
+        match &mut self.stage {
+            Stage::Closed | Stage::Listening => None,
+            Stage::Opening(open) => open.poll_transmit(now).map(|_| self.syn(now)),
+            Stage::Answered(syn, open) => {
+                open.poll_transmit(now)?;
+                let syn = syn.clone();
+                Some(self.syn_ack(now, &syn))
+            }
+            Stage::Open(connection) => connection.poll_transmit(now),
+        }
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let Stage::Open(connection) = &self.stage else { return None };
-        Some(connection.poll_timeout()).filter(|&at| at != Time::NEVER)
+        match &self.stage {
+            Stage::Closed | Stage::Listening => None,
+            Stage::Opening(open) => open.poll_timeout(),
+            Stage::Answered(_, open) => open.poll_timeout(),
+            Stage::Open(connection) => Some(connection.poll_timeout()).filter(|&at| at != Time::NEVER),
+        }
     }
 
     /// Deadlines have passed. Afterwards poll what to transmit.
     pub fn on_timeout(&mut self, now: Time) {
-        if let Some(connection) = self.connection() {
-            connection.on_timeout(now);
+        match &mut self.stage {
+            Stage::Closed | Stage::Listening => {}
+            Stage::Opening(open) => open.on_timeout(now),
+            Stage::Answered(_, open) => open.on_timeout(now),
+            Stage::Open(connection) => connection.on_timeout(now),
         }
     }
 
@@ -305,6 +325,11 @@ impl Endpoint {
             tcpi_bytes_received: connection.received(),
         })
     }
+}
+
+/// A SYN that arrives: when it left is not known, and not needed.
+fn arrived_syn(now: Time) -> OpeningPacket {
+    OpeningPacket { kind: OpeningKind::Syn, timestamp: now, echo: Time::NEVER }
 }
 
 #[cfg(test)]
@@ -373,6 +398,42 @@ mod tests {
         let ack = sent(&mut endpoint, MS(15));
         assert_eq!((ack.len(), ack[0].sequence, ack[0].acknowledged, ack[0].syn), (1, 1, 1, false));
         assert_eq!(endpoint.information().unwrap().tcpi_snd_mss, 1000, "no timestamps");
+    }
+
+    #[test]
+    fn a_syn_that_nothing_answers_leaves_again_with_a_new_timestamp() {
+        let controller = control::registry::build("newreno", &control::Parameters::new()).unwrap();
+        let mut endpoint = Endpoint::new(transport::linux(), controller, 8);
+        endpoint.connect(MS(5));
+        assert_eq!(sent(&mut endpoint, MS(5)).len(), 1);
+        // A second on the timer wheel.
+        let due = endpoint.poll_timeout().unwrap();
+        assert!((MS(1005)..MS(1045)).contains(&due), "{due}");
+        endpoint.on_timeout(due);
+        let again = sent(&mut endpoint, due);
+        let stamps = Timestamps { value: (due.as_nanos() / 1_000_000) as u32, echo: 0 };
+        assert_eq!((again.len(), again[0].options.timestamps), (1, Some(stamps)));
+        // The answer echoes the second one, so that 15 ms are the RTT.
+        let at = due + Span::from_millis(15);
+        let options = PacketOptions { timestamps: Some(Timestamps { value: 1, echo: stamps.value }), ..syn().options };
+        endpoint.inject(at, &Packet { ack: true, acknowledged: 1, options, ..syn() }).unwrap();
+        let information = endpoint.information().unwrap();
+        assert_eq!((information.tcpi_rtt / 1000, information.tcpi_snd_cwnd), (15, 10));
+    }
+
+    #[test]
+    fn a_syn_that_comes_again_is_answered_again() {
+        let controller = control::registry::build("newreno", &control::Parameters::new()).unwrap();
+        let mut endpoint = Endpoint::new(transport::linux(), controller, 8);
+        endpoint.listen();
+        for at in [0, 500] {
+            endpoint.inject(MS(at), &syn()).unwrap();
+            let answer = sent(&mut endpoint, MS(at));
+            assert!(answer.len() == 1 && answer[0].syn && answer[0].ack);
+        }
+        endpoint.inject(MS(600), &ack(1, 257)).unwrap();
+        // Without timestamps there is no sample, so that data wait for 3 s (RFC 6298, section 5.7).
+        assert_eq!(endpoint.information().unwrap().tcpi_rto, 3_000_000);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use scenario::{DrawnFlow, Plan};
 use units::Time;
 
 /// When a flow was there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
     /// When it started.
     pub start: Time,
@@ -13,6 +13,12 @@ pub struct Lifetime {
     pub stop: Time,
     /// When its last segment arrived, if it has an end of its own and reached it.
     pub completed: Option<Time>,
+    /// When its connection was open at the sender, if it was opened.
+    pub opened: Option<Time>,
+    /// When its first data arrived, of TCP.
+    pub first_arrival: Option<Time>,
+    /// How often its SYN was sent again.
+    pub syn_retransmissions: u32,
 }
 
 /// The row of `drawn`, flow `index` of `plan`, which was `measured` until the end of the run.
@@ -25,7 +31,7 @@ pub fn flow_row(
 ) -> FlowRow {
     let planned = &plan.flows[drawn.of];
     let end = Time::ZERO + plan.duration;
-    let Lifetime { start, stop, completed } = lifetime;
+    let Lifetime { start, stop, completed, .. } = lifetime;
     let description = FlowDescription {
         flow: index,
         name: &drawn.name(plan),
@@ -35,6 +41,9 @@ pub fn flow_row(
         stop: completed.unwrap_or(stop).min(end),
         base_rtt: planned.base_rtt,
         completion: completed.map(|at| at.since(start)),
+        handshake: lifetime.opened.map(|at| at.since(start)),
+        first_byte: lifetime.first_arrival.map(|at| at.since(start)),
+        syn_retransmissions: lifetime.syn_retransmissions,
     };
     meter.finish(end, counters, description)
 }

@@ -486,7 +486,8 @@ fn row(
     counters.timeouts = totals.counts.timeouts;
     counters.recoveries = totals.counts.recoveries;
     counters.spurious = totals.counts.spurious;
-    let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, completed: totals.completed };
+    let lifetime =
+        Lifetime { start: drawn.start, stop: drawn.stop, completed: totals.completed, ..Lifetime::default() };
     flow_row((&meter, &counters), plan, flow, drawn, lifetime)
 }
 

@@ -53,6 +53,11 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// of protocol, addresses and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
     fn flow(&self) -> u32;
 
+    /// True if it opens or closes a connection: lists of lost packets count such packets apart.
+    fn opens(&self) -> bool {
+        false
+    }
+
     /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.
     fn mark_congestion(&mut self);
 }

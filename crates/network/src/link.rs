@@ -75,7 +75,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn offer_in_row(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
-        if self.losses.loses() {
+        if self.losses.loses(|| packet.opens()) {
             return out.discard(packet, now, Discard::Lost, self.queue.packets());
         }
         let idle = self.is_free(now);
@@ -358,7 +358,7 @@ mod tests {
         let settings = LinkSettings {
             service: Service::Fixed(Rate::from_mbit(10)),
             queue: QueueSettings { limit: Limit::Packets(1), count_in_service: true, ..QueueSettings::default() },
-            loss: LossModel::Packets(vec![0, 2]),
+            loss: LossModel::Packets { data: vec![0, 2], openings: Vec::new() },
         };
         let mut link = new(settings);
         let mut out = Observed::default();

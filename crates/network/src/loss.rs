@@ -26,8 +26,14 @@ pub enum LossModel {
         /// Probability of loss in the bad state (1 - h).
         loss_bad: Fraction,
     },
-    /// Exactly the packets with these numbers, counted from 0 in the order of arrival; the list ascends.
-    Packets(Vec<u64>),
+    /// Exactly the packets with these numbers, counted from 0 in the order of arrival; the lists ascend. Packets that
+    /// open a connection ([`Packet::opens`](crate::Packet::opens)) are counted apart.
+    Packets {
+        /// Of packets that open none.
+        data: Vec<u64>,
+        /// Of those that do.
+        openings: Vec<u64>,
+    },
 }
 
 /// A loss model at work.
@@ -37,28 +43,46 @@ pub(crate) struct Losses {
     random: Random,
     /// The Gilbert-Elliott chain is in the bad state.
     bad: bool,
-    /// Packets that arrived so far, for the list.
+    /// For the lists, of data and of openings.
+    counts: [Count; 2],
+}
+
+/// How far a list of lost packets is done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// Packets that arrived so far.
     arrived: u64,
     /// The first number in the list that is still to come.
     next: usize,
 }
 
+impl Count {
+    /// True if the packet that arrives now is in the list `numbers`.
+    fn strikes(&mut self, numbers: &[u64]) -> bool {
+        let lost = numbers.get(self.next) == Some(&self.arrived);
+        self.arrived += 1;
+        self.next += usize::from(lost);
+        lost
+    }
+}
+
 impl Losses {
     pub(crate) fn new(model: LossModel, random: Random) -> Self {
-        if let LossModel::Packets(numbers) = &model {
-            assert!(numbers.is_sorted_by(|a, b| a < b), "the numbers of lost packets must ascend");
+        if let LossModel::Packets { data, openings } = &model {
+            let ascends = |numbers: &[u64]| numbers.is_sorted_by(|a, b| a < b);
+            assert!(ascends(data) && ascends(openings), "the numbers of lost packets must ascend");
         }
-        Self { model, random, bad: false, arrived: 0, next: 0 }
+        Self { model, random, bad: false, counts: [Count::default(); 2] }
     }
 
-    /// True if the packet that arrives now is lost.
+    /// True if the packet that arrives now is lost; `opens` says whether it opens a connection.
     #[inline]
-    pub(crate) fn loses(&mut self) -> bool {
-        !matches!(self.model, LossModel::None) && self.strikes()
+    pub(crate) fn loses(&mut self, opens: impl FnOnce() -> bool) -> bool {
+        !matches!(self.model, LossModel::None) && self.strikes(opens())
     }
 
     #[inline(never)]
-    fn strikes(&mut self) -> bool {
+    fn strikes(&mut self, opens: bool) -> bool {
         match &self.model {
             LossModel::None => false,
             LossModel::Bernoulli(probability) => self.random.happens(probability.get()),
@@ -68,11 +92,9 @@ impl Losses {
                 self.bad ^= self.random.happens(change.get());
                 lost
             }
-            LossModel::Packets(numbers) => {
-                let lost = numbers.get(self.next) == Some(&self.arrived);
-                self.arrived += 1;
-                self.next += usize::from(lost);
-                lost
+            LossModel::Packets { data, openings } => {
+                let numbers = if opens { openings } else { data };
+                self.counts[usize::from(opens)].strikes(numbers)
             }
         }
     }
@@ -86,7 +108,7 @@ mod tests {
 
     fn strikes(model: LossModel) -> Vec<bool> {
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        (0..N).map(|_| losses.loses()).collect()
+        (0..N).map(|_| losses.loses(|| false)).collect()
     }
 
     fn share(strikes: &[bool]) -> f64 {
@@ -149,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_list_loses_exactly_its_packets() {
-        let lost: Vec<usize> = strikes(LossModel::Packets(vec![0, 3, 4]))
+        let lost: Vec<usize> = strikes(LossModel::Packets { data: vec![0, 3, 4], openings: vec![1] })
             .iter()
             .enumerate()
             .filter_map(|(number, &lost)| lost.then_some(number))
@@ -158,9 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_open_connections_are_counted_apart() {
+        let model = LossModel::Packets { data: vec![0, 2], openings: vec![1] };
+        let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
+        let lost = [true, false, true, false, false, true].map(|opens| losses.loses(|| opens));
+        assert_eq!(lost, [false, true, true, false, true, false]);
+    }
+
+    #[test]
     #[should_panic(expected = "must ascend")]
     fn a_list_out_of_order_is_refused() {
-        Losses::new(LossModel::Packets(vec![4, 3]), Random::stream(1, "loss", 0));
+        Losses::new(LossModel::Packets { data: vec![4, 3], openings: Vec::new() }, Random::stream(1, "loss", 0));
     }
 
     #[test]
@@ -168,6 +198,7 @@ mod tests {
         let read = |text| serde_json::from_str::<LossModel>(text).unwrap();
         assert_eq!(read(r#""none""#), LossModel::None);
         assert_eq!(read(r#"{"bernoulli": "1%"}"#), LossModel::Bernoulli(fraction(0.01)));
-        assert_eq!(read(r#"{"packets": [1, 2]}"#), LossModel::Packets(vec![1, 2]));
+        let listed = LossModel::Packets { data: vec![1, 2], openings: vec![0] };
+        assert_eq!(read(r#"{"packets": {"data": [1, 2], "openings": [0]}}"#), listed);
     }
 }

@@ -42,7 +42,7 @@ impl Object {
     }
 
     fn lifetime(&self) -> Lifetime {
-        Lifetime { start: self.start, stop: self.stop, completed: self.completed }
+        Lifetime { start: self.start, stop: self.stop, completed: self.completed, ..Lifetime::default() }
     }
 }
 

@@ -107,8 +107,15 @@ columns! {
     rtt_p99_ms: f64 => NullableF64 in "ms";
     /// Largest sample.
     rtt_max_ms: f64 => NullableF64 in "ms";
-    /// From start to completion; null unless the flow had an end of its own and reached it.
+    /// From start, when a connection sends its SYN, to the arrival of the last byte; null unless the flow had an end of
+    /// its own and reached it.
     completion_s: f64 => NullableF64 in "s";
+    /// From start to the arrival of the SYN-ACK; null where no connection was opened.
+    handshake_ms: f64 => NullableF64 in "ms";
+    /// From start to the arrival of the first data, of TCP; null if none came.
+    first_byte_ms: f64 => NullableF64 in "ms";
+    /// How often the SYN was sent again.
+    syn_retransmissions: u64 => U64 in "packets";
 }
 
 impl FlowRow {
@@ -138,6 +145,12 @@ pub struct FlowDescription<'a> {
     pub base_rtt: Span,
     /// From start to completion.
     pub completion: Option<Span>,
+    /// From start to the arrival of the SYN-ACK.
+    pub handshake: Option<Span>,
+    /// From start to the arrival of the first data, of TCP.
+    pub first_byte: Option<Span>,
+    /// How often the SYN was sent again.
+    pub syn_retransmissions: u32,
 }
 
 /// Measures one flow: its round-trip times. What is counted of it is handed in. An ACK touches one cache line.
@@ -226,6 +239,9 @@ impl FlowMeter {
             rtt_p99_ms: percentile(0.99),
             rtt_max_ms: rtt(samples.max().map(|nanos| nanos as f64)),
             completion_s: flow.completion.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e9),
+            handshake_ms: flow.handshake.map_or(f64::NAN, milliseconds),
+            first_byte_ms: flow.first_byte.map_or(f64::NAN, milliseconds),
+            syn_retransmissions: flow.syn_retransmissions.into(),
         }
     }
 }
@@ -248,6 +264,9 @@ mod tests {
             stop,
             base_rtt: Span::from_millis(40),
             completion: None,
+            handshake: None,
+            first_byte: None,
+            syn_retransmissions: 0,
         }
     }
 
@@ -281,11 +300,12 @@ mod tests {
     }
 
     #[test]
-    fn the_time_to_complete_is_in_seconds() {
-        let completion = Some(Span::from_millis(2500));
-        let described = FlowDescription { completion, ..described(ms(0), ms(3000)) };
+    fn the_times_to_open_and_to_complete_have_their_units() {
+        let after = |millis| Some(Span::from_millis(millis));
+        let (completion, handshake, first_byte) = (after(2500), after(900), after(1400));
+        let described = FlowDescription { completion, handshake, first_byte, ..described(ms(0), ms(3000)) };
         let row = FlowMeter::new().finish(ms(5000), &FlowCounters::default(), described);
-        assert_eq!(row.completion_s, 2.5);
+        assert_eq!((row.completion_s, row.handshake_ms, row.first_byte_ms), (2.5, 900.0, 1400.0));
     }
 
     #[test]

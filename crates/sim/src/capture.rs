@@ -9,7 +9,7 @@ use engine::{CaptureTo, Failure, Interfaces, comment};
 use network::Discard;
 use record::pcapng::{self, Endpoint, Point, TcpHeader, UdpHeader};
 use scenario::{DrawnFlow, Kind, Plan};
-use transport::{Acknowledgement, Data, EcnMode};
+use transport::{Acknowledgement, Data, EcnMode, OpeningKind};
 use units::{Bytes, Span, Time};
 
 use self::opening::Openings;
@@ -114,6 +114,12 @@ impl Capture {
     pub(crate) fn at_end(&mut self, now: Time, packet: &Packet, body: &Body, acks: &Acks) {
         let interface = match body {
             Body::Data(_) => self.interfaces.receiver,
+            Body::Opening if packet.opening().kind != OpeningKind::SynAck => self.interfaces.receiver,
+            Body::Opening => {
+                let opening = packet.opening();
+                self.forms[packet.flow as usize].echo(now, milliseconds(opening.timestamp), self.echoes_kept);
+                self.interfaces.sender
+            }
             Body::Ack(slot) => {
                 let echo = milliseconds(acks.get(*slot).timestamp);
                 self.forms[packet.flow as usize].echo(now, echo, self.echoes_kept);
@@ -179,6 +185,10 @@ impl Capture {
             }
             Body::Ack(slot) if !form.datagrams => {
                 ack_header(packet, acks.get(*slot), form, |h| file.packet(interface, clock(now), h, comment))
+            }
+            Body::Opening => {
+                let header = self.openings.header(packet.flow, &packet.opening());
+                file.packet(interface, clock(now), &header, comment)
             }
             body => {
                 let towards_receiver = matches!(body, Body::Data(_));

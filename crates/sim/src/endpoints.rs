@@ -59,6 +59,7 @@ impl<A: Agents> Tap<Packet> for Endpoints<'_, A> {
                 let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
                 self.recorder.dropped[packet.flow as usize] += u64::from(counts);
             }
+            Body::Opening => {}
             Body::Ack(slot) => match &mut self.lost_acks {
                 Some(lost) => lost.push(slot),
                 None => {

@@ -31,6 +31,10 @@ pub(crate) struct SenderHalf {
     pub(crate) look_at: Time,
     pub(crate) start: Time,
     pub(crate) stop: Time,
+    /// When its connection was open; [`Time::NEVER`] before, and without a handshake.
+    pub(crate) opened: Time,
+    /// How often its SYN was sent again until then.
+    pub(crate) syn_resent: u32,
 }
 
 /// The receiving half of a flow, in one cache line.

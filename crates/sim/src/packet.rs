@@ -1,15 +1,17 @@
 //! Packets of a simulated network.
 
-use transport::Data;
+use transport::{Data, OpeningKind, OpeningPacket};
 use units::{Bytes, Ecn, Time};
 
 use crate::acks::AckSlot;
 
-/// The two kinds of segment. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
+/// The kinds of packet. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Data(Data),
     Ack(AckSlot),
+    /// It opens a connection, as [`Packet::opening`] says.
+    Opening,
 }
 
 /// A packet on its way: 32 bytes without a hole or an invalid value, so that they are moved whole. A compiler
@@ -20,11 +22,13 @@ pub(crate) struct Packet {
     pub(crate) flow: u32,
     /// The step of its route that it is on.
     pub(crate) step: u32,
-    /// The number of a data segment, or the place of an acknowledgement.
+    /// The number of a data segment, the place of an acknowledgement, or the timestamp that a packet echoes that opens
+    /// a connection.
     number: u64,
     timestamp: Time,
     /// IP bytes: no packet is larger than 65,535.
     size: u16,
+    /// Bytes of payload, or which of the packets that open a connection it is.
     payload: u16,
     /// The ECN codepoint in its own two bits, and the bits below.
     flags: u32,
@@ -35,6 +39,8 @@ const ACK: u32 = 1 << 2;
 const RETRANSMISSION: u32 = 1 << 3;
 const REDUCED: u32 = 1 << 4;
 const PUSH: u32 = 1 << 5;
+/// Beside [`ACK`]: it opens a connection.
+const OPENING: u32 = 1 << 6;
 
 impl Packet {
     /// `data` in a packet of `size` IP bytes.
@@ -57,6 +63,13 @@ impl Packet {
         Self { flow, step, number, timestamp: Time::ZERO, size: size as u16, payload: 0, flags: ACK }
     }
 
+    /// `opening` in a packet of `size` IP bytes.
+    pub(crate) fn of_opening(flow: u32, step: u32, size: u32, opening: &OpeningPacket) -> Self {
+        let &OpeningPacket { kind, timestamp, echo } = opening;
+        let payload = kind as u16;
+        Self { flow, step, number: echo.as_nanos(), timestamp, size: size as u16, payload, flags: ACK | OPENING }
+    }
+
     /// Its ECN codepoint.
     #[inline]
     pub(crate) fn ecn(&self) -> Ecn {
@@ -67,7 +80,7 @@ impl Packet {
     #[inline]
     pub(crate) fn body(&self) -> Body {
         if self.flags & ACK != 0 {
-            return Body::Ack(AckSlot(self.number as u32));
+            return if self.flags & OPENING == 0 { Body::Ack(AckSlot(self.number as u32)) } else { Body::Opening };
         }
         Body::Data(Data {
             sequence: self.number,
@@ -77,6 +90,17 @@ impl Packet {
             reduced: self.flags & REDUCED != 0,
             push: self.flags & PUSH != 0,
         })
+    }
+
+    /// What it says if it opens a connection.
+    #[inline(never)]
+    pub(crate) fn opening(&self) -> OpeningPacket {
+        let kinds = [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack];
+        OpeningPacket {
+            kind: kinds[usize::from(self.payload)],
+            timestamp: self.timestamp,
+            echo: Time::from_nanos(self.number),
+        }
     }
 
     /// IP bytes.
@@ -102,6 +126,10 @@ impl network::Packet for Packet {
         self.flow
     }
 
+    fn opens(&self) -> bool {
+        self.flags & OPENING != 0
+    }
+
     fn mark_congestion(&mut self) {
         self.flags |= u32::from(Ecn::Congestion.bits());
     }
@@ -121,7 +149,7 @@ impl engine::Routed for Packet {
     fn sequence(&self) -> Option<u64> {
         match self.body() {
             Body::Data(data) => Some(data.sequence),
-            Body::Ack(_) => None,
+            Body::Ack(_) | Body::Opening => None,
         }
     }
 }
@@ -149,6 +177,12 @@ mod tests {
         assert!(matches!(packet.body(), Body::Data(carried) if carried == data));
         assert_eq!((packet.flow, packet.step, packet.size(), packet.ecn()), (3, 4, 65_535, Ecn::Congestion));
         let ack = Packet::of_ack(3, 4, 52, AckSlot(u32::MAX));
-        assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))));
+        assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))) && !network::Packet::opens(&ack));
+        for kind in [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack] {
+            let opening = OpeningPacket { kind, timestamp: Time::from_nanos(7), echo: Time::NEVER };
+            let packet = Packet::of_opening(3, 4, 60, &opening);
+            assert!(matches!(packet.body(), Body::Opening) && packet.opening() == opening);
+            assert_eq!((packet.size(), packet.ecn(), network::Packet::opens(&packet)), (60, Ecn::NotCapable, true));
+        }
     }
 }

@@ -25,6 +25,7 @@ use crate::recorder::Recorder;
 
 mod expect;
 mod network;
+mod opening;
 mod planned;
 mod sending;
 
@@ -96,7 +97,7 @@ impl<'a, A: Agents> Partition<'a, A> {
     pub(crate) fn new(of: Of<'a>, fabric: Fabric<Packet>, capture: Option<Capture>, place: Option<usize>) -> Self {
         let Of { plan, drawn, .. } = of;
         let flows = |there: usize| if place.is_none_or(|place| place == there) { drawn.len() } else { 0 };
-        let mut recorder = Recorder::new(plan, drawn.len(), flows(NETWORK));
+        let mut recorder = Recorder::new(plan, drawn.len(), flows(NETWORK), flows(RECEIVERS));
         if place.is_some() {
             recorder.stamped = Some(Vec::new());
             recorder.stamp.number = u64::from(place != Some(NETWORK));
@@ -149,6 +150,8 @@ impl<'a, A: Agents> Partition<'a, A> {
             look_at: Time::NEVER,
             start: flow.start,
             stop: flow.stop,
+            opened: Time::NEVER,
+            syn_resent: 0,
         };
         let receiver = ReceiverHalf {
             end: receiving,
@@ -365,6 +368,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         match body {
             Body::Data(data) => self.data_arrives(now, &packet, &data),
             Body::Ack(slot) => self.ack_arrives(now, packet.flow, slot),
+            Body::Opening => self.opening_arrives(now, &packet),
         }
     }
 
@@ -390,14 +394,14 @@ impl<'a, A: Agents> Partition<'a, A> {
     fn data_arrives(&mut self, now: Time, packet: &Packet, data: &transport::Data) {
         let congestion = packet.ecn() == Ecn::Congestion;
         let i = packet.flow as usize;
-        let Endpoints { senders, receivers, acks, .. } = &mut self.endpoints;
+        let Endpoints { senders, receivers, acks, recorder, .. } = &mut self.endpoints;
         let receiver: &mut ReceiverHalf = &mut receivers[i];
         if now > receiver.stop {
             return; // what was on the way when the flow stopped counts for nothing
         }
         let Some(end) = &mut receiver.end else { return };
         let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
-        let ack = end.on_data(now, data, congestion, rtt, acks);
+        let ack = end.on_data(now, data, congestion, rtt, || recorder.first_arrivals[i] = now, acks);
         let deadline = or_never(end.deadline());
         receiver.count(packet.size(), congestion);
         self.delayed_ack_timers.set(packet.flow, deadline);

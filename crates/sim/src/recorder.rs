@@ -7,7 +7,7 @@ use transport::{Event, Journal};
 use units::{Span, Time};
 
 use crate::cache_aligned::CacheAligned;
-use crate::flow::{ReceiverHalf, SenderHalf};
+use crate::flow::{ReceiverHalf, SenderHalf, SendingEnd};
 
 /// Halves of flows that give their memory back together.
 const HALVES: usize = 1 << 16;
@@ -26,6 +26,8 @@ pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Data packets of each flow that were dropped or lost, of those sent in the measured interval.
     pub(crate) dropped: Vec<u64>,
+    /// When the first data of each flow arrived, of TCP; [`Time::NEVER`] before.
+    pub(crate) first_arrivals: Vec<Time>,
     /// The rows of flows that gave up their ends, and the data packets that these sent.
     left: Vec<FlowRow>,
     left_sent: u64,
@@ -40,11 +42,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder of so many `flows`, that of the links for so many of them.
-    pub(crate) fn new(plan: &Plan, flows: usize, at_links: usize) -> Self {
+    /// The recorder of so many `flows`, that of the links and that of the receivers for so many of them.
+    pub(crate) fn new(plan: &Plan, flows: usize, at_links: usize, at_receivers: usize) -> Self {
         Self {
             tables: Tables::default(),
             dropped: vec![0; at_links],
+            first_arrivals: vec![Time::NEVER; at_receivers],
             left: Vec::new(),
             left_sent: 0,
             events: plan.record.events,
@@ -147,7 +150,7 @@ impl Recorder {
         nothing.restart(now, FlowCounters::default());
         for row in &mut self.left {
             let index = row.flow as usize;
-            let lifetime = lifetime(&senders[index], &receivers[index]);
+            let lifetime = lifetime(&senders[index], &receivers[index], self.first_arrivals[index]);
             let measured = (&nothing, &FlowCounters::default());
             *row = flow_row(measured, plan, row.flow, &drawn[index], lifetime);
         }
@@ -162,7 +165,7 @@ impl Recorder {
         sender: &mut SenderHalf,
         receiver: &ReceiverHalf,
     ) {
-        let lifetime = lifetime(sender, receiver);
+        let lifetime = lifetime(sender, receiver, self.first_arrivals[index as usize]);
         let Some((meter, counters)) = measured(sender, receiver, self.dropped[index as usize]) else { return };
         self.left.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
         self.left_sent += counters.data_packets;
@@ -179,15 +182,16 @@ impl Recorder {
         &mut self,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        halves: (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>, Vec<u64>),
+        (mut senders, mut receivers): (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>),
+        (dropped, first_arrivals): (Vec<u64>, Vec<Time>),
     ) -> Tables {
-        let (mut senders, mut receivers, dropped) = halves;
         self.tables.flows = std::mem::take(&mut self.left);
         self.tables.flows.reserve_exact(senders.len() - self.tables.flows.len());
         // Each flow ends here: the names in the next rows take its memory. Of many flows the halves, from the last on,
         // make room for rows.
         while let (Some(mut sender), Some(receiver)) = (senders.pop(), receivers.pop()) {
-            let (index, lifetime) = (senders.len(), lifetime(&sender, &receiver));
+            let index = senders.len();
+            let lifetime = lifetime(&sender, &receiver, first_arrivals[index]);
             if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped[index]) {
                 let row = flow_row((meter, &counters), plan, index as u32, &drawn[index], lifetime);
                 self.tables.flows.push(row);
@@ -235,10 +239,17 @@ fn measured<'a>(
     Some((sending.meter(), counters))
 }
 
-/// When a flow was there.
-fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf) -> Lifetime {
-    let completed = receiver.is_complete().then_some(receiver.completed);
-    Lifetime { start: sender.start, stop: sender.stop, completed }
+/// When a flow was there, whose first data arrived at `first_arrival`.
+fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf, first_arrival: Time) -> Lifetime {
+    let known = |at: Time| (at != Time::NEVER).then_some(at);
+    Lifetime {
+        start: sender.start,
+        stop: sender.stop,
+        completed: known(receiver.completed),
+        opened: known(sender.opened),
+        first_arrival: known(first_arrival),
+        syn_retransmissions: sender.end.as_ref().and_then(SendingEnd::syn_resent).unwrap_or(sender.syn_resent),
+    }
 }
 
 /// Writes a sender's events as rows.

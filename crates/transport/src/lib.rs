@@ -21,12 +21,12 @@ pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{
-    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, MAX_THRESHOLD, Marks, PROFILES, Pacing, Profile,
-    Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, Variance, WindowValidation, freebsd_9,
-    linux, linux_2_6_33, linux_3_5, ns2_linux, plain, real_1992,
+    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, MAX_THRESHOLD, Marks, Opening, PROFILES, Pacing,
+    Profile, Reduction, Repair, Resending, Resends, Retransmits, Rule, Selective, Stack, Timers, Variance,
+    WindowValidation, freebsd_9, linux, linux_2_6_33, linux_3_5, ns2_linux, plain, real_1992,
 };
 pub use tcp::{
-    Around, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Phase, Ranges, Receiver, RttEstimator,
-    Sender, SenderState,
+    ActiveOpen, Around, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Opened, OpeningKind,
+    OpeningPacket, PassiveOpen, Phase, Ranges, Receiver, RttEstimator, Sender, SenderState,
 };
 pub use tfrc::{Feedback, TfrcSink, TfrcSource};

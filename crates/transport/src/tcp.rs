@@ -4,6 +4,7 @@ mod ack_delay;
 mod driver;
 mod flight;
 mod gate;
+mod opening;
 mod ranges;
 mod receiver;
 mod repair;
@@ -14,6 +15,7 @@ mod ticks;
 
 pub use driver::{Around, Decision, Driver};
 pub use flight::{DeliveryRate, DeliveryState};
+pub use opening::{ActiveOpen, Opened, OpeningKind, OpeningPacket, PassiveOpen};
 pub use ranges::Ranges;
 pub use receiver::Receiver;
 pub use repair::Phase;

@@ -40,6 +40,8 @@ def readings(run: Run, cell: Cell) -> dict[str, float]:
     if not {"windows", "completion", "share"} & set(cell.compare):
         return found
     flows = run.flows.to_pylist()
+    described = cell.situation.document()["flows"]
+    finite = {index for index, flow in enumerate(described) if "bytes" in flow}
     if "share" in cell.compare:
         both = sum(flow["goodput_bps"] for flow in flows)
         found[SHARE] = flows[0]["goodput_bps"] / both if both > 0 else float("nan")
@@ -49,7 +51,7 @@ def readings(run: Run, cell: Cell) -> dict[str, float]:
         if "windows" in cell.compare:
             for time in cell.situation.windows_at_s:
                 found[f"window{of} at {time:g} s"] = window_at(run, index, time)
-        if "completion" in cell.compare:
+        if "completion" in cell.compare and (index in finite or not finite):
             completion = flow["completion_s"]
             found[f"completion{of}"] = float("nan") if completion is None else completion
     return found

@@ -78,7 +78,8 @@ pub(crate) fn loss() -> impl Strategy<Value = LossModel> {
         (fraction(), fraction(), fraction(), fraction()).prop_map(|(good_to_bad, bad_to_good, loss_good, loss_bad)| {
             LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad }
         }),
-        prop::collection::btree_set(0u64..200, 0..20).prop_map(|set| LossModel::Packets(set.into_iter().collect())),
+        prop::collection::btree_set(0u64..200, 0..20)
+            .prop_map(|set| LossModel::Packets { data: set.into_iter().collect(), openings: Vec::new() }),
     ]
 }
 

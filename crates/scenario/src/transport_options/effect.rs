@@ -79,7 +79,7 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
         }
         let without = others.stack(profile);
         // `of` names a time or rule even if the stack has none.
-        let is_placeholder = matches!(&**name, "delayed_ack_timeout" | "idle_restart" | "retransmits" | "rto_initial");
+        let is_placeholder = matches!(&**name, "delayed_ack_timeout" | "idle_restart" | "retransmits");
         let known = !is_placeholder || without_effect(name, &own, &own, profile).is_some();
         let so = known && without == stack && by_name(&TransportOptions::of(&without))[name] == by_name(&given)[name];
         if !so {
@@ -178,7 +178,6 @@ fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, s
         "undo" if !used.timestamps && !used.sack => "needs evidence: `timestamps` and `sack` are false",
         "ecn_beta" if stack.marks == Marks::Off => "needs marks: `ecn` is false",
         "idle_restart" if !used.slow_start_restart => "has no effect: `slow_start_restart` is false",
-        "rto_initial" if used.handshake => "has no effect: `handshake` gives an RTT sample before any data",
         "delayed_ack_timeout" | "delayed_ack_max" if used.ack_every == 1 => {
             "has no effect where each segment is acknowledged: `ack_every` is 1"
         }

@@ -87,10 +87,11 @@ pub struct TransportOptions {
     /// delivers (Linux since 4.6 at the latest). The reduction for a mark then lasts until the segment with CWR is
     /// acknowledged. Otherwise growth begins with the next ACK.
     pub recovery_end_grows: bool,
-    /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
-    /// first RTT sample. The SYN meets no queue and is not lost.
+    /// The connection is opened first (RFC 9293, section 3.5): SYN, SYN-ACK and ACK cross the path, data leave once the
+    /// SYN-ACK has arrived, and that is the first RTT sample. A SYN is sent again as the profile has it. Without a
+    /// handshake data leave at the start.
     pub handshake: bool,
-    /// Retransmission timeout before the first sample (RFC 6298, 2.1).
+    /// Retransmission timeout before the first sample (RFC 6298, 2.1): of a SYN, or of data without a handshake.
     pub rto_initial: Span,
     /// The smallest retransmission timeout (RFC 6298, 2.4).
     pub rto_min: Span,
@@ -206,6 +207,7 @@ impl TransportOptions {
             initial_window: self.initial_window,
             receive_window: self.receive_window,
             handshake: self.handshake,
+            opening: profile.opening,
             timestamps: self.timestamps,
             marks: match self.ecn {
                 EcnMode::Off => Marks::Off,

@@ -30,9 +30,21 @@ struct Table {
     /// Probability of loss in the bad state; by default 100%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     loss_bad: Option<Fraction>,
-    /// Exactly the packets with these numbers, counted from 0 in the order of arrival.
+    /// Exactly the packets with these numbers, counted from 0 in the order of arrival. Those that open a connection
+    /// (SYN, SYN-ACK and its ACK) are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packets: Option<Vec<u64>>,
+    /// Those that open a connection, counted alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    openings: Option<Vec<u64>>,
+}
+
+/// `numbers` in order, each once.
+fn ascending(numbers: Option<Vec<u64>>) -> Vec<u64> {
+    let mut numbers = numbers.unwrap_or_default();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
@@ -52,11 +64,10 @@ impl TryFrom<Table> for LossModel {
                 bad_to_good: None,
                 loss_good: None,
                 loss_bad: None,
-                packets: Some(mut packets),
-            } => {
-                packets.sort_unstable();
-                packets.dedup();
-                Ok(Self::Packets(packets))
+                packets,
+                openings,
+            } if packets.is_some() || openings.is_some() => {
+                Ok(Self::Packets { data: ascending(packets), openings: ascending(openings) })
             }
             Table {
                 model: Some(Model::GilbertElliott),
@@ -65,6 +76,7 @@ impl TryFrom<Table> for LossModel {
                 loss_good,
                 loss_bad,
                 packets: None,
+                openings: None,
             } => Ok(Self::GilbertElliott {
                 good_to_bad,
                 bad_to_good,
@@ -73,7 +85,7 @@ impl TryFrom<Table> for LossModel {
             }),
             _ => {
                 Err("a table of loss is { model = \"gilbert-elliott\", good_to_bad = \"1%\", bad_to_good = \"30%\" }, \
-                      with loss_good and loss_bad if wanted, or { packets = [10, 11] }")
+                      with loss_good and loss_bad if wanted, or { packets = [10, 11] }, or { openings = [0] }")
             }
         }
     }
@@ -91,9 +103,14 @@ impl Serialize for LossSpec {
                 loss_good: Some(loss_good),
                 loss_bad: Some(loss_bad),
                 packets: None,
+                openings: None,
             }
             .serialize(s),
-            LossModel::Packets(packets) => Table { packets: Some(packets.clone()), ..Table::default() }.serialize(s),
+            LossModel::Packets { data, openings } => {
+                let listed = |numbers: &Vec<u64>| (!numbers.is_empty()).then(|| numbers.clone());
+                let packets = Some(data.clone()).filter(|data| !data.is_empty() || openings.is_empty());
+                Table { packets, openings: listed(openings), ..Table::default() }.serialize(s)
+            }
         }
     }
 }

@@ -164,12 +164,6 @@ fn an_option_that_has_no_effect_beside_the_others() {
             "has no effect: `duplicate_threshold` is the largest",
         ),
         ("real-1992", "idle_restart = \"linux\"", "idle_restart", "has no effect: `slow_start_restart` is false"),
-        (
-            "linux",
-            "rto_initial = \"3s\"",
-            "rto_initial",
-            "has no effect: `handshake` gives an RTT sample before any data",
-        ),
         ("linux", "ack_every = 1, delayed_ack_timeout = \"40ms\"", "delayed_ack_timeout", each),
         ("ns2-linux", "delayed_ack_max = \"1s\"", "delayed_ack_max", each),
         ("linux", "delayed_ack_max = \"30ms\"", "delayed_ack_max", "must be 0s or above delayed_ack_timeout `40ms`"),

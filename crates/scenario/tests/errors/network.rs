@@ -209,7 +209,8 @@ fn a_loss_above_one_or_of_no_model() {
     assert_eq!(
         dumbbell("[path]", "[path]\nloss = { model = \"gilbert-elliott\", good_to_bad = \"1%\" }"),
         "demo.toml, line 4: path.loss: a table of loss is { model = \"gilbert-elliott\", good_to_bad = \"1%\", \
-         bad_to_good = \"30%\" }, with loss_good and loss_bad if wanted, or { packets = [10, 11] }"
+         bad_to_good = \"30%\" }, with loss_good and loss_bad if wanted, or { packets = [10, 11] }, \
+         or { openings = [0] }"
     );
     assert_eq!(
         dumbbell("[path]", "[path]\nloss = { model = \"gilbert\" }"),

@@ -140,7 +140,10 @@ fn loss_comes_in_three_models() {
     assert_eq!(loss("\"0%\""), LossModel::None);
     assert_eq!(loss("0.01"), LossModel::Bernoulli(fraction(0.01)));
     assert_eq!(loss("1"), LossModel::Bernoulli(fraction(1.0)));
-    assert_eq!(loss("{ packets = [11, 10, 11] }"), LossModel::Packets(vec![10, 11]));
+    let listed = |data: &[u64], openings: &[u64]| LossModel::Packets { data: data.into(), openings: openings.into() };
+    assert_eq!(loss("{ packets = [11, 10, 11] }"), listed(&[10, 11], &[]));
+    assert_eq!(loss("{ openings = [2, 0] }"), listed(&[], &[0, 2]));
+    assert_eq!(loss("{ packets = [1], openings = [0] }"), listed(&[1], &[0]));
     assert_eq!(
         loss("{ model = \"gilbert-elliott\", good_to_bad = \"1%\", bad_to_good = \"30%\" }"),
         LossModel::GilbertElliott {

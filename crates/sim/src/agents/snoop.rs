@@ -71,6 +71,7 @@ impl Partition<'_, AllAgents> {
         let timeout_min = hops.iter().find_map(|hop| hop.snoop).unwrap_or_default();
         let agent = self.agents.snoop.of(packet.flow, timeout_min);
         match packet.body() {
+            Body::Opening => self.forward(now, packet),
             Body::Data(data) => {
                 agent.snoop.on_data(now, data.sequence, packet);
                 self.forward(now, packet);

@@ -1,8 +1,7 @@
 //! The packets that open connections, as captures see them.
 //!
-//! The simulator has no such packets: where the profile has a handshake, the first data leave a base RTT after the
-//! start, otherwise at the start, so that the connection was opened a base RTT before. They meet no queue and are not
-//! lost. Here they get the times at which they pass each place.
+//! Where the profile has no handshake, the first data leave at the start, as if the connection had been opened a base
+//! RTT before. Here its packets get the times at which they would have passed each place of an empty path.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,11 +9,11 @@ use std::collections::BinaryHeap;
 use engine::Interfaces;
 use record::pcapng::{Endpoint, Opening, TcpHeader};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use transport::{EcnMode, Stack};
+use transport::{EcnMode, OpeningKind, OpeningPacket, Stack};
 use units::packet::TIMESTAMPS_OPTION;
 use units::{Ecn, Span, Time};
 
-use super::{clock, clock_milliseconds};
+use super::{clock, clock_milliseconds, milliseconds};
 
 /// The largest scale (RFC 7323, section 2.3): windows of up to 1 GiB.
 const LARGEST_SCALE: u8 = 14;
@@ -25,21 +24,13 @@ pub(super) fn window_scale(stack: &Stack) -> u8 {
     (0..LARGEST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
 }
 
-/// The three packets, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    Syn,
-    SynAck,
-    Ack,
-}
-
 /// One of them passes a place, so long after the SYN left.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     after: Span,
     /// The interface, if its place is captured.
     interface: Option<u32>,
-    which: Which,
+    which: OpeningKind,
     /// It reaches its end.
     arrives: bool,
 }
@@ -52,6 +43,8 @@ struct Form {
     answers: [Span; 2],
     /// How long before the start of the flow the SYN leaves.
     early: Span,
+    /// They are packets of the simulation.
+    on_path: bool,
     timestamps: bool,
     ecn: EcnMode,
     opening: Opening,
@@ -65,15 +58,15 @@ impl Form {
         let mut stages = Vec::new();
         let mut answers = [Span::ZERO; 2];
         let mut after = Span::ZERO;
-        for which in [Which::Syn, Which::SynAck, Which::Ack] {
+        for which in [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack] {
             let (hops, connection) = match which {
-                Which::SynAck => (&flow.reverse, [interfaces.receiver, interfaces.sender]),
-                Which::Syn | Which::Ack => (&flow.forward, [interfaces.sender, interfaces.receiver]),
+                OpeningKind::SynAck => (&flow.reverse, [interfaces.receiver, interfaces.sender]),
+                OpeningKind::Syn | OpeningKind::Ack => (&flow.forward, [interfaces.sender, interfaces.receiver]),
             };
             match which {
-                Which::Syn => {}
-                Which::SynAck => answers[0] = after,
-                Which::Ack => answers[1] = after,
+                OpeningKind::Syn => {}
+                OpeningKind::SynAck => answers[0] = after,
+                OpeningKind::Ack => answers[1] = after,
             }
             stages.push(Stage { after, interface: connection[0], which, arrives: false });
             for hop in hops {
@@ -85,44 +78,49 @@ impl Form {
             stages.push(Stage { after, interface: connection[1], which, arrives: true });
         }
         // An arrival at the sender is needed where nobody looks, for the timestamp that data echo from then on.
-        stages.retain(|stage| stage.interface.is_some() || (stage.which == Which::SynAck && stage.arrives));
+        stages.retain(|stage| stage.interface.is_some() || (stage.which == OpeningKind::SynAck && stage.arrives));
         let timestamps = if options.timestamps { TIMESTAMPS_OPTION.get() } else { 0 };
         let opening = Opening {
             largest_segment: (options.segment_size.get() + timestamps).min(u64::from(u16::MAX)) as u16,
             sack_permitted: options.sack(),
             window_scale: window_scale(options),
         };
-        let early = if options.handshake { Span::ZERO } else { flow.base_rtt };
         let window = u64::from(options.receive_window).saturating_mul(options.segment_size.get());
         let window = window.min(u64::from(u16::MAX)) as u16;
-        Self { stages, answers, early, timestamps: options.timestamps, ecn: options.ecn(), opening, window }
+        let early = flow.base_rtt;
+        let (on_path, timestamps) = (options.handshake, options.timestamps);
+        Self { stages, answers, early, on_path, timestamps, ecn: options.ecn(), opening, window }
     }
 
-    /// The packet `which` of the connection `flow`, whose SYN left at `opened`.
-    fn header(&self, which: Which, flow: u32, opened: Time) -> TcpHeader<'static> {
-        let [sender, receiver] = [Endpoint::sender(flow), Endpoint::receiver(flow)];
+    /// The timestamps of the packet `which` of a connection whose SYN left at `opened`: its own, and that it echoes.
+    fn times(&self, which: OpeningKind, opened: Time) -> (u32, u32) {
         let [answered, confirmed] = self.answers.map(|after| clock_milliseconds(opened + after));
-        let (times, acknowledgment) = match which {
-            Which::Syn => ((clock_milliseconds(opened), 0), None),
-            Which::SynAck => ((answered, clock_milliseconds(opened)), Some(1)),
-            Which::Ack => ((confirmed, answered), Some(1)),
-        };
-        let answer = which == Which::SynAck;
+        match which {
+            OpeningKind::Syn => (clock_milliseconds(opened), 0),
+            OpeningKind::SynAck => (answered, clock_milliseconds(opened)),
+            OpeningKind::Ack => (confirmed, answered),
+        }
+    }
+
+    /// The packet `which` of the connection `flow`, with these timestamps.
+    fn header(&self, which: OpeningKind, flow: u32, times: (u32, u32)) -> TcpHeader<'static> {
+        let [sender, receiver] = [Endpoint::sender(flow), Endpoint::receiver(flow)];
+        let answer = which == OpeningKind::SynAck;
         // The ACE field tells how the SYN and the SYN-ACK arrived: not ECN-capable (RFC 9768, section 3.1.1).
-        let accurate = if which == Which::Syn { 0b111 } else { 0b010 };
+        let accurate = if which == OpeningKind::Syn { 0b111 } else { 0b010 };
         TcpHeader {
             source: if answer { receiver } else { sender },
             destination: if answer { sender } else { receiver },
-            sequence: u32::from(which == Which::Ack),
-            acknowledgment,
-            ecn_echo: self.ecn == EcnMode::Classic && which != Which::Ack,
+            sequence: u32::from(which == OpeningKind::Ack),
+            acknowledgment: (which != OpeningKind::Syn).then_some(1),
+            ecn_echo: self.ecn == EcnMode::Classic && which != OpeningKind::Ack,
             push: false,
-            window_reduced: self.ecn == EcnMode::Classic && which == Which::Syn,
+            window_reduced: self.ecn == EcnMode::Classic && which == OpeningKind::Syn,
             window: if answer { self.window } else { u16::MAX },
             timestamps: self.timestamps.then_some(times),
             sack: &[],
             ecn: Ecn::NotCapable,
-            opening: (which != Which::Ack).then_some(self.opening),
+            opening: (which != OpeningKind::Ack).then_some(self.opening),
             accurate: (self.ecn == EcnMode::Accurate).then_some(accurate),
             payload: 0,
         }
@@ -170,6 +168,12 @@ impl Openings {
         openings
     }
 
+    /// The header of `packet`, which opens the connection of `flow`.
+    pub(super) fn header(&self, flow: u32, packet: &OpeningPacket) -> TcpHeader<'static> {
+        let form = &self.forms[self.of[flow as usize].unwrap_or_default()];
+        form.header(packet.kind, flow, (milliseconds(packet.timestamp), milliseconds(packet.echo)))
+    }
+
     /// A connection of a page starts at `start`, which was not known before.
     pub(super) fn starts(&mut self, start: Time, flow: u32) {
         if self.opened[flow as usize] == Time::NEVER {
@@ -180,6 +184,9 @@ impl Openings {
     fn open(&mut self, start: Time, flow: u32) {
         let Some(of) = self.of[flow as usize] else { return };
         let form = &self.forms[of];
+        if form.on_path {
+            return;
+        }
         let opened = Time::ZERO + start.since(Time::ZERO + form.early);
         self.opened[flow as usize] = opened;
         self.schedule(flow, of, 0);
@@ -202,8 +209,8 @@ impl Openings {
         self.schedule(flow, of, stage + 1);
         let form = &self.forms[of];
         let Stage { interface, which, arrives, .. } = form.stages[stage];
-        let header = form.header(which, flow, self.opened[flow as usize]);
-        let brings = header.timestamps.filter(|_| which == Which::SynAck && arrives);
+        let header = form.header(which, flow, form.times(which, self.opened[flow as usize]));
+        let brings = header.timestamps.filter(|_| which == OpeningKind::SynAck && arrives);
         // On the clock of the run: what leaves at once echoes it.
         let echo = brings.map(|(timestamp, _)| (Time::ZERO + at.since(clock(Time::ZERO)), timestamp));
         Some((at.max(self.written), interface, Passing { flow, header, echo }))

@@ -1,8 +1,10 @@
 //! The receiving end of a flow: a TCP receiver, or a sink of datagrams.
 
+use std::sync::Arc;
+
 use control::{ParameterError, tfrc};
 use scenario::{Kind, PlannedFlow};
-use transport::{Data, DatagramSink, Feedback, Receiver, TfrcSink};
+use transport::{Data, DatagramSink, Feedback, OpeningKind, OpeningPacket, PassiveOpen, Receiver, TfrcSink};
 use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Span, Time};
 
@@ -17,6 +19,27 @@ pub(crate) enum ReceivingEnd {
     /// Every datagram is echoed.
     Echo(Box<DatagramSink>),
     Tfrc(Box<TfrcSink>),
+    /// TCP before the first data.
+    Opening(Box<Opening>),
+}
+
+/// A TCP receiver to which no data has come.
+pub(crate) struct Opening {
+    /// None once the connection is open, and without a handshake.
+    open: Option<PassiveOpen>,
+    /// Always there: it is taken when data come.
+    receiver: Option<Box<CacheAligned<Receiver>>>,
+}
+
+impl Opening {
+    /// The connection is open, by a packet that echoes `echo`.
+    fn end(&mut self, now: Time, echo: Time) {
+        if let (Some(open), Some(receiver)) = (self.open.take(), &mut self.receiver)
+            && let Some(since) = open.on_answer(echo).since
+        {
+            receiver.on_handshake(open.stack(), now.since(since));
+        }
+    }
 }
 
 /// The ACK that leaves `receiver` now, if one does, put among `acks`, with its size.
@@ -39,10 +62,13 @@ impl ReceivingEnd {
         Ok(match plan.kind {
             Kind::Tcp => {
                 let mut receiver = Receiver::new(&plan.options, plan.base_rtt);
+                let mut open = plan.options.handshake.then(|| PassiveOpen::new(Arc::clone(&plan.options)));
                 if !plan.options.timers.tick.is_zero() {
                     receiver.up_for(uptime(seed));
+                    open.iter_mut().for_each(|open| open.up_for(uptime(seed)));
                 }
-                Self::Tcp(Box::new(CacheAligned::new(receiver)))
+                let receiver = Some(Box::new(CacheAligned::new(receiver)));
+                Self::Opening(Box::new(Opening { open, receiver }))
             }
             Kind::Datagram { echo: false, .. } => Self::Datagram(Box::default()),
             Kind::Datagram { echo: true, .. } => Self::Echo(Box::default()),
@@ -58,8 +84,47 @@ impl ReceivingEnd {
     pub(crate) fn tcp(&mut self) -> Option<&mut Receiver> {
         match self {
             Self::Tcp(receiver) => Some(receiver),
+            Self::Opening(opening) => opening.receiver.as_deref_mut().map(|receiver| &mut **receiver),
             Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) => None,
         }
+    }
+
+    /// A SYN or its ACK arrives; the answer to it is found by [`poll_opening`](Self::poll_opening). A SYN that comes
+    /// again when the connection is open is answered by an ACK (RFC 9293, section 3.10.7.4).
+    pub(crate) fn on_opening(&mut self, now: Time, packet: &OpeningPacket, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+        match (self, packet.kind) {
+            (Self::Opening(opening), OpeningKind::Ack) => opening.end(now, packet.echo),
+            (Self::Opening(opening), _) if opening.open.is_some() => {
+                opening.open.iter_mut().for_each(|open| open.on_syn(now, packet));
+            }
+            (end, OpeningKind::Syn) => {
+                let receiver = end.tcp()?;
+                receiver.repeat();
+                return poll_ack(receiver, now, acks);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The SYN-ACK that leaves now, if one does, with its size.
+    pub(crate) fn poll_opening(&mut self, now: Time) -> Option<(OpeningPacket, u32)> {
+        let Self::Opening(opening) = self else { return None };
+        let open = opening.open.as_mut()?;
+        let packet = open.poll_transmit(now)?;
+        Some((packet, open.stack().opening_size(packet.kind).get() as u32))
+    }
+
+    /// The first `data` arrive.
+    #[inline(never)]
+    fn begin(&mut self, now: Time, data: &Data, congestion: bool, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+        let Self::Opening(opening) = self else { return None };
+        opening.end(now, Time::NEVER);
+        let mut receiver = opening.receiver.take()?;
+        receiver.on_data(now, data, congestion);
+        let ack = poll_ack(&mut receiver, now, acks);
+        *self = Self::Tcp(receiver);
+        ack
     }
 
     /// Lets the processor fetch it.
@@ -86,8 +151,8 @@ impl ReceivingEnd {
         }
     }
 
-    /// `data` arrive; a TFRC receiver asks for the `rtt` that they were sent with. Answers the ACK that leaves at
-    /// once, put among `acks`, with its size.
+    /// `data` arrive; a TFRC receiver asks for the `rtt` that they were sent with, and the `first` that a TCP receiver
+    /// gets are reported. Answers the ACK that leaves at once, put among `acks`, with its size.
     #[inline(always)]
     pub(crate) fn on_data(
         &mut self,
@@ -95,9 +160,14 @@ impl ReceivingEnd {
         data: &Data,
         congestion: bool,
         rtt: impl FnOnce() -> Span,
+        first: impl FnOnce(),
         acks: &mut Acks,
     ) -> Option<(AckSlot, u32)> {
         match self {
+            Self::Opening(_) => {
+                first();
+                self.begin(now, data, congestion, acks)
+            }
             Self::Tcp(receiver) => {
                 receiver.on_data(now, data, congestion);
                 poll_ack(receiver, now, acks)
@@ -121,7 +191,7 @@ impl ReceivingEnd {
     pub(crate) fn take_report(&mut self, number: u64) -> Option<Feedback> {
         match self {
             Self::Tfrc(sink) => sink.take(number),
-            Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) => None,
+            Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) | Self::Opening(_) => None,
         }
     }
 
@@ -131,6 +201,10 @@ impl ReceivingEnd {
             Self::Tcp(receiver) => {
                 receiver.on_timeout(now);
                 poll_ack(receiver, now, acks)
+            }
+            Self::Opening(opening) => {
+                opening.open.iter_mut().for_each(|open| open.on_timeout(now));
+                None
             }
             Self::Datagram(_) | Self::Echo(_) => None,
             Self::Tfrc(sink) => {
@@ -146,12 +220,13 @@ impl ReceivingEnd {
             Self::Tcp(receiver) => receiver.poll_timeout(),
             Self::Datagram(_) | Self::Echo(_) => None,
             Self::Tfrc(sink) => sink.poll_timeout(),
+            Self::Opening(opening) => opening.open.as_ref()?.poll_timeout(),
         }
     }
 
     /// Tells if datagrams arrive here.
     pub(crate) fn takes_datagrams(&self) -> bool {
-        !matches!(self, Self::Tcp(_))
+        !matches!(self, Self::Tcp(_) | Self::Opening(_))
     }
 
     pub(crate) fn delivered_bytes(&self) -> u64 {
@@ -159,6 +234,7 @@ impl ReceivingEnd {
             Self::Tcp(receiver) => receiver.delivered().get(),
             Self::Datagram(sink) | Self::Echo(sink) => sink.delivered().get(),
             Self::Tfrc(sink) => sink.delivered().get(),
+            Self::Opening(_) => 0,
         }
     }
 
@@ -166,7 +242,7 @@ impl ReceivingEnd {
     pub(crate) fn delivered_segments(&self) -> u64 {
         match self {
             Self::Tcp(receiver) => receiver.delivered_segments(),
-            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) => 0,
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Opening(_) => 0,
         }
     }
 }

@@ -6,8 +6,8 @@ use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, Application, DatagramSource, Feedback, Journal, Marks, Pace, Phase, Sender, SenderCounters,
-    TfrcSource,
+    Acknowledgement, ActiveOpen, Application, DatagramSource, Feedback, Journal, Marks, OpeningPacket, Pace, Phase,
+    Sender, SenderCounters, TfrcSource,
 };
 use units::{Ecn, Random, Rate, Span, Time};
 
@@ -36,6 +36,16 @@ pub(crate) enum SendingEnd {
     Tcp(Box<CacheAligned<Metered<Sender>>>),
     Datagram(Box<Metered<DatagramSource>>),
     Tfrc(Box<Metered<(TfrcSource, Ecn)>>),
+    /// TCP that waits for the answer to its SYN.
+    Opening(Box<Opening>),
+}
+
+/// A TCP sender whose connection is not open yet.
+pub(crate) struct Opening {
+    open: ActiveOpen,
+    /// The rate that routers granted the first SYN.
+    granted: Option<Rate>,
+    sender: Box<CacheAligned<Metered<Sender>>>,
 }
 
 impl SendingEnd {
@@ -60,11 +70,17 @@ impl SendingEnd {
                 (None, None) => Application::Greedy,
             };
             let ticks = !options.timers.tick.is_zero();
+            let mut open = options.handshake.then(|| ActiveOpen::new(Arc::clone(&options)));
             let mut sender = Sender::new(options, controller, application, random);
             if ticks {
                 sender.up_for(uptime(seed));
+                open.iter_mut().for_each(|open| open.up_for(uptime(seed)));
             }
-            return Self::Tcp(Box::new(CacheAligned::new(Metered::new(sender))));
+            let sender = Box::new(CacheAligned::new(Metered::new(sender)));
+            return match open {
+                Some(open) => Self::Opening(Box::new(Opening { open, granted: None, sender })),
+                None => Self::Tcp(sender),
+            };
         }
         let packet_size = plan.packet_size();
         let source = match (&plan.media, engine::pace(plan, drawn, packet_size, seed)) {
@@ -81,6 +97,7 @@ impl SendingEnd {
     pub(crate) fn tcp(&mut self) -> Option<&mut Sender> {
         match self {
             Self::Tcp(tcp) => Some(&mut tcp.end),
+            Self::Opening(opening) => Some(&mut opening.sender.end),
             Self::Datagram(_) | Self::Tfrc(_) => None,
         }
     }
@@ -90,21 +107,41 @@ impl SendingEnd {
     pub(crate) fn meter(&mut self) -> &mut FlowMeter {
         match self {
             Self::Tcp(tcp) => &mut tcp.meter,
+            Self::Opening(opening) => &mut opening.sender.meter,
             Self::Datagram(source) => &mut source.meter,
             Self::Tfrc(source) => &mut source.meter,
         }
     }
 
     /// The flow starts, with the rate that routers `granted`, if it asked for one.
-    pub(crate) fn start(&mut self, now: Time, base_rtt: Span, granted: Option<Rate>) {
+    pub(crate) fn start(&mut self, now: Time, granted: Option<Rate>) {
         match self {
-            Self::Tcp(tcp) => match granted {
-                None => tcp.end.start(now, base_rtt),
-                Some(rate) => tcp.end.start_at_rate(now, base_rtt, rate),
-            },
+            Self::Tcp(tcp) => tcp.end.start(now),
+            Self::Opening(opening) => {
+                opening.granted = granted;
+                opening.open.start(now);
+            }
             Self::Datagram(source) => source.end.start(now),
             Self::Tfrc(source) => source.end.0.start(now),
         }
+    }
+
+    /// How often its SYN was sent again, while that is not answered.
+    pub(crate) fn syn_resent(&self) -> Option<u32> {
+        if let Self::Opening(opening) = self { Some(opening.open.resent()) } else { None }
+    }
+
+    /// The SYN-ACK `answer` arrives. Says how often the SYN was sent again, if that opens the connection.
+    pub(crate) fn on_answer(self, now: Time, answer: &OpeningPacket) -> (Self, Option<u32>) {
+        let Self::Opening(opening) = self else { return (self, None) };
+        let Opening { open, granted, mut sender } = *opening;
+        let opened = open.on_answer(answer);
+        // A request goes with the first SYN alone (RFC 4782, section 4.7.2).
+        match granted.filter(|_| open.resent() == 0) {
+            Some(rate) => sender.end.open_at_rate(now, opened, rate),
+            None => sender.end.open(now, opened),
+        }
+        (Self::Tcp(sender), Some(open.resent()))
     }
 
     /// Lets the processor fetch it.
@@ -147,6 +184,11 @@ impl SendingEnd {
                 let data = tcp.end.poll_transmit(now, journal)?;
                 (data, tcp.end.wire_size(data.payload), tcp.end.codepoint(&data))
             }
+            Self::Opening(opening) => {
+                let packet = opening.open.poll_transmit(now)?;
+                let size = opening.open.size(packet.kind).get() as u32;
+                return Some(Packet::of_opening(flow, step, size, &packet));
+            }
             Self::Datagram(source) => {
                 let data = source.end.poll_transmit(now)?;
                 (data, DatagramSource::wire_size(data.payload), Ecn::NotCapable)
@@ -173,6 +215,7 @@ impl SendingEnd {
     pub(crate) fn set_parameters(&mut self, now: Time, given: &Parameters) -> Result<(), ParameterError> {
         match self {
             Self::Tcp(tcp) => tcp.end.set_parameters(now, given),
+            Self::Opening(opening) => opening.sender.end.set_parameters(now, given),
             Self::Datagram(source) => source.end.set_parameters(given),
             Self::Tfrc(_) => Ok(()),
         }
@@ -198,6 +241,7 @@ impl SendingEnd {
                 let Some(report) = report() else { return false };
                 (source.end.0.on_report(now, &report, journal), &mut source.meter)
             }
+            Self::Opening(_) => return false,
         };
         sample.inspect(|&sample| meter.rtt(sample)).is_some()
     }
@@ -206,7 +250,7 @@ impl SendingEnd {
     pub(crate) fn rtt_in(&mut self, sequence: u64) -> Span {
         match self {
             Self::Tfrc(source) => source.end.0.rtt_in(sequence),
-            Self::Tcp(_) | Self::Datagram(_) => Span::ZERO,
+            Self::Tcp(_) | Self::Datagram(_) | Self::Opening(_) => Span::ZERO,
         }
     }
 
@@ -215,6 +259,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.on_timeout(now, journal),
             Self::Datagram(_) => {}
             Self::Tfrc(source) => source.end.0.on_timeout(now, journal),
+            Self::Opening(opening) => opening.open.on_timeout(now),
         }
     }
 
@@ -224,6 +269,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.poll_timeout(),
             Self::Datagram(source) => source.end.poll_timeout(),
             Self::Tfrc(source) => source.end.0.poll_timeout(),
+            Self::Opening(opening) => opening.open.poll_timeout(),
         }
     }
 
@@ -232,6 +278,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.counters(),
             Self::Datagram(source) => source.end.counters(),
             Self::Tfrc(source) => source.end.0.counters(),
+            Self::Opening(opening) => opening.sender.end.counters(),
         }
     }
 
@@ -240,6 +287,7 @@ impl SendingEnd {
         match self {
             Self::Tcp(tcp) => Some(tcp.end.controller()),
             Self::Datagram(source) => Some(source.end.controller()),
+            Self::Opening(opening) => Some(opening.sender.end.controller()),
             Self::Tfrc(_) => None,
         }
     }
@@ -248,6 +296,7 @@ impl SendingEnd {
     /// and no threshold.
     pub(crate) fn window(&self) -> (f64, f64) {
         match (self, self.controller()) {
+            (Self::Opening(opening), _) => (opening.open.initial_window().into(), f64::INFINITY),
             (_, Some(controller)) => (controller.window(), controller.slow_start_threshold()),
             (Self::Tfrc(source), _) => (source.end.0.window(), f64::INFINITY),
             (_, None) => (f64::NAN, f64::NAN),
@@ -258,6 +307,7 @@ impl SendingEnd {
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         match self {
             Self::Tfrc(source) => Some(source.end.0.rate()),
+            Self::Opening(_) => None,
             _ => self.controller()?.pacing_rate(),
         }
     }
@@ -267,6 +317,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.in_flight(),
             Self::Datagram(source) => source.end.in_flight(),
             Self::Tfrc(source) => source.end.0.in_flight(),
+            Self::Opening(_) => 0,
         }
     }
 
@@ -275,6 +326,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.round_trip_times(),
             Self::Datagram(source) => source.end.round_trip_times(),
             Self::Tfrc(source) => source.end.0.round_trip_times(),
+            Self::Opening(_) => None,
         }
     }
 
@@ -287,7 +339,7 @@ impl SendingEnd {
                 Phase::Recovery => FlowState::Recovery,
                 Phase::Loss => FlowState::Loss,
             },
-            Self::Datagram(_) | Self::Tfrc(_) => FlowState::Open,
+            Self::Datagram(_) | Self::Tfrc(_) | Self::Opening(_) => FlowState::Open,
         }
     }
 

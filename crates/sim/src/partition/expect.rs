@@ -34,12 +34,12 @@ impl<A: Agents> Partition<'_, A> {
                 receivers[flow].prefetch_lines(0..1);
                 self.delayed_ack_timers.prefetch(flow as u32);
             }
-            None => {}
+            Some((_, Body::Opening)) | None => {}
         }
         let prefetch = |others, of_sender: fn(&SendingEnd), of_receiver: fn(&ReceivingEnd)| match ahead(others) {
             Some((flow, Body::Ack(_))) => senders[flow].end.iter().for_each(of_sender),
             Some((flow, Body::Data(_))) => receivers[flow].end.iter().for_each(of_receiver),
-            None => {}
+            Some((_, Body::Opening)) | None => {}
         };
         prefetch(END_AHEAD, SendingEnd::prefetch, ReceivingEnd::prefetch);
         prefetch(RING_AHEAD, SendingEnd::prefetch_more, ReceivingEnd::prefetch_more);

@@ -60,7 +60,7 @@ impl<A: Agents> Partition<'_, A> {
         sender.running = true;
         sender.start = now;
         if let Some(end) = &mut sender.end {
-            end.start(now, self.plan.flows[self.drawn[i].of].base_rtt, granted);
+            end.start(now, granted);
         }
         self.active.push(index);
         self.endpoints.recorder.event(now, EventKind::Start, index);

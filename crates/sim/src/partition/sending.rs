@@ -81,6 +81,8 @@ impl<A: Agents> Partition<'_, A> {
         self.delayed_ack_timers.set(index, or_never(end.deadline()));
         if let Some(ack) = ack {
             self.acknowledge(now, index, ack);
+        } else {
+            self.answer(now, index);
         }
     }
 }

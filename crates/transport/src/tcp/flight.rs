@@ -70,18 +70,16 @@ impl Flight {
         }
     }
 
-    /// The connection opens at `now`, after a handshake that took until `open` if there is one.
-    pub(super) fn open(&mut self, now: Time, handshake: Option<Time>, stack: &Stack) {
-        if let Some(open) = handshake {
-            let clock = &stack.clock;
-            let rtt = on_clock(now, open, clock.tick);
-            self.rtt.sample_of_round(rtt, &stack.timers, 0, 0);
-            self.opening = micros(rtt);
-            if !clock.min_rtt_window.is_zero() {
-                self.opening_until = seconds(open + clock.min_rtt_window);
-            }
+    /// The handshake is over: its RTT counts from `since`, if it left a sample.
+    pub(super) fn open(&mut self, now: Time, since: Option<Time>, stack: &Stack) {
+        let Some(since) = since else { return self.rtt.open_without_sample() };
+        let clock = &stack.clock;
+        let rtt = on_clock(since, now, clock.tick);
+        self.rtt.sample_of_round(rtt, &stack.timers, 0, 0);
+        self.opening = micros(rtt);
+        if !clock.min_rtt_window.is_zero() {
+            self.opening_until = seconds(now + clock.min_rtt_window);
         }
-        self.delivery.restart(now);
     }
 
     /// Applies the cumulative point and the SACK blocks of an ACK.

@@ -54,11 +54,9 @@ impl Gate {
         }
     }
 
-    /// The connection opens with a window of `initial` segments; with a handshake nothing leaves before `open`.
-    pub(super) fn open(&mut self, open: Option<Time>, initial: u32) {
-        if let Some(open) = open {
-            self.pacer.hold_until(open);
-        }
+    /// The connection opens with a window of `initial` segments.
+    pub(super) fn open(&mut self, now: Time, initial: u32) {
+        self.pacer.begin(now);
         self.usage.open(initial);
     }
 
@@ -270,10 +268,9 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_holds_everything_back_and_a_rate_what_follows_a_train() {
+    fn a_rate_holds_back_what_follows_a_train() {
         let mut gate = Gate::new(&linux());
-        gate.open(Some(at(40)), 10);
-        assert!(gate.paces(at(39)) && !gate.paces(at(40)));
+        gate.open(at(40), 10);
         // Two segments of 1000 bytes at 8 Mbit/s take 2 ms.
         gate.follow(&decision(Some(Rate::from_bits_per_second(8_000_000)), false));
         let room = Room {
@@ -294,7 +291,7 @@ mod tests {
     #[test]
     fn a_window_that_came_down_has_no_largest_flight_yet() {
         let mut gate = Gate::new(&plain());
-        gate.open(None, 10);
+        gate.open(at(0), 10);
         let may_grow = |gate: &Gate| gate.is_window_limited((15.0, 20.0), WindowValidation::RateLimitedIncrease);
         assert!(may_grow(&gate), "15 are less than twice 10");
         gate.follow(&decision(None, true));

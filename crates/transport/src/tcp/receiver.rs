@@ -103,11 +103,24 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has seen nothing, on a path of `base_rtt`, as its handshake would have measured it.
+    /// A receiver that has seen nothing, on a path of `base_rtt`.
     pub fn new(stack: &Stack, base_rtt: Span) -> Self {
-        let timeout = base_rtt + (base_rtt * 2).max(TIMEOUT_MARGIN);
-        let delay = AckDelay::new(&stack.acks.delay, &stack.timers, base_rtt, timeout);
-        let pause = if stack.acks.quick_again > 0 { timeout } else { Span::MAX };
+        let mut new = Self::without_rtt(stack);
+        new.on_handshake(stack, base_rtt);
+        new
+    }
+
+    /// The handshake of a connection with this `stack` took `rtt`.
+    pub fn on_handshake(&mut self, stack: &Stack, rtt: Span) {
+        let timeout = rtt + (rtt * 2).max(TIMEOUT_MARGIN);
+        self.delay = AckDelay::new(&stack.acks.delay, &stack.timers, rtt, timeout);
+        self.pause = if stack.acks.quick_again > 0 { timeout } else { Span::MAX };
+        let varies = self.delay.varies();
+        self.calm = if varies { self.delay.calm(stack.timers.tick).min(self.pause) } else { self.pause };
+        self.compression = stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(rtt / 20));
+    }
+
+    fn without_rtt(stack: &Stack) -> Self {
         Self {
             next: 0,
             delivered: Bytes::ZERO,
@@ -139,12 +152,12 @@ impl Receiver {
             max_blocks: if stack.timestamps { 3 } else { 4 },
             marks: matches!(stack.marks, Marks::Counted { .. }).then(MarkCounter::default),
             arrived_at: Time::NEVER,
-            calm: if delay.varies() { delay.calm(stack.timers.tick).min(pause) } else { pause },
-            pause,
-            delay,
+            calm: Span::MAX,
+            pause: Span::MAX,
+            delay: AckDelay::new(&stack.acks.delay, &stack.timers, Span::ZERO, Span::ZERO),
             is_stretched: false,
             answers: false,
-            compression: stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(base_rtt / 20)),
+            compression: Span::ZERO,
         }
     }
 

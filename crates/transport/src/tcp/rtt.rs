@@ -26,6 +26,8 @@ pub struct RttEstimator {
     pub latest: Span,
     pub(crate) backoff: u16,
     has_sample: bool,
+    /// A SYN was sent again, and gave no sample.
+    after_syn: bool,
     /// The variance term where it goes by rounds (rttvar_us), and the largest of this round (mdev_max_us), in
     /// microseconds.
     spread: u32,
@@ -52,10 +54,16 @@ impl RttEstimator {
             latest: Span::ZERO,
             backoff: 0,
             has_sample: false,
+            after_syn: false,
             spread: 0,
             largest: 0,
             round: 0,
         }
+    }
+
+    /// A SYN was sent again, and gave no sample (RFC 6298, 5.7).
+    pub(crate) fn open_without_sample(&mut self) {
+        self.after_syn = true;
     }
 
     /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3); only that ends a back-off (Karn's algorithm).
@@ -158,6 +166,8 @@ impl RttEstimator {
                 Variance::LargestOfRounds => Span::from_micros(self.spread.into()),
             };
             (self.smoothed + variance + timers.rto_slack).max(timers.rto_min)
+        } else if self.after_syn {
+            timers.rto_after_syn
         } else {
             timers.rto_initial
         }
@@ -225,6 +235,17 @@ mod tests {
         // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50; SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
         rtt.sample(MS(100));
         assert_eq!(rtt.timeout(&timers), Span::from_nanos(310_937_500), "a sample ends the back-off");
+    }
+
+    #[test]
+    fn after_a_syn_that_was_sent_again_the_timeout_is_longer_until_the_first_sample() {
+        let mut rtt = RttEstimator::new();
+        rtt.open_without_sample();
+        assert_eq!(rtt.timeout(&plain().timers), MS(3000));
+        rtt.sample(MS(1000));
+        assert_eq!(rtt.timeout(&plain().timers), MS(3000), "1 s + 4 * 0.5 s");
+        rtt.sample(MS(1000));
+        assert_eq!(rtt.timeout(&plain().timers), MS(2500));
     }
 
     // net/ipv4/tcp_timer.c, tcp_retransmit_timer: icsk_rto, in jiffies, is shifted.

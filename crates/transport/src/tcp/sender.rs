@@ -21,6 +21,7 @@ use units::{Bytes, Ecn, Random, Rate, Span, Time};
 use super::driver::{Around, Driver};
 use super::flight::Flight;
 use super::gate::{Blocked, Gate};
+use super::opening::Opened;
 use super::repair::Repair;
 use crate::application::{Application, Backlog};
 use crate::segment::Data;
@@ -65,33 +66,46 @@ impl Sender {
         self.repair.up_for(uptime);
     }
 
-    /// Opens the connection over a path of `base_rtt`: from now on [`poll_transmit`](Self::poll_transmit) yields
-    /// segments, after a handshake once it is over. Then the application begins.
-    pub fn start(&mut self, now: Time, base_rtt: Span) {
-        let handshake = self.stack.handshake.then(|| now + base_rtt);
-        self.flight.open(now, handshake, &self.stack);
-        self.gate.open(handshake, self.stack.initial_window);
-        self.backlog.start(handshake.unwrap_or(now));
-        self.notify(now, |controller, cx| controller.on_start(cx));
-        if handshake.is_some() {
-            let rtt = self.flight.rtt().smoothed;
-            self.notify(now, |controller, cx| controller.on_handshake(cx, rtt));
-        }
+    /// The connection is there without a handshake: from now on [`poll_transmit`](Self::poll_transmit) yields segments.
+    pub fn start(&mut self, now: Time) {
+        self.begin(now, self.stack.initial_window);
     }
 
-    /// Opens the connection with a rate that the routers of the path have granted its SYN (Quick-Start, RFC 4782): the
-    /// window is what this sends in `base_rtt`, and leaves at this rate until the first ACK.
-    pub fn start_at_rate(&mut self, now: Time, base_rtt: Span, granted: Rate) {
+    /// The handshake is over, which left what `opened` says: from now on [`poll_transmit`](Self::poll_transmit) yields
+    /// segments.
+    pub fn open(&mut self, now: Time, opened: Opened) {
+        let initial = if opened.cautious { 1 } else { self.stack.initial_window };
+        self.open_with(now, opened, initial);
+    }
+
+    /// The same with a rate that the routers of the path have granted the SYN (Quick-Start, RFC 4782): the window is
+    /// what this sends in the RTT of the handshake, and leaves at this rate until the first ACK.
+    pub fn open_at_rate(&mut self, now: Time, opened: Opened, granted: Rate) {
         let payload = self.stack.segment_size.get();
         let size = self.wire_size(payload as u32).get();
-        let window = (granted.bytes_in(base_rtt).get() / size) as u32;
-        let usual = self.stack.initial_window;
-        Arc::make_mut(&mut self.stack).initial_window = window.max(usual);
-        self.start(now, base_rtt);
-        Arc::make_mut(&mut self.stack).initial_window = usual;
+        let rtt = opened.since.map_or(Span::ZERO, |since| now.since(since));
+        let window = (granted.bytes_in(rtt).get() / size) as u32;
+        self.open_with(now, opened, window.max(self.stack.initial_window));
         // Routers grant packets with their headers, pacing counts payload.
         let paced = u128::from(granted.bits_per_second()) * u128::from(payload) / u128::from(size);
         self.gate.set_rate(Rate::from_bits_per_second(paced as u64));
+    }
+
+    /// Opens with a window of `initial` segments.
+    fn open_with(&mut self, now: Time, opened: Opened, initial: u32) {
+        self.flight.open(now, opened.since, &self.stack);
+        self.begin(now, initial);
+        if opened.since.is_some() {
+            let rtt = self.flight.rtt().smoothed;
+            self.notify_at_start(now, initial, |controller, cx| controller.on_handshake(cx, rtt));
+        }
+    }
+
+    fn begin(&mut self, now: Time, initial: u32) {
+        self.flight.restart(now);
+        self.gate.open(now, initial);
+        self.backlog.start(now);
+        self.notify_at_start(now, initial, |controller, cx| controller.on_start(cx));
     }
 
     /// Size on the wire (IP) of a segment with `payload` bytes.
@@ -123,10 +137,26 @@ impl Sender {
         restart: Option<Restart>,
         event: impl FnOnce(&mut dyn Controller, &mut Context<'_>),
     ) {
+        self.notify_with(now, restart, self.stack.initial_window, event);
+    }
+
+    /// Lets the controller handle that the connection opens with a window of `initial` segments.
+    fn notify_at_start(&mut self, now: Time, initial: u32, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
+        self.notify_with(now, None, initial, event);
+    }
+
+    #[inline(always)]
+    fn notify_with(
+        &mut self,
+        now: Time,
+        restart: Option<Restart>,
+        initial_window: u32,
+        event: impl FnOnce(&mut dyn Controller, &mut Context<'_>),
+    ) {
         let around = Around {
             now,
             segment_size: self.stack.segment_size,
-            initial_window: self.stack.initial_window,
+            initial_window,
             departure: self.gate.departure(),
             smoothed: self.flight.rtt().smoothed,
             restart,

@@ -2,7 +2,7 @@
 
 use control::{Controller, Wants};
 use transport::{Application, Marks, Pace, Phase, Reduction, Sender, Stack};
-use units::{Bytes, Ecn, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Time};
 
 use crate::harness::{Notice, SenderScript, ack, at, drop_sack, plain, with};
 
@@ -244,7 +244,7 @@ fn the_controller_chooses_the_codepoint_of_new_segments() {
         let options = with(capable(), |s| s.marks = marks);
         let controller = Box::new(Scalable(control::newreno::NewReno::default()));
         let mut sender = Sender::new(options, controller, Application::Greedy, Random::stream(1, "script", 0));
-        sender.start(Time::ZERO, Span::from_millis(40));
+        sender.start(Time::ZERO);
         let data = sender.poll_transmit(Time::ZERO, &mut ()).unwrap();
         assert_eq!(sender.codepoint(&data), codepoint);
         while sender.poll_transmit(Time::ZERO, &mut ()).is_some() {}

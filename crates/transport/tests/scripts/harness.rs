@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
 use control::{Ack, Controller, Parameters, Wants};
-use transport::{Acknowledgement, Application, Data, Event, Phase, Receiver, Sender, SenderCounters, Stack};
+use transport::{Acknowledgement, Application, Data, Event, Opened, Phase, Receiver, Sender, SenderCounters, Stack};
 use units::{Random, Span, Time};
 
 pub(crate) use self::stacks::{drop_sack, plain, selective, with};
@@ -96,10 +96,16 @@ impl SenderScript {
         shared: Option<Arc<Mutex<Shared>>>,
         application: Application,
     ) -> Self {
+        // A handshake takes 40 ms.
+        let opened = options.handshake.then(|| (at(40), Opened::at_once(at(0))));
         let mut sender = Sender::new(options, controller, application, Random::stream(1, "script", 0));
-        sender.start(Time::ZERO, Span::from_millis(40));
+        match opened {
+            Some((now, opened)) => sender.open(now, opened),
+            None => sender.start(Time::ZERO),
+        }
+        let now = opened.map_or(Time::ZERO, |(now, _)| now);
         let (left, events, transcript) = (VecDeque::new(), Vec::new(), Transcript::default());
-        let mut script = Self { sender, shared, now: Time::ZERO, left, events, transcript };
+        let mut script = Self { sender, shared, now, left, events, transcript };
         script.poll();
         script
     }

@@ -249,7 +249,7 @@ fn an_ack_is_described_with_the_clocks_of_the_stack() {
 fn the_handshake_counts_in_the_smallest_rtt_of_the_path_for_five_minutes() {
     let stack = linux();
     let mut flight = Flight::new(&stack, &Wants::default());
-    flight.open(at(0), Some(at(40)), &stack);
+    flight.open(at(40), Some(at(0)), &stack);
     let mut acknowledge = |second: u64| {
         let sent = at(1000 * second);
         let number = flight.push(sent);

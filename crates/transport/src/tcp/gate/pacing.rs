@@ -27,9 +27,9 @@ impl Pacer {
         Self { rate: Rate::default(), next: Time::ZERO, credit: Span::ZERO, quantum: 1, left: 0, kind }
     }
 
-    /// Nothing leaves before `at`.
-    pub(super) fn hold_until(&mut self, at: Time) {
-        self.next = at;
+    /// The first train may begin at `now`: until then it was not late.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.next = now;
     }
 
     /// From now on segments leave at `rate`.

@@ -15,7 +15,7 @@ fn opened(segments: u32) -> (Stack, Flight, Repair) {
     let mut stack = linux();
     stack.timers.tick = Span::ZERO;
     let mut flight = Flight::new(&stack, &Wants::default());
-    flight.open(at(0), Some(at(100)), &stack);
+    flight.open(at(100), Some(at(0)), &stack);
     let mut repair = Repair::new();
     for _ in 0..segments {
         flight.push(at(100));

@@ -13,7 +13,7 @@ use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
     Acknowledgement, Acks, Application, Clock, Data, Delay, Detection, Event, Growth, IdleRestart, Losses, Marks,
-    Receiver, Reduction, Repair, Resends, Retransmits, Rule, Selective, Sender, Stack, Timers, linux,
+    Opened, Receiver, Reduction, Repair, Resends, Retransmits, Rule, Selective, Sender, Stack, Timers, linux,
 };
 
 const SEGMENT: u64 = 1000;
@@ -172,6 +172,13 @@ impl World {
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }
 
+    /// The connection opens after a handshake of a round trip.
+    fn open(&mut self) {
+        let sent = self.now;
+        self.now += self.channel.delay * 2;
+        self.sender.open(self.now, Opened::at_once(sent));
+    }
+
     fn acknowledge(&mut self) {
         if let Some(ack) = self.receiver.poll_transmit(self.now) {
             self.convey(Packet::Ack(ack), self.channel.ack_loss);
@@ -181,7 +188,7 @@ impl World {
 
     /// Runs until everything is acknowledged; an hour is more than any of it may take.
     fn run(&mut self, segments: u64) {
-        self.sender.start(self.now, self.channel.delay * 2);
+        self.open();
         self.send();
         let mut expired = 0;
         while self.sender.acknowledged() < segments {
@@ -348,7 +355,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
         ack_loss: 0.0,
     };
     let mut world = World::new(stack, channel, segments, None, 1);
-    world.sender.start(Time::ZERO, world.channel.delay * 2);
+    world.open();
     let mut transmissions = vec![0u32; window as usize];
     let mut flying: std::collections::VecDeque<(Time, Data)> = std::collections::VecDeque::new();
     while world.sender.acknowledged() < segments {

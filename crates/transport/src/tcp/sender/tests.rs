@@ -31,7 +31,7 @@ fn acknowledge(sender: &mut Sender, ms: u64, cumulative: u64) -> Vec<u64> {
 #[test]
 fn the_state_follows_acks_and_timeouts() {
     let mut sender = sender(Application::Interactive, 3);
-    sender.start(at(0), Span::from_millis(40));
+    sender.start(at(0));
     assert!(leave(&mut sender, 0).is_empty());
     sender.note_written(8);
     assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
@@ -94,7 +94,7 @@ fn the_state_follows_acks_and_timeouts() {
 #[test]
 fn three_duplicates_begin_a_recovery() {
     let mut sender = sender(Application::Greedy, 6);
-    sender.start(at(0), Span::from_millis(40));
+    sender.start(at(0));
     assert_eq!(leave(&mut sender, 0).len(), 6);
     let left = [100, 101, 102].map(|ms| acknowledge(&mut sender, ms, 0));
     assert_eq!(left, [vec![], vec![], vec![0]]);
@@ -124,25 +124,41 @@ fn segments_have_the_headers_of_their_stack() {
     assert_eq!(plain.codepoint(&data(false)), Ecn::NotCapable);
 }
 
+#[test]
+fn an_opening_leaves_the_first_sample_and_the_initial_window() {
+    let state = |opened| {
+        let mut sender = sender(Application::Greedy, 3);
+        sender.open(at(1200), opened);
+        let left = leave(&mut sender, 1200).len();
+        (left, sender.state().smoothed_rtt, sender.state().timeout)
+    };
+    let ms = Span::from_millis;
+    // 200 ms + 4 * 100 ms are below the least of 1 s; 900 ms + 4 * 450 ms are not.
+    assert_eq!(state(Opened::at_once(at(1000))), (3, ms(200), ms(1000)));
+    assert_eq!(state(Opened::at_once(at(300))), (3, ms(900), ms(2700)));
+    // Sent again: no sample, so that data wait for 3 s, and a window of one.
+    assert_eq!(state(Opened { since: None, cautious: true }), (1, Span::ZERO, ms(3000)));
+}
+
 // RFC 4782.
 #[test]
 fn a_granted_rate_makes_the_window_and_the_pace() {
     let mut quick = sender(Application::Greedy, 3);
     // 10 Mbit/s for 100 ms are 125,000 bytes: 83 packets of 1500. They leave 1.2 ms apart.
-    quick.start_at_rate(at(0), Span::from_millis(100), Rate::from_mbit(10));
-    assert_eq!((quick.state().window, leave(&mut quick, 0)), (83, vec![0]));
+    quick.open_at_rate(at(100), Opened::at_once(at(0)), Rate::from_mbit(10));
+    assert_eq!((quick.state().window, leave(&mut quick, 100)), (83, vec![0]));
     let next = quick.poll_timeout().unwrap().as_nanos();
-    assert!(next.abs_diff(1_200_000) <= 1, "{next}");
+    assert!(next.abs_diff(101_200_000) <= 1, "{next}");
     // A rate of less than the usual window does not make it smaller.
     let mut slow = sender(Application::Greedy, 3);
-    slow.start_at_rate(at(0), Span::from_millis(100), Rate::from_bits_per_second(120_000));
+    slow.open_at_rate(at(100), Opened::at_once(at(0)), Rate::from_bits_per_second(120_000));
     assert_eq!(slow.state().window, 3);
 }
 
 #[test]
 fn no_more_leaves_than_the_receiver_takes() {
     let mut sender = sender(Application::Interactive, 3);
-    sender.start(at(0), Span::from_millis(40));
+    sender.start(at(0));
     sender.note_receive_window(1);
     sender.note_written(8);
     assert_eq!(leave(&mut sender, 0), [0]);

@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Delay, Detection, Growth, IdleRestart, Losses, Reduction, Resends, Retransmits, Rule, Selective, Stack,
-    Timers, WindowValidation, plain,
+    Acks, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits, Rule,
+    Selective, Stack, Timers, WindowValidation, plain,
 };
 
 /// FreeBSD 9.
@@ -14,6 +14,15 @@ pub fn freebsd_9() -> Stack {
         segment_size: Bytes::new(1448),
         // net.inet.tcp.rfc3390.
         initial_window: 3,
+        opening: Opening {
+            // tcp_timer.c: tcp_syn_backoff, TCP_MAXRXTSHIFT.
+            syn: Resending { even: 4, most: 12 },
+            // tcp_syncache.c: SYNCACHE_MAXREXMTS.
+            syn_ack: Resending { even: 4, most: 3 },
+            // cc_conn_init.
+            cautious_after: 1,
+            undo: false,
+        },
         // net.inet.tcp.rfc1323.
         timestamps: true,
         losses: Losses {
@@ -43,7 +52,8 @@ pub fn freebsd_9() -> Stack {
         // cc_after_idle.
         idle_restart: Some(IdleRestart::Rfc5681),
         timers: Timers {
-            // tcp_timer.h: TCPTV_MIN + TCPTV_CPU_VAR; TCPTV_REXMTMAX; TCPTV_CPU_VAR.
+            // tcp_timer.h: TCPTV_RTOBASE; TCPTV_MIN + TCPTV_CPU_VAR; TCPTV_REXMTMAX; TCPTV_CPU_VAR.
+            rto_initial: Span::from_secs(3),
             rto_min: Span::from_millis(230),
             rto_max: Span::from_secs(64),
             rto_slack: Span::from_millis(200),

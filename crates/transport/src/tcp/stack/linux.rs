@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Pacing, Reduction, Repair, Rule, Selective, Stack,
-    Timers, Variance, WindowValidation, plain,
+    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Pacing, Reduction, Repair, Resending, Rule,
+    Selective, Stack, Timers, Variance, WindowValidation, plain,
 };
 
 /// Linux 6.
@@ -16,6 +16,16 @@ pub fn linux() -> Stack {
         // TCP_INIT_CWND.
         initial_window: 10,
         handshake: true,
+        opening: Opening {
+            // Since 6.5: net.ipv4.tcp_syn_linear_timeouts, which come on top of net.ipv4.tcp_syn_retries.
+            syn: Resending { even: 4, most: 10 },
+            // net.ipv4.tcp_synack_retries.
+            syn_ack: Resending { even: 0, most: 5 },
+            // tcp_init_transfer.
+            cautious_after: 2,
+            // tcp_try_undo_spurious_syn.
+            undo: true,
+        },
         // net.ipv4.tcp_timestamps.
         timestamps: true,
         clock: Clock {
@@ -66,8 +76,9 @@ pub fn linux() -> Stack {
         timers: Timers {
             // CONFIG_HZ=250.
             tick: Span::from_millis(4),
-            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
+            // TCP_TIMEOUT_INIT, TCP_TIMEOUT_FALLBACK, TCP_RTO_MIN, TCP_RTO_MAX.
             rto_initial: Span::from_secs(1),
+            rto_after_syn: Span::from_secs(3),
             rto_min: Span::from_millis(200),
             rto_max: Span::from_secs(120),
             // tcp_rtt_estimator: mdev_max_us, rttvar_us, which is no less than TCP_RTO_MIN.

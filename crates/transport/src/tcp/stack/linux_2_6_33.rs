@@ -5,7 +5,7 @@
 
 use units::Span;
 
-use super::{Stack, Timers, linux_3_5};
+use super::{Opening, Stack, Timers, linux_3_5};
 
 /// Linux 2.6.33.
 pub fn linux_2_6_33() -> Stack {
@@ -14,6 +14,8 @@ pub fn linux_2_6_33() -> Stack {
         // RFC 3390, until 2.6.38.
         initial_window: 3,
         handshake: true,
+        // Until 3.0 tcp_init_metrics does not ask.
+        opening: Opening { cautious_after: u32::MAX, ..newer.opening },
         // TCP_TIMEOUT_INIT, until 3.0 (RFC 1122).
         timers: Timers { rto_initial: Span::from_secs(3), ..newer.timers },
         ..newer

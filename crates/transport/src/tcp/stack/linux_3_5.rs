@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Reduction, Resends, Retransmits, Rule, Selective,
-    Stack, Timers, WindowValidation, plain,
+    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits,
+    Rule, Selective, Stack, Timers, WindowValidation, plain,
 };
 
 /// Linux 3.5.
@@ -14,6 +14,14 @@ pub fn linux_3_5() -> Stack {
         segment_size: Bytes::new(1448),
         // TCP_INIT_CWND, since 2.6.39.
         initial_window: 10,
+        opening: Opening {
+            // net.ipv4.tcp_syn_retries, net.ipv4.tcp_synack_retries.
+            syn: Resending { even: 0, most: 5 },
+            syn_ack: Resending { even: 0, most: 5 },
+            // tcp_init_metrics, since 3.1.
+            cautious_after: 2,
+            undo: false,
+        },
         timestamps: true,
         // HZ=1000: RTTs are counted in jiffies.
         clock: Clock { tick: Span::from_millis(1), ..plain().clock },
@@ -46,8 +54,9 @@ pub fn linux_3_5() -> Stack {
         // net.ipv4.tcp_slow_start_after_idle; tcp_cwnd_restart, tcp_cwnd_application_limited.
         idle_restart: Some(IdleRestart::Linux),
         timers: Timers {
-            // TCP_TIMEOUT_INIT, since 3.1; TCP_RTO_MIN, TCP_RTO_MAX.
+            // TCP_TIMEOUT_INIT and TCP_TIMEOUT_FALLBACK, since 3.1; TCP_RTO_MIN, TCP_RTO_MAX.
             rto_initial: Span::from_secs(1),
+            rto_after_syn: Span::from_secs(3),
             rto_min: Span::from_millis(200),
             rto_max: Span::from_secs(120),
             // tcp_rtt_estimator: mdev_max is no less than TCP_RTO_MIN.

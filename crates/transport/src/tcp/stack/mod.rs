@@ -8,6 +8,7 @@ mod linux;
 mod linux_2_6_33;
 mod linux_3_5;
 mod ns2_linux;
+mod opening;
 mod real_1992;
 mod rfc;
 
@@ -16,6 +17,7 @@ pub use linux::linux;
 pub use linux_2_6_33::linux_2_6_33;
 pub use linux_3_5::linux_3_5;
 pub use ns2_linux::ns2_linux;
+pub use opening::{Opening, Resending};
 pub use real_1992::real_1992;
 pub use rfc::plain;
 
@@ -38,9 +40,11 @@ pub struct Stack {
     pub initial_window: u32,
     /// Receive window in segments.
     pub receive_window: u32,
-    /// The connection is opened first (RFC 9293, section 3.5): data leave a base RTT after the start, and that is the
-    /// first RTT sample. The SYN meets no queue and is not lost.
+    /// The connection is opened first (RFC 9293, section 3.5): SYN, SYN-ACK and ACK cross the path, data leave once the
+    /// SYN-ACK has arrived, and that is the first RTT sample.
     pub handshake: bool,
+    /// How it is opened, where it is.
+    pub opening: Opening,
     /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
@@ -245,8 +249,10 @@ pub struct Timers {
     /// whole ticks, from the last tick before it began on, and ends one tick later; from 63 ticks on with every eighth
     /// tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait 2 ms more. 0 is exact.
     pub tick: Span,
-    /// Retransmission timeout before the first sample (RFC 6298, 2.1), which a handshake gives.
+    /// Retransmission timeout before the first sample (RFC 6298, 2.1): of a SYN, or of data without a handshake.
     pub rto_initial: Span,
+    /// The same of data after a SYN that was sent again, where that left no sample (RFC 6298, 5.7).
+    pub rto_after_syn: Span,
     /// The smallest retransmission timeout.
     pub rto_min: Span,
     /// The largest one, back-off included.

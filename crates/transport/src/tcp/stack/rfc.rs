@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Pacing, Reduction, Repair, Stack, Timers, Variance,
-    WindowValidation,
+    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing, Reduction, Repair, Resending, Stack, Timers,
+    Variance, WindowValidation,
 };
 
 /// TCP of RFC 5681, RFC 6298 and RFC 6582.
@@ -18,6 +18,14 @@ pub fn plain() -> Stack {
         // No limit in practice.
         receive_window: 1 << 30,
         handshake: false,
+        opening: Opening {
+            // RFC 9293, section 3.8.3: a SYN for three minutes at least.
+            syn: Resending { even: 0, most: 7 },
+            syn_ack: Resending { even: 0, most: 7 },
+            // RFC 5681, section 3.1.
+            cautious_after: 1,
+            undo: false,
+        },
         timestamps: false,
         marks: Marks::Off,
         clock: Clock {
@@ -50,6 +58,8 @@ pub fn plain() -> Stack {
             tick: Span::ZERO,
             // RFC 6298: sections 2.1, 2.4 and 2.5.
             rto_initial: Span::from_secs(1),
+            // RFC 6298, section 5.7.
+            rto_after_syn: Span::from_secs(3),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
             rto_variance: Variance::Deviation,

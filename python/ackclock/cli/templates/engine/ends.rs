@@ -168,7 +168,7 @@ impl Ends {
     /// The tables, with a row of each flow.
     pub(crate) fn finish(mut self, plan: &Plan, drawn: &[DrawnFlow]) -> Tables {
         let row = |(index, (flow, drawn)): (u32, (&Flow, &DrawnFlow))| {
-            let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, completed: None };
+            let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, ..Lifetime::default() };
             flow_row((&flow.meter, &flow.counters), plan, index, drawn, lifetime)
         };
         self.tables.flows = (0..).zip(self.flows.iter().zip(drawn)).map(row).collect();
