@@ -18,6 +18,8 @@ from ackclock.report.page import _asset as of_reports
 from ackclock.report.page import _in_script as in_script
 
 ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = Path(__file__).parent / "scenarios"
+"""Questions of the cookbook and the lessons."""
 TURNS = 8
 """Curves of one controller that differ."""
 OTHERS = 6
@@ -66,8 +68,15 @@ def groups() -> list[dict[str, Any]]:
     networks = sorted((ROOT / "python/ackclock/networks").glob("*.toml"))
     return [
         {"name": "Examples", "scenarios": [scenario(path, _title(path)) for path in examples]},
+        {"name": "Cookbook", "scenarios": of_folder("cookbook")},
+        {"name": "Lessons", "scenarios": of_folder("lessons")},
         {"name": "Networks of compare", "scenarios": [_network(path) for path in networks]},
     ]
+
+
+def of_folder(name: str) -> list[dict[str, Any]]:
+    """The scenarios of a folder beside this module."""
+    return [scenario(path, _title(path)) for path in sorted((SCENARIOS / name).glob("*.toml"))]
 
 
 def _title(path: Path) -> str:
