@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from ackclock import _engine
 from calling import refused, run
 
 
@@ -64,3 +65,9 @@ def test_the_package_is_a_command():
         [sys.executable, "-m", "ackclock", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("ackclock ")
+
+
+def test_the_doctor_knows_which_engines_are_built_in(capsys):
+    found = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
+    built = {one["purpose"]: one["there"] for one in found if one["what"] == "built in"}
+    assert built["live runs"] == ("live" in _engine.engines())

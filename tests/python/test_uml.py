@@ -181,12 +181,6 @@ def test_doctor_says_what_is_missing(capsys, pretended, monkeypatch, tmp_path):
     assert not {"ackclock uml build"} & {*missing()}
 
 
-def test_doctor_knows_whether_live_runs_are_built_in(capsys):
-    _, out, _ = run(capsys, "doctor", "--json")
-    [built] = [one for one in json.loads(out)["findings"] if one["what"] == "built in"]
-    assert built["there"] == ("live" in _engine.engines())
-
-
 def test_options_of_the_engine_are_refused_elsewhere(capsys, pretended, scenario):
     pretended("exit 0")
     assert refused(capsys, "run", scenario, "--linux", "6.1") == (

@@ -9,7 +9,6 @@ import typer
 from rich.table import Column, Table
 
 from ackclock import _engine
-from ackclock.checks.target import AIMS
 from ackclock.cli import completing, output
 from ackclock.errors import InputError, did_you_mean
 
@@ -25,6 +24,8 @@ def controllers(
 
     Example: `ackclock controllers cdg`
     """
+    from ackclock.checks.target import AIMS
+
     every = _engine.controllers()
     if name is None:
         if as_json:
