@@ -307,6 +307,13 @@ def test_a_link_brings_scenario_and_controllers(browser, written):
     assert 'name = "own"' in other.locator("#scenario").input_value()
 
 
+def test_a_link_opens_a_scenario_by_its_name(browser, written):
+    page = show(browser, written, "#open=2-bufferbloat")
+    wait_for_runs(page, 1)
+    assert page.locator("#open").input_value() == "2-bufferbloat"
+    assert 'name = "Bufferbloat"' in page.locator("#scenario").input_value()
+
+
 def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
     page = show(browser, written)
     wait_for_runs(page, 1)

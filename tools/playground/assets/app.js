@@ -259,6 +259,7 @@
 
   function load(scenario) {
     open = { file: scenario.file, files: scenario.files ?? {} };
+    by("open").value = scenario.id ?? "";
     editor.set(scenario.text);
     choose(scenario.controllers ?? []);
     slide();
