@@ -37,7 +37,7 @@ def test_the_first_frame_has_the_bytes_of_its_header(tmp_path: Path) -> None:
     # Nanoseconds, version 2.4, link type 127.
     assert struct.unpack("<IHHiIII", capture[:24]) == (0xA1B23C4D, 2, 4, 0, 0, 262_144, 127)
     kept, length = struct.unpack("<II", capture[32:40])
-    # A SYN: 60 bytes of IP, 24 of header, 4 of FCS, 8 of LLC. The header alone is kept, behind 14 of radiotap.
+    # A SYN: 60 bytes of IP, 24 of header, 4 of FCS, 8 of LLC. The header is kept, behind 14 of radiotap.
     assert (kept, length) == (14 + 24, 14 + 96)
     # Flags (bit 1), rate (2) and channel (3): FCS, 108 times 500 kbit/s, 2412 MHz, OFDM at 2.4 GHz.
     assert capture[40:54] == struct.pack("<BxHIBBHH", 0, 14, 0b1110, 0x10, 108, 2412, 0xC0)

@@ -35,7 +35,7 @@ def test_the_marks_of_dualpi2_are_in_the_seventh_word() -> None:
 
 def test_simulated_queues_drop_bursts_as_behind_a_token_bucket() -> None:
     # Linux 6.18, tbf with a burst of 1500 and pfifo with a limit of 8: 11 of 20 packets dropped.
-    # There the application wrote when the ACK of the SYN-ACK had left the queue; here it would still be served.
+    # There the application wrote when the ACK of the SYN-ACK had left the queue; here it would be in it.
     options = {"initial_window": 20, "segmentation_offload": False, "handshake": False}
     flow = {"cc": "newreno", "transport": options}
     path = {"rate": "10mbit", "rtt": "20ms", "queue": "8p"}
