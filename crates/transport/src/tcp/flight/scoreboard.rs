@@ -28,6 +28,9 @@ const RETRANSMITTED: u32 = 4;
 /// Sent more than once: samples are ambiguous (Karn).
 const AMBIGUOUS: u32 = 8;
 const APPLICATION_LIMITED: u32 = 16;
+/// RACK has found it lost, and does not look at it again until it is sent again: in Linux it has left the list of what
+/// RACK looks at. What a timeout deems lost has not (tcp_timeout_mark_lost).
+const FOUND: u32 = 32;
 
 /// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more; and none of them
 /// unused, so that they are moved whole.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Span, Time};
 
-use super::{AMBIGUOUS, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard};
+use super::{AMBIGUOUS, FOUND, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard};
 use crate::MAX_THRESHOLD;
 
 /// Segment `number` is SACKed as well: notes it among the `highest`, if it is one of them.
@@ -104,7 +104,7 @@ impl Scoreboard {
         let start = cursor;
         while cursor < self.next() {
             let segment = self.segments[self.index(cursor)];
-            if segment.flags & (SACKED | LOST | AMBIGUOUS) == 0 {
+            if segment.flags & (SACKED | LOST | AMBIGUOUS | FOUND) == 0 {
                 if segment.place(cursor) >= rack.last {
                     break;
                 }
@@ -114,6 +114,8 @@ impl Scoreboard {
                     break;
                 }
                 marked += u32::from(self.mark_lost(cursor));
+                let index = self.index(cursor);
+                self.segments[index].flags |= FOUND;
             }
             cursor += 1;
         }
@@ -157,7 +159,7 @@ impl Scoreboard {
                 continue;
             }
             let segment = &self.segments[self.index(number)];
-            if segment.flags & (LOST | AMBIGUOUS) == 0 && segment.place(number) < rack.last {
+            if segment.flags & (LOST | AMBIGUOUS | FOUND) == 0 && segment.place(number) < rack.last {
                 break;
             }
             number -= 1;
@@ -247,9 +249,9 @@ impl Scoreboard {
                 self.to_retransmit -= 1;
             }
         }
-        // RACK does not look at these again: in Linux they have left the list of what it looks at (tcp_mark_skb_lost),
-        // until they are sent again.
-        self.holes().count_cursor = 0;
+        let holes = self.holes();
+        holes.count_cursor = 0;
+        holes.rack_cursor = 0;
         if let Some(reports) = &mut self.reports {
             reports.forget_losses();
         }

@@ -5,7 +5,7 @@ use units::Time;
 use super::Sent;
 
 /// From here on: by how much the next new segment was ahead of one that was sent again, when it left.
-pub(super) const AHEAD: u32 = 5;
+pub(super) const AHEAD: u32 = 6;
 
 /// The bits of such a distance.
 const BITS: u32 = u32::BITS - AHEAD;

@@ -123,7 +123,8 @@ fn rack_waits_for_the_last_suspect() {
     // 6 left at 6 ms and was SACKed at 50 ms: an RTT of 44 ms. With 3 ms more what left by 3 ms is lost at 50 ms.
     let mut board = sacked(&[(6, 7)]);
     assert_eq!(board.detect_by_time(at(50), Span::from_millis(3)), (4, false, Some(at(5 + 47))));
-    assert_eq!(flags(&board)[..7], [LOST, LOST, LOST, LOST, 0, 0, SACKED]);
+    let lost = LOST | FOUND;
+    assert_eq!(flags(&board)[..7], [lost, lost, lost, lost, 0, 0, SACKED]);
     // At 51 ms 4 is lost, and 5 still waits until 52 ms; then none waits.
     assert_eq!(board.detect_by_time(at(51), Span::from_millis(3)), (1, false, Some(at(52))));
     assert_eq!(board.detect_by_time(at(52), Span::from_millis(3)), (1, false, None));
@@ -152,6 +153,16 @@ fn rack_finds_lost_retransmissions_in_the_order_in_which_they_left() {
     assert_eq!(board.next_lost(), Some(0));
     assert_eq!(board.detect_by_time(at(105), Span::from_millis(4)), (1, true, None));
     assert_eq!((board.lost_count(), board.retransmitted_count()), (8, 0));
+}
+
+// In Linux what RACK finds leaves its list (tcp_rack_detect_loss), and what a timeout deems lost does not.
+#[test]
+fn after_a_spurious_timeout_rack_looks_again_at_what_it_had_not_found() {
+    let mut board = sacked(&[(6, 7)]);
+    assert_eq!(board.detect_by_time(at(46), Span::ZERO).0, 3, "what left by 2 ms");
+    assert_eq!(board.lose_all(Time::NEVER), 6);
+    board.unmark_lost();
+    assert_eq!((board.detect_by_time(at(60), Span::ZERO).0, board.lost_count()), (3, 3), "3 to 5, not 0 to 2");
 }
 
 // RFC 8985, section 6.3: but for what left within the RTT, the first excepted.
