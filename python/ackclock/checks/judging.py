@@ -41,6 +41,26 @@ class Judgement:
     scenario: str = ""
     """The resolved scenario, as JSON."""
 
+    @classmethod
+    def of(
+        cls, case: Case, judge: Judge, verdict: Verdict, measured: float | None, reason: str, scenario: str
+    ) -> Judgement:
+        """What ``judge`` of ``case`` makes of ``measured``."""
+        return cls(
+            case.named(judge),
+            case.group,
+            case.title,
+            case.why,
+            case.source,
+            judge.words,
+            verdict,
+            measured,
+            judge.low,
+            judge.high,
+            reason,
+            scenario,
+        )
+
     @property
     def allowed(self) -> str:
         """The bounds in words."""
@@ -154,20 +174,8 @@ def _judged(planned: _Planned, runs: Sequence[Run], refused: str, broken: str) -
     case = planned.case
     for judge in case.judges:
         verdict, measured, reason = _verdict(judge, runs, refused, broken)
-        yield Judgement(
-            case.named(judge),
-            case.group,
-            case.title,
-            case.why,
-            case.source,
-            judge.words,
-            verdict,
-            measured,
-            judge.low,
-            judge.high,
-            reason,
-            "" if planned.plan is None else planned.plan.resolved,
-        )
+        resolved = "" if planned.plan is None else planned.plan.resolved
+        yield Judgement.of(case, judge, verdict, measured, reason, resolved)
 
 
 def _verdict(

@@ -126,17 +126,4 @@ def _judged(case: Case, judge: Judge, plan: _engine.Plan, run: Run, why: str) ->
             why = str(error)
     if measured is not None and not math.isfinite(measured):
         measured, why = None, f"{judge.words}: has no value"
-    return Judgement(
-        case.named(judge),
-        case.group,
-        case.title,
-        case.why,
-        case.source,
-        judge.words,
-        verdict,
-        measured,
-        judge.low,
-        judge.high,
-        why,
-        plan.resolved,
-    )
+    return Judgement.of(case, judge, verdict, measured, why, plan.resolved)
