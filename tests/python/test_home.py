@@ -196,7 +196,20 @@ def test_a_home_that_cannot_be(capsys, arguments, sentence):
     assert sentence in refused(capsys, "compare", "cdg", *arguments)
 
 
-def test_a_call_without_arrivals_is_refused(capsys):
-    arguments = ("--wlan", "802.11g", "--stations", "1", "--up", "--duration", "1s", "--loss", "100%")
-    said = refused(capsys, "compare", "newreno", *arguments)
-    assert "no datagram of `call-up` arrived, or `record.datagrams = true` is missing" in said
+def test_a_call_of_which_nothing_arrives_is_useless(capsys, tmp_path):
+    options = ("--stations", "1", "--up", "--duration", "1s", "--loss", "100%", "--repeat", "2")
+    run(capsys, "compare", "newreno", "--wlan", "802.11g", *options, "--out", tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())["calls"]["newreno"]["down"]
+    assert (found["delay_p50_ms"], found["loss"], found["rating"]) == (None, 1, 0)
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "beside newreno useless up (nothing arrives) and useless down (nothing arrives)" in page
+    assert "cannot be drawn" not in page
+
+
+def test_the_median_delay_is_unknown_where_most_repetitions_deliver_nothing(monkeypatch):
+    heard = Quality(20.0, 30.0, 40.0, 0.0, 93.0)
+    of = [Call(1.0, heard, down) for down in (heard, calls.NOTHING_ARRIVES, calls.NOTHING_ARRIVES)]
+    monkeypatch.setattr(calls, "repetitions_of", lambda _: {"cdg": of})
+    found = calls.as_json([])["cdg"]["down"]
+    assert (found["delay_p50_ms"], found["range"]["delay_p50_ms"]) == (None, [20.0, None])
+    assert (found["loss"], found["range"]["loss"]) == (1.0, [0.0, 1.0])

@@ -19,18 +19,24 @@ R_DEFAULT = 93.2
 """The rating of a call without delay and losses: R0 - Is with the default values of G.107, table 2."""
 
 
+def arrivals(run: Recorded, flow: str) -> tuple[Array, Array]:
+    """The times of sending (s) and the one-way delays (ms) of the datagrams of a flow that arrived."""
+    table = run.table("datagrams")
+    own = of_flow(run, table, flow)
+    sent, arrived = column(table, "sent_s")[own], column(table, "arrived_s")[own]
+    order = np.argsort(sent, kind="stable")
+    return sent[order], (arrived - sent)[order] * 1e3
+
+
 def one_way_delays(run: Recorded, flow: str) -> tuple[Array, Array]:
     """The times of sending (s) and the one-way delays (ms) of the datagrams of a flow that arrived.
 
     Raises MetricError if none arrived, or none is recorded.
     """
-    table = run.table("datagrams")
-    own = of_flow(run, table, flow)
-    sent, arrived = column(table, "sent_s")[own], column(table, "arrived_s")[own]
+    sent, delays = arrivals(run, flow)
     if not sent.size:
         raise MetricError(f"no datagram of `{flow}` arrived, or `record.datagrams = true` is missing")
-    order = np.argsort(sent, kind="stable")
-    return sent[order], (arrived - sent)[order] * 1e3
+    return sent, delays
 
 
 def call_rtts(run: Recorded, forward: str, reverse: str) -> tuple[Array, Array]:

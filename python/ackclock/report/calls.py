@@ -6,6 +6,7 @@ are rated at the best fixed playout (metric ``call_best_rating``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -16,7 +17,7 @@ from rich.text import Text
 
 from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import Array
-from ackclock.metrics.calls import call_best_rating, call_loss, mean_opinion_score, one_way_delays
+from ackclock.metrics.calls import arrivals, call_best_rating, call_loss, mean_opinion_score
 from ackclock.overview import Run, total_goodput
 
 DIRECTIONS = ("call-up", "call-down")
@@ -43,7 +44,7 @@ POINTS = 400
 
 @dataclass(frozen=True)
 class Quality:
-    """The quality of one direction of a call."""
+    """The quality of one direction of a call; delays are infinite where nothing arrives."""
 
     delay_p50_ms: float
     delay_p90_ms: float
@@ -64,8 +65,8 @@ class Quality:
         return next((word for least, word in CATEGORIES if self.rating >= least), "useless")
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers with their units in the names."""
-        numbers = {field.name: getattr(self, field.name) for field in fields(Quality)}
+        """The numbers with their units in the names; a delay is null where nothing arrives."""
+        numbers = {field.name: _finite(getattr(self, field.name)) for field in fields(Quality)}
         return numbers | {"mos": self.mos, "category": self.category}
 
 
@@ -93,8 +94,19 @@ def is_background(flow: str) -> bool:
     return flow not in DIRECTIONS
 
 
+NOTHING_ARRIVES = Quality(math.inf, math.inf, math.inf, 1.0, 0.0)
+"""The quality of a direction in which nothing arrives."""
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 def _quality(run: Run, flow: str) -> Quality:
-    p50, p90, p95 = np.percentile(one_way_delays(run, flow)[1], [50, 90, 95]).tolist()
+    delays = arrivals(run, flow)[1]
+    if not delays.size:
+        return NOTHING_ARRIVES
+    p50, p90, p95 = np.percentile(delays, [50, 90, 95]).tolist()
     return Quality(p50, p90, p95, call_loss(run, flow), call_best_rating(run, flow))
 
 
@@ -136,13 +148,20 @@ def sentence(runs: Sequence[tuple[str, Run]]) -> str:
     parts = []
     for label, of in repetitions_of(runs).items():
         ways = [
-            f"{one.category} {way} (R {one.rating:.0f}; {100 * one.loss:.1f} % lost, "
-            f"95 % of the rest within {one.delay_p95_ms:.0f} ms)"
+            f"{one.category} {way} ({_heard(one)})"
             for way in WAYS.values()
             for one in [_each([repetition.quality(way) for repetition in of], np.median)]
         ]
         parts.append(f"beside {label} {' and '.join(ways)}")
     return f"The call is {'; '.join(parts)}."
+
+
+def _heard(of: Quality) -> str:
+    """What arrives in one direction, in words."""
+    if of == NOTHING_ARRIVES:
+        return "nothing arrives"
+    lost = f"R {of.rating:.0f}; {100 * of.loss:.1f} % lost"
+    return f"{lost}, 95 % of the rest within {of.delay_p95_ms:.0f} ms"
 
 
 def table(runs: Sequence[tuple[str, Run]]) -> Table:
@@ -186,21 +205,30 @@ def _cells(of: Sequence[Quality]) -> list[str]:
 
 
 def _cell(median: float, values: Sequence[float], digits: int) -> str:
-    """A median; of several values the range below it, with one digit fewer."""
+    """A median; of several values the range below it, with one digit fewer; a dash if it is infinite."""
     if len(values) == 1:
-        return f"{median:.{digits}f}"
-    low, high = (f"{end:.{max(digits - 1, 0)}f}" for end in (min(values), max(values)))
-    return f"{median:.{digits}f}\n{low}-{high}"
+        return _number(median, digits)
+    low, high = (_number(end, max(digits - 1, 0)) for end in (min(values), max(values)))
+    return f"{_number(median, digits)}\n" + (low if math.isinf(min(values)) else f"{low}-{high}")
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "-"
 
 
 def panels(runs: Mapping[str, Sequence[Run]]) -> list[Panel]:
-    """The distribution of the delays of each direction beside each controller, all repetitions together."""
+    """The distribution of the delays of each direction beside each controller, all repetitions together.
+
+    There is no panel if nothing arrives in any run.
+    """
     delays = {
-        (label, flow): np.concatenate([one_way_delays(run, flow)[1] for run in of])
+        (label, flow): np.concatenate([arrivals(run, flow)[1] for run in of])
         for label, of in runs.items()
         for flow in DIRECTIONS
     }
     every = np.concatenate(list(delays.values()))
+    if not every.size:
+        return []
     grid = np.geomspace(every.min(), every.max(), POINTS)
     x, y = Axis("one-way delay (ms)", "log"), "share of the datagrams"
     return [
@@ -220,8 +248,17 @@ def panels(runs: Mapping[str, Sequence[Run]]) -> list[Panel]:
 
 def _shares(runs: Sequence[Run], flow: str, delays: Array, grid: Array) -> Array:
     """The shares of all datagrams sent that took no longer than the times of the grid."""
-    sent = [one_way_delays(run, flow)[1].size / (1.0 - call_loss(run, flow)) for run in runs]
-    return np.asarray(np.searchsorted(np.sort(delays), grid, side="right") / sum(sent))
+    sent = sum(_sent(run, flow) for run in runs)
+    return np.asarray(np.searchsorted(np.sort(delays), grid, side="right") / sent)
+
+
+def _sent(run: Run, flow: str) -> float:
+    """The datagrams sent up to the last that arrived; all of them if none did."""
+    arrived = arrivals(run, flow)[1].size
+    if arrived:
+        return arrived / (1.0 - call_loss(run, flow))
+    names = run.flows["name"].to_pylist()
+    return float(run.flows["sent_packets"][names.index(flow)].as_py())
 
 
 def _controller(run: Run) -> str:
