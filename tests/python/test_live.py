@@ -360,6 +360,21 @@ def test_controllers_stay_in_the_kernel_until_they_are_unloaded(capsys):
     assert name in refused(capsys, "kernel", "unload", name)
 
 
+@pytest.mark.usefixtures("bpf")
+def test_a_controller_is_set_and_unloaded_by_the_name_that_loaded_it(capsys):
+    status, out, err = run(capsys, "kernel", "load", "tcp-q", "theta=4")
+    assert (status, out) == (0, "ack_tcp_q\n"), err
+    try:
+        assert run(capsys, "kernel", "set", "tcp-q", "theta=6")[0] == 0
+        listed = json.loads(run(capsys, "kernel", "list", "--json")[1])["controllers"]
+        [parameters] = [one["parameters"] for one in listed if one["name"] == "ack_tcp_q"]
+        assert (parameters["order"], parameters["theta"]) == (2, 6)
+        assert "theta" in refused(capsys, "kernel", "set", "tcp-q", "theta=-1")
+    finally:
+        assert run(capsys, "kernel", "unload", "tcp-q")[0] == 0
+    assert "tcp-q" in refused(capsys, "kernel", "unload", "tcp-q")
+
+
 @pytest.mark.usefixtures("live")
 def test_parity_puts_both_engines_side_by_side(capsys):
     path = ("--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use control::stacks::LINUX;
 use control::{ControllerRef, Parameters, registry};
@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::congestion::{Congestion, is_parameters, set_in, values_in};
 use crate::error::{LoadError, refused};
 use crate::layout::{Slot, variables};
+use crate::object::BUILT_IN;
 use crate::requirements;
 
 const BPFFS: &str = "/sys/fs/bpf";
@@ -127,7 +128,7 @@ fn remove_remainders() {
 /// # Errors
 /// It is not there, or the file system refuses.
 pub fn unpin(name: &str) -> Result<(), LoadError> {
-    let folder = folder(name)?;
+    let folder = Path::new(FOLDER).join(kept(name)?);
     let lock = locked()?;
     // The link first: without it the rest is only a remainder.
     let _ = fs::remove_file(folder.join("link"));
@@ -174,11 +175,12 @@ pub fn list() -> Result<Vec<Kept>, LoadError> {
 /// # Errors
 /// There is no such controller or parameter, or a value is not allowed.
 pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
-    folder(name)?;
+    let name = &kept(name)?;
     requirements::check()?;
-    // `ack_cdg_2` is cdg: where the simulator has it, its ranges hold.
-    let plain = name.trim_start_matches("ack_").trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
-    if let Ok(entry) = registry::find(plain) {
+    // Where the simulator has the controller, its ranges hold.
+    if let Some(plain) = BUILT_IN.iter().find(|plain| is_of(plain, name))
+        && let Ok(entry) = registry::find(plain)
+    {
         entry.build_for(LINUX, parameters)?;
     }
     let Some(first) = parameters.keys().next() else { return Ok(()) };
@@ -190,19 +192,35 @@ pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     }
 }
 
-/// The folder of the controller `name`, if there is one.
-fn folder(name: &str) -> Result<PathBuf, LoadError> {
-    let folder = Path::new(FOLDER).join(name);
+/// The name of the controller `name`, which is that in the kernel or the one that [`pin`] takes, if it is kept.
+fn kept(name: &str) -> Result<String, LoadError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
-    if plain && folder.is_dir() {
-        return Ok(folder);
+    if plain && Path::new(FOLDER).join(name).is_dir() {
+        return Ok(name.to_owned());
     }
     let kept: Vec<String> = list()?.into_iter().map(|kept| kept.name).collect();
+    let mut meant = kept.iter().filter(|one| is_of(name, one));
+    if let (Some(one), None) = (meant.next(), meant.next()) {
+        return Ok(one.clone());
+    }
     Err(LoadError::Refused(if kept.is_empty() {
         format!("there is no controller `{name}` that ackclock keeps in the kernel; there is none at all")
     } else {
         format!("there is no controller `{name}` that ackclock keeps in the kernel (there are {})", kept.join(", "))
     }))
+}
+
+/// True if `given`, a name in scenarios or a source in C, is loaded as `name`: `ack_cdg`, and `ack_cdg_2` beside it.
+fn is_of(given: &str, name: &str) -> bool {
+    let file = given.rsplit('/').next().unwrap_or(given);
+    let plain = file.strip_suffix(".bpf.c").unwrap_or(file).replace('-', "_");
+    let rest = name.strip_prefix("ack_").unwrap_or(name).strip_prefix(&plain);
+    rest.is_some_and(|rest| {
+        rest.is_empty()
+            || rest
+                .strip_prefix('_')
+                .is_some_and(|n| n != "1" && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    })
 }
 
 /// The parameters of the controller `name`; `None` if it has none.
@@ -236,6 +254,26 @@ fn ensure_mounted() -> Result<(), LoadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_controller_is_known_by_the_name_that_loads_it() {
+        for (given, name) in [
+            ("cdg", "ack_cdg"),
+            ("cdg", "ack_cdg_2"),
+            ("tcp-q", "ack_tcp_q"),
+            ("gentle-1", "ack_gentle_1"),
+            ("gentle-1", "ack_gentle_1_2"),
+            ("house/my-own.bpf.c", "ack_my_own"),
+            ("mine.bpf.c", "mine"),
+        ] {
+            assert!(is_of(given, name), "{given} and {name}");
+        }
+        for (given, name) in
+            [("cdg", "ack_cdg2"), ("tcp-f", "ack_tcp_fq"), ("gentle", "ack_gentle_1"), ("da", "ack_cda")]
+        {
+            assert!(!is_of(given, name), "{given} and {name}");
+        }
+    }
 
     #[test]
     fn a_file_system_is_ours_by_the_name_of_its_device_if_nothing_lies_over_it() {

@@ -93,6 +93,11 @@ impl Kernel {
         (segment as u32).wrapping_mul(self.flow.connection().tp.mss_cache)
     }
 
+    /// Writes up to where data was sent, which may be beyond the last ACK's report.
+    fn sent(&mut self, sent_to: u64) {
+        self.flow.connection_mut().tp.snd_nxt = self.sequence(sent_to);
+    }
+
     /// Writes what `ack` changes before a controller is asked.
     fn take(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.set_time(cx);
@@ -274,14 +279,16 @@ impl Controller for Kernel {
 
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss) {
         self.set_time(cx);
+        self.sent(loss.sent_to);
         let tp = &mut self.flow.connection_mut().tp;
         tp.lost = tp.lost.wrapping_add(loss.newly_lost);
         self.begin_reduction(cx, true);
         self.set_state(cx, State::Recovery);
     }
 
-    fn on_ecn(&mut self, cx: &mut Context<'_>, _marks: &Marks) {
+    fn on_ecn(&mut self, cx: &mut Context<'_>, marks: &Marks) {
         self.set_time(cx);
+        self.sent(marks.sent_to);
         self.begin_reduction(cx, false);
         self.set_state(cx, State::Reduced);
     }
@@ -297,6 +304,7 @@ impl Controller for Kernel {
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
         self.set_time(cx);
+        self.sent(loss.sent_to);
         let tp = &mut self.flow.connection_mut().tp;
         tp.lost = tp.lost.wrapping_add(loss.newly_lost);
         if !loss.again {

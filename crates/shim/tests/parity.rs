@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | newreno | 2 segments (once 3, of 1500 made-up flows) | C counts acknowledged segments up to a window and rounds each halving down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
-//! | illinois, yeah, gentle-1, gentle-2, pit | 0 | both compute in whole numbers: Rust with `stack = "linux"` |
+//! | illinois and its kin, yeah, gentle-1, gentle-2, pit | 0 | both compute in whole numbers: Rust with `stack = "linux"` |
 //! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
 //!
 //! Events after an idle restart are compared if the restart window is lost at once. If it is not, the kernel has
@@ -71,11 +71,16 @@ const SETTINGS: &[(&str, &str)] = &[
     ("gentle-1", r#"{"q_max": 8, "slow_start": true, "alpha_floor": true, "alpha_gh": 1.5, "reset_threshold": 1}"#),
     ("gentle-2", "{}"),
     ("gentle-2", r#"{"q_max": 5, "ag_max": 2, "alpha_rocket": 0.7, "alpha_max": 4.5, "zeta": 3}"#),
+    ("illinois", "{}"),
     ("illinois", r#"{"theta_in_a_row": true}"#),
     ("illinois", r#"{"order": 2, "theta_in_a_row": false, "window_threshold": 4}"#),
     ("illinois", r#"{"order": 5, "theta_in_a_row": true, "legacy_beta_bug": true, "extrema": "window_average"}"#),
     ("illinois", r#"{"form": "fq", "theta_in_a_row": true, "theta": 2, "alpha_min": 0.5, "eta_3": 0.6}"#),
     ("illinois", r#"{"form": "fs", "theta_in_a_row": true, "beta_min": 0.2, "beta_max": 0.7}"#),
+    ("tcp-c", "{}"),
+    ("tcp-fq", r#"{"theta": 2}"#),
+    ("tcp-fs", "{}"),
+    ("tcp-q", r#"{"window_threshold": 4}"#),
     ("pit", "{}"),
     ("pit", r#"{"K": 3, "definition": "sum", "a": 0.3, "include_first_gap": false}"#),
     ("pit", r#"{"K": 2, "definition": "share", "combine": "product", "packet_time": "2ms"}"#),

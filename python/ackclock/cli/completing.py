@@ -18,7 +18,10 @@ from typing import Any
 
 from ackclock import _engine
 
-IN_KERNEL = ("newreno", "cdg", "siad", "da", "yeah", "illinois", "gentle-1", "gentle-2", "pit")
+IN_KERNEL = (
+    *("newreno", "cdg", "siad", "da", "yeah", "illinois", "tcp-q", "tcp-c", "tcp-fq", "tcp-fs"),
+    *("gentle-1", "gentle-2", "pit"),
+)
 """The controllers with a file in ``kernel/``."""
 
 DEEPEST = 5

@@ -22,7 +22,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-NameArgument = Annotated[str, typer.Argument(help="A name from `ackclock kernel list`, such as ack_cdg.")]
+NameArgument = Annotated[
+    str, typer.Argument(help="ack_cdg as `ackclock kernel list` has it, or cdg, which loaded it.")
+]
 SettingsArgument = Annotated[list[str], typer.Argument(metavar="KEY=VALUE…", help="Parameters.")]
 
 
@@ -78,7 +80,7 @@ def list_(as_json: output.JsonOption = False) -> None:
 def set_(name: NameArgument, settings: SettingsArgument) -> None:
     """Set parameters of a controller, all or none, for open connections and new ones.
 
-    Example: `ackclock kernel set ack_cdg beta_d=0.8`
+    Example: `ackclock kernel set cdg beta_d=0.8`
     """
     registry.find(LIVE)
     _engine.kernel_set(name, json.dumps(_parameters(settings)))
