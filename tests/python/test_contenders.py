@@ -134,6 +134,52 @@ def test_a_bare_share_in_a_file_is_explained(capsys, folder):
     assert said in run(capsys, "sweep", "lossy.toml", "--over", "queue=5p")[2]
 
 
+def test_a_scenario_in_json_is_read(capsys, folder):
+    scenario = {
+        "duration": "1s",
+        "path": {"rate": {"trace": "link.trace"}, "rtt": "20ms", "queue": "9p"},
+        "flows": [{"cc": "cubic", "name": None}],
+    }
+    (folder / "link.trace").write_text("1\n")
+    (folder / "small.json").write_text(json.dumps(scenario))
+    status, out, _ = run(capsys, "run", "small.json", "--set", "path.queue=5p", "--json")
+    shown = json.loads(out)["runs"][0]["scenario"]
+    assert (status, shown["name"], shown["path"]["queue"]) == (0, "small", "5p")
+    assert run(capsys, "sweep", "small.json", "--over", "queue=5p")[0] == 0
+    (folder / "small.json").write_text('{"duration": 1s}')
+    assert refused(capsys, "run", "small.json").startswith("small.json: is not JSON: expected")
+    (folder / "small.json").write_text(json.dumps(scenario | {"duratio": "1s"}))
+    assert refused(capsys, "run", "small.json").startswith("small.json: duratio")
+
+
+def test_a_trace_in_seconds_is_remarked_on(capsys, folder):
+    (folder / "s.trace").write_text("".join(f"{0.012 * k:.3f}\n" for k in range(1, 84)))
+    path = 'rate = { trace = "s.trace" }\nrtt = "20ms"\nqueue = "9p"'
+    text = f'duration = "1s"\n[path]\n{path}\n[[flows]]\ncc = "cubic"\n'
+    (folder / "s.toml").write_text(text)
+    said = run(capsys, "run", "s.toml")[2]
+    # 83 opportunities of 1500 bytes in 996 microseconds are a gigabit a second.
+    assert "repeats every 996us and has a mean rate of 1gbit: its times are milliseconds" in said
+    (folder / "s.trace").write_text("".join(f"{12 * k}\n" for k in range(1, 84)))
+    assert "repeats" not in run(capsys, "run", "s.toml")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "bbr"], "the simulator has no `bbr`, but `bbr1` and `bbr3`; live runs"),
+        (["compare", "cubic", "--set", "flows.0.transport.min_rto=1s"], "did you mean `rto_min`?"),
+    ],
+)
+def test_names_that_were_meant_are_named(capsys, arguments, words):
+    assert words in refused(capsys, *arguments)
+
+
+def test_no_queue_of_a_discipline_is_called_infinite(capsys):
+    assert "is infinite" not in run(capsys, "compare", "cubic", "--queue", "cake", "--duration", "1s")[2]
+    assert "is infinite" in run(capsys, "compare", "cubic", "--queue", "infinite", "--duration", "1s")[2]
+
+
 def test_an_inline_table_may_span_lines(capsys, folder):
     path = '{ rate = "5mbit", rtt = "20ms",\n  queue = "30p", loss = 1e-3 }'
     text = f'duration = "1s"\npath = {path}\nflows = [{{ cc = "cubic" }}]\n'

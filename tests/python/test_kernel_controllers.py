@@ -93,6 +93,19 @@ def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
         assert "broken.bpf.c:3:" in printed
 
 
+def test_a_crash_after_c_names_a_file(folder):
+    program = (
+        "import ackclock, ctypes\n"
+        "path = ackclock.Path('5mbit', rtt='20ms', queue='9p')\n"
+        "ackclock.simulate(path, [ackclock.Flow(cc='./mine.bpf.c')], duration='1s')\n"
+        "ctypes.string_at(0)\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
+    assert done.returncode == -11
+    assert "mine.bpf.c` ran, which may have written out of bounds: a wrong address" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "status", "sentence"),
     [

@@ -301,3 +301,12 @@ def test_a_session_in_which_nothing_crosses_the_queue_is_written(tmp_path):
     assert ran.returncode in (0, 3), ran.stderr
     assert Run.load(tmp_path / "out").links["arrived_packets"].to_pylist()[0] == 0
     assert "no packet crossed the queue" in (tmp_path / "out/index.html").read_text()
+
+
+def test_the_devices_of_the_machine_are_not_seen(capfd):
+    names = "for file in /sys/class/net/*; do basename $file; done; echo; tail -n +3 /proc/net/dev | cut -d: -f1"
+    status = main(["shell", "--", "sh", "-c", f"{names}; ls /sys/class/net/lo/mtu /sys/fs /sys/kernel"])
+    shown, _, rest = capfd.readouterr().out.partition("\n\n")
+    assert status in (0, 3)
+    assert sorted(shown.split()) == sorted(rest.split("/sys")[0].split())
+    assert "/sys/class/net/lo/mtu" in rest

@@ -18,6 +18,15 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         let name = name.to_lowercase();
         let part = name.len().min(given.len()) >= SHORTEST_PART;
         let contained = part && (name.contains(&given) || given.contains(&name));
+        let words = |name: &str| {
+            let mut words: Vec<String> = name.split(['_', '-']).map(str::to_owned).collect();
+            words.sort_unstable();
+            words
+        };
+        if given.contains(['_', '-']) && words(&name) == words(&given) {
+            // The same words in another order.
+            return 4.0 * SAME;
+        }
         let swapped = strsim::damerau_levenshtein(&name, &given) == 1 && strsim::levenshtein(&name, &given) == 2;
         let alike = strsim::jaro_winkler(&name, &given) + strsim::normalized_damerau_levenshtein(&name, &given);
         alike
@@ -59,6 +68,12 @@ mod tests {
         assert_eq!(nearest("cgd", ["cdg", "chd"]), Some("cdg"));
         assert_eq!(nearest("cgd", ["chd", "cdg"]), Some("cdg"));
         assert_eq!(nearest("dgc", ["cdg", "dgx"]), Some("dgx"), "one letter is nearer than two");
+    }
+
+    #[test]
+    fn the_same_words_in_another_order_come_first() {
+        assert_eq!(nearest("min_rto", ["min_rtt_window", "rto_min", "min_rtt"]), Some("rto_min"));
+        assert_eq!(nearest("rfc-cubic", ["cubic", "cubic-rfc"]), Some("cubic-rfc"));
     }
 
     #[test]

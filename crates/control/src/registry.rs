@@ -19,14 +19,24 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
         }
         if LINUX_ONLY.contains(&name) {
             return ParameterError(format!(
-                "the simulator has no `{name}`; live runs (`--live`, `ackclock live`) take the kernel's (there are \
-                 {known})"
+                "the simulator has no `{name}`{}; live runs (`--live`, `ackclock live`) take the kernel's (there are \
+                 {known})",
+                versions(name)
             ));
         }
         let meant = nearest(name, CONTROLLERS.iter().map(|e| e.name));
         let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         ParameterError(format!("there is no controller `{name}`{meant} (there are {known})"))
     })
+}
+
+/// The controllers that are versions of `name`, as a remark; empty without any.
+fn versions(name: &str) -> String {
+    let numbered = |entry: &&Entry| {
+        entry.name.strip_prefix(name).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let found: Vec<String> = CONTROLLERS.iter().filter(numbered).map(|entry| format!("`{}`", entry.name)).collect();
+    if found.is_empty() { String::new() } else { format!(", but {}", found.join(" and ")) }
 }
 
 /// Controllers of Linux that are not among [`CONTROLLERS`] by these names.

@@ -286,7 +286,7 @@ fn run_command(end: &End, command: &[OsString], over: &dyn Fn() -> bool) -> Resu
     let named = |error: io::Error| format!("`{}` cannot be run: {error}", command[0].to_string_lossy());
     end.enter().and_then(|()| system::unshare_processes()).map_err(named)?;
     // The ends have only their addresses if mounts cannot be changed.
-    let _ = hosts::name_the_ends();
+    let _ = hosts::name_the_ends().and_then(|()| hosts::show_own_devices());
     let mut prepared = Command::new(&command[0]);
     prepared.args(&command[1..]).env(FAR_ADDRESS, FAR.to_string());
     system::contain(&mut prepared);

@@ -115,6 +115,11 @@ impl Trace {
         Span::from_nanos(self.period)
     }
 
+    /// True if a time in the file is no whole millisecond: mm-link writes none such.
+    pub fn has_fractions(&self) -> bool {
+        self.times.iter().any(|time| time % 1_000_000 != 0)
+    }
+
     /// When the link could send [`OPPORTUNITY`], since the start, period after period, for ever.
     pub fn times(trace: Arc<Self>) -> impl Iterator<Item = Time> {
         let count = trace.times.len();

@@ -27,7 +27,10 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     set.err().unwrap_or(exception)
 }
 
-/// The scenario that the TOML document `text` of `file` describes once `overrides` are set in it.
+/// The end of the name of a scenario in JSON; any other is TOML.
+const JSON: &str = ".json";
+
+/// The scenario that the document `text` of `file` describes once `overrides` are set in it.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides, files=None))]
 pub(crate) fn resolve(
@@ -37,7 +40,13 @@ pub(crate) fn resolve(
     overrides: Vec<(String, String)>,
     files: Option<&Bound<'_, Files>>,
 ) -> PyResult<SharedPlan> {
-    let document = Document::from_toml(text, file);
+    let document = if file.ends_with(JSON) {
+        json_value(text)
+            .map_err(|error| Error { file: file.to_owned(), ..error })
+            .and_then(|value| Document::from_json(&value, file))
+    } else {
+        Document::from_toml(text, file)
+    };
     resolved(document, file, &overrides, files).map_err(|error| exception(py, &error))
 }
 

@@ -6,6 +6,21 @@ use units::{Rate, Span};
 /// The smallest queue, in BDP, that goes without a remark.
 const SHORT: f64 = 0.1;
 
+/// The longest period of a trace that may be one in seconds.
+const SHORT_PERIOD: Span = Span::from_secs(10);
+
+/// A remark on a trace whose times look like seconds: fractions, and a short period.
+pub(crate) fn short_trace(name: &str, service: &network::Service) -> Option<String> {
+    let network::Service::Trace(trace) = service else { return None };
+    let (period, mean) = (trace.period(), trace.mean_rate());
+    (trace.has_fractions() && period < SHORT_PERIOD).then(|| {
+        format!(
+            "the trace of `{name}` repeats every {period} and has a mean rate of {mean}: its times are milliseconds; \
+             if they are meant as seconds, multiply them by 1000"
+        )
+    })
+}
+
 /// A remark on a queue of two packets or more that is far below what loss-based controllers need.
 pub(crate) fn short_queue(
     name: &str,

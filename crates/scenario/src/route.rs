@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use network::{LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
+use network::{DisciplineSettings, LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
 use units::packet::MTU;
 use units::{Rate, Span};
 
 use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
-use crate::queue_remarks::{queue_warning, short_queue};
+use crate::queue_remarks::{queue_warning, short_queue, short_trace};
 use crate::reader::Reader;
 use crate::routing::{Border, Edge, Routes, graph_routes};
 use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
@@ -184,6 +184,7 @@ impl Network {
             }
         };
         let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
+        self.warnings.extend(short_trace(&direction.name, &settings.service));
         self.links.push(PlannedLink {
             name: direction.name.clone(),
             settings,
@@ -235,7 +236,10 @@ impl Network {
             Limit::Delay(span) => network::Limit::Delay(span),
             Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
         };
-        self.warnings.extend(queue_warning(&direction.name, limit, rate));
+        let drops_at_its_limit_alone = matches!(queue.discipline, DisciplineSettings::Fifo);
+        if drops_at_its_limit_alone || !matches!(limit, network::Limit::Infinite) {
+            self.warnings.extend(queue_warning(&direction.name, limit, rate));
+        }
         if !matches!(queue.limit, Limit::Bdp(_)) && !direction.name.ends_with(REVERSE) {
             self.warnings.extend(short_queue(&direction.name, limit, rate, direction.base_rtt));
         }

@@ -1,12 +1,13 @@
 //! A crash in a controller's C code ends the process, and cannot be made good. This says whose it was.
 //!
 //! While a thread runs code of a file, the thread knows the name of that file. A handler of the signals of a crash
-//! prints it, and leaves the rest to what handled the signal before; elsewhere it prints nothing. The end of the
-//! process by `exit` within the code is a crash as well.
+//! prints it, and leaves the rest to what handled the signal before. A crash elsewhere may come from a file that wrote
+//! out of bounds: the handler prints the first one that was loaded. The end of the process by `exit` within the code is
+//! a crash as well.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr::{null, null_mut};
 use std::sync::{Once, OnceLock};
@@ -25,6 +26,8 @@ thread_local! {
     /// The file whose code the thread runs; null outside of calls.
     static RUNNING: Cell<*const c_char> = const { Cell::new(null()) };
 }
+/// The first file of a controller that was loaded: it may have written where it must not, and the crash comes later.
+static LOADED: OnceLock<CString> = OnceLock::new();
 static BEFORE: [OnceLock<Action>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 static PREPARED: Once = Once::new();
 
@@ -41,6 +44,11 @@ pub(crate) fn naming<R>(name: &CStr, code: impl FnOnce() -> R) -> R {
     let result = code();
     RUNNING.set(outer);
     result
+}
+
+/// Notes that the file `name` is loaded.
+pub(crate) fn loaded(name: &CStr) {
+    LOADED.get_or_init(|| name.to_owned());
 }
 
 fn prepare() {
@@ -66,6 +74,9 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
     let running = RUNNING.get();
     if !running.is_null() {
         print(&[c"ackclock: a crash in the code of `", name(running), c"`: ", SIGNALS[at].1, c"\n"]);
+    } else if let Some(file) = LOADED.get() {
+        let after = c"` ran, which may have written out of bounds: ";
+        print(&[c"ackclock: a crash after code of `", file, after, SIGNALS[at].1, c"\n"]);
     }
     // SAFETY: what was there before is put back, and handles the signal when the code runs on into it again.
     unsafe {

@@ -35,6 +35,7 @@ impl Object {
         // SAFETY: the path ends with a zero. Constructors of the object run, as the user wants who names it.
         let load = || unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let handle = crash::naming(&named(name), load);
+        crash::loaded(&named(name));
         let handle = NonNull::new(handle).ok_or_else(|| {
             // SAFETY: called on the thread on which dlopen has just failed.
             let message = text(unsafe { libc::dlerror() }).unwrap_or("the loader does not say why");

@@ -10,6 +10,8 @@ use crate::host::system;
 const HOSTS: &str = "/etc/hosts";
 /// A folder that every machine has.
 const FOLDER: &str = "/tmp";
+/// The folders of `/sys` that belong to a network namespace.
+const DEVICES: [&str; 2] = ["/class/net", "/devices/virtual/net"];
 
 /// Gives the calling thread, and what it starts, mounts of its own, in which `/etc/hosts` also knows the two ends:
 /// `near`, and `far`, which is `server` too. The machine's own file stays as it is, and nothing is left behind.
@@ -27,6 +29,20 @@ pub(crate) fn name_the_ends() -> io::Result<()> {
     let named = fs::write(&file, names).and_then(|()| Ok(mount_bind(&file, HOSTS)?));
     unmount(FOLDER, UnmountFlags::DETACH)?;
     named
+}
+
+/// Shows the network devices of the calling thread's namespace in `/sys`, in place of those of the machine. The thread
+/// has mounts of its own.
+///
+/// # Errors
+/// The mounts cannot be changed.
+pub(crate) fn show_own_devices() -> io::Result<()> {
+    // A file system of `/sys` has the devices of the namespace in which it is mounted.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    mount("sysfs", FOLDER, "sysfs", flags, None)?;
+    let shown = DEVICES.iter().try_for_each(|place| mount_bind(format!("{FOLDER}{place}"), format!("/sys{place}")));
+    unmount(FOLDER, UnmountFlags::DETACH)?;
+    Ok(shown?)
 }
 
 /// `hosts` with the names of the ends before its own.
