@@ -304,7 +304,8 @@ def test_a_session_in_which_nothing_crosses_the_queue_is_written(tmp_path):
 
 
 def test_the_devices_of_the_machine_are_not_seen(capfd):
-    names = "for file in /sys/class/net/*; do basename $file; done; echo; tail -n +3 /proc/net/dev | cut -d: -f1"
+    names = "for file in /sys/class/net/*; do basename $file; done; echo"
+    names += "; tail -n +3 /proc/net/dev | cut -d: -f1"
     status = main(["shell", "--", "sh", "-c", f"{names}; ls /sys/class/net/lo/mtu /sys/fs /sys/kernel"])
     shown, _, rest = capfd.readouterr().out.partition("\n\n")
     assert status in (0, 3)
