@@ -68,6 +68,9 @@ inline_always bool is_window_limited(const struct sock *sk)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
+/* The threshold of duplicate ACKs without reordering (net.ipv4.tcp_reordering). */
+#define DEFAULT_REORDERING 3
+
 /* The highest sequence number that is known to be delivered, cumulatively or by SACK. */
 inline_always u32 delivered_to(const struct sock *sk)
 {

@@ -64,6 +64,7 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 retrans_out;
 	u32 max_packets_out;
+	u32 reordering; /* segments by which the network is known to reorder */
 	u32 undo_marker;
 	u32 delivered;
 	u32 delivered_ce; /* of these, reported as marked: with accurate ECN */

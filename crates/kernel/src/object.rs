@@ -62,8 +62,8 @@ mod tests {
     fn an_unknown_name_and_a_missing_file_are_named() {
         assert_eq!(
             find(&"bbr9".into()).unwrap_err().to_string(),
-            "there is no controller `bbr9` for the kernel (there are cdg, da, gentle-1, gentle-2, illinois, newreno, \
-             pit, siad, tcp-c, tcp-fq, tcp-fs, tcp-q, yeah, and any file that ends in .bpf.c)"
+            "there is no controller `bbr9` for the kernel (there are cdg, da, gentle-1, gentle-2, illinois, jk, \
+             newreno, pit, siad, tcp-c, tcp-fq, tcp-fs, tcp-q, yeah, and any file that ends in .bpf.c)"
         );
         assert_eq!(find(&"nowhere/mine.bpf.c".into()).unwrap_err().to_string(), "there is no file nowhere/mine.bpf.c");
     }

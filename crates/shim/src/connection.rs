@@ -67,6 +67,7 @@ pub(crate) struct TcpSock {
     pub(crate) lost_out: u32,
     pub(crate) retrans_out: u32,
     pub(crate) max_packets_out: u32,
+    pub(crate) reordering: u32,
     pub(crate) delivered: u32,
     pub(crate) delivered_ce: u32,
     pub(crate) lost: u32,

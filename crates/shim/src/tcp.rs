@@ -39,6 +39,8 @@ use crate::library::{Instance, Library};
 
 /// A larger window, in segments, counts as this one: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: u32 = 10_000_000;
+/// `DEFAULT_REORDERING` of `kernel/ack.h`.
+const DEFAULT_REORDERING: u32 = 3;
 
 /// A controller of the kernel on one connection.
 pub(crate) struct Kernel {
@@ -165,7 +167,9 @@ impl Kernel {
         (connection.state, connection.tp.snd_cwnd, connection.tp.snd_ssthresh) = (state, window, threshold);
     }
 
-    fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64) {
+    fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64, may_raise: bool) {
+        // As with max_packets_out, the transport has judged. Past the default, SACKed data alone raise the window.
+        self.flow.connection_mut().tp.reordering = if may_raise { DEFAULT_REORDERING + 1 } else { DEFAULT_REORDERING };
         let sequence = self.sequence(ack.acknowledged_to);
         let prior_marked = ack.rate.and_then(|rate| rate.sent).map_or(ack.marked, |sent| sent.marked);
         let sample = RateSample {
@@ -257,7 +261,7 @@ impl Controller for Kernel {
             _ => self.follow_disorder(cx),
         }
         if self.flow.library().controls_all() {
-            self.cong_control(cx, ack, flags);
+            self.cong_control(cx, ack, flags, true);
             return;
         }
         let tp = self.flow.connection().tp;
@@ -270,7 +274,7 @@ impl Controller for Kernel {
         let flags = self.signals(cx, ack);
         self.follow_disorder(cx);
         if self.flow.library().controls_all() {
-            self.cong_control(cx, ack, flags);
+            self.cong_control(cx, ack, flags, false);
         } else if self.is_reducing() {
             let tp = &mut self.flow.connection_mut().tp;
             tp.snd_cwnd = ack.in_flight.min(tp.prior_cwnd).max(1);

@@ -20,7 +20,7 @@ from ackclock import _engine
 
 IN_KERNEL = (
     *("newreno", "cdg", "siad", "da", "yeah", "illinois", "tcp-q", "tcp-c", "tcp-fq", "tcp-fs"),
-    *("gentle-1", "gentle-2", "pit"),
+    *("gentle-1", "gentle-2", "jk", "pit"),
 )
 """The controllers with a file in ``kernel/``."""
 
