@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * JK: the slow start of 4.3BSD-Tahoe (Jacobson 1988, appendix B; Dabbous 1992, section 2). Every loss leaves a window of
- * one segment, and slow start up to half the old window.
+ * JK: the slow start of 4.3BSD-Tahoe (Jacobson 1988, appendix B; Dabbous 1992, section 2). Every loss leaves a window
+ * of one segment, and slow start up to half the old window.
  *
  * | rule | here |
  * | --- | --- |
@@ -48,8 +48,8 @@ inline_always void slow_start_anew(struct sock *sk, struct jk *s)
 	tcp_sk(sk)->snd_cwnd_cnt = 0;
 }
 
-/* As without cong_control (tcp_may_raise_cwnd), but also while a loss is repaired. After a mark the window stays until all
- * that was outstanding is acknowledged. */
+/* As without cong_control (tcp_may_raise_cwnd), but also while a loss is repaired. After a mark the window stays until
+ * all that was outstanding is acknowledged. */
 inline_always bool may_grow(const struct sock *sk, const struct jk *s)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
