@@ -12,6 +12,7 @@ import pytest
 
 import ackclock
 from ackclock.overview import overview
+from ackclock.plots.style import looks
 from ackclock.report.charts import as_json
 from calling import PATIENCE, run
 from playground import __main__ as playground
@@ -183,6 +184,24 @@ loss = "0.2%"
 cc = "Halving"
 name = "own"
 """
+
+
+OF_POINTS = """async (names) => {
+  const runs = [];
+  for (const cc of names) {
+    const overrides = [["duration", "2s"], ["warmup", "0s"], ["flows.*.cc", cc]];
+    const text = document.getElementById("scenario").value;
+    runs.push({ label: cc, of: [await playground.run({ text, file: "x.toml", overrides })] });
+  }
+  const { plane } = playground.overview(runs).document;
+  return plane.points.map(({ colour, dark, dash }) => ({ colour, dark, dash }));
+}"""
+
+
+@pytest.mark.parametrize("names", ["cubic cdg bbr1", "bic htcp veno pert", "chd hd gentle-1 siad"])
+def test_the_page_has_the_colours_of_reports(opened, names):
+    names = names.split()
+    assert opened.evaluate(OF_POINTS, names) == [*looks([(name, name) for name in names]).values()]
 
 
 def test_a_controller_in_javascript_has_the_numbers_of_one_in_python(opened):

@@ -11,8 +11,9 @@ import vision
 from ackclock import plots
 from ackclock.figure import Axis, Panel, Plane, Series, Ticks
 from ackclock.overview import Overview, log_floor, over_time, overview
+from ackclock.plots import difference
 from ackclock.plots.overview import stack
-from ackclock.plots.style import DASHES, LOOKS, UNLISTED, dash_of, looks
+from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -107,7 +108,7 @@ def test_a_controller_without_a_look_has_dashes_that_no_other_has():
     ],
 )
 def test_the_distance_of_colours_is_the_published_one(one, other, published):
-    assert vision.difference(one, other) == pytest.approx(published, abs=5e-5)
+    assert difference.difference(one, other) == pytest.approx(published, abs=5e-5)
 
 
 def test_colour_blindness_keeps_greys_and_loses_a_direction_of_colours():
@@ -118,21 +119,51 @@ def test_colour_blindness_keeps_greys_and_loses_a_direction_of_colours():
     assert vision.lab("#ff0000")[0] == pytest.approx(53.24, abs=0.01)
     assert vision.lab("#ff0000", "protanopia")[0] == pytest.approx(40.29, abs=0.01)
     # A red and an olive that NewReno and Tri-S had, both with the same dashes.
-    assert vision.difference(vision.lab("#d55e00"), vision.lab("#966700")) == pytest.approx(18.2, abs=0.1)
+    assert difference.difference(vision.lab("#d55e00"), vision.lab("#966700")) == pytest.approx(18.2, abs=0.1)
     assert vision.distance("#d55e00", "#966700") == pytest.approx(3.0, abs=0.1)
+
+
+def together(*names):
+    """The looks of controllers in one figure."""
+    return [look for _, look in looks([(name, name) for name in names]).items()]
+
+
+def nearest(names, page):
+    """The least distance of two controllers that one figure shows."""
+    seen = [one[page] for one in together(*names)]
+    return min(difference.distance(*pair) for pair in combinations(seen, 2))
+
+
+@pytest.mark.parametrize("page", ["colour", "dark"])
+def test_controllers_in_one_figure_differ_by_25_in_light_and_dark(page):
+    names = [controller["name"] for controller in ackclock.controllers()]
+    near = [pair for pair in combinations(names, 2) if nearest(pair, page) < LEAST_DISTANCE]
+    assert (LEAST_DISTANCE, near) == (25.0, [])
+    # The most compared ones have their own colours there, all at once.
+    assert nearest(ON_DARK, page) >= LEAST_DISTANCE
+    assert [one["colour"] for one in together(*ON_DARK)] == [LOOKS[name][0].lower() for name in ON_DARK]
+    mine = ["cubic", "bbr1", "cdg", "mine"]
+    assert nearest(mine, page) >= LEAST_DISTANCE
+
+
+def test_a_controller_has_one_colour_in_all_panels_of_a_figure():
+    line = np.arange(2.0)
+    panels = [
+        Panel(cc, [Series(cc, cc, line, line), Series("x", "pert", line, line)]) for cc in ("cubic", "htcp")
+    ]
+    drawn = plots.draw(panels, Axis("x"), Axis("y"))
+    assert len({axes.get_lines()[1].get_color() for axes in drawn.axes[:2]}) == 1
 
 
 @pytest.mark.parametrize(("page", "least"), [("colour", 8.0), ("dark", 6.0)])
 def test_colour_blind_readers_distinguish_colours_with_the_same_dashes(page, least):
-    # 1 is just seen of areas that touch; dark pages lighten all colours, so less is left there.
+    # 1 is just seen of areas that touch; dark pages lighten most colours, so less is left there.
     names = [controller["name"] for controller in ackclock.controllers()]
-    seen = {name: look for (name, _), look in looks([(name, name) for name in names]).items()}
-    alike = [
-        f"{one} and {other}: {apart:.1f}"
-        for one, other in combinations(names, 2)
-        if seen[one]["dash"] == seen[other]["dash"]
-        and (apart := vision.distance(seen[one][page], seen[other][page])) < least
-    ]
+    alike = []
+    for one, other in combinations(names, 2):
+        first, second = together(one, other)
+        if first["dash"] == second["dash"] and (apart := vision.distance(first[page], second[page])) < least:
+            alike.append(f"{one} and {other}: {apart:.1f}")
     assert not alike, "give one of them another colour or other dashes in LOOKS of plots/style.py"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
-from ackclock.plots.style import looks
+from ackclock.plots.style import ON_DARK, are_apart, looks, on_dark, shade, spares
 from ackclock.report.page import UPLOT
 from ackclock.report.page import _asset as of_reports
 from ackclock.report.page import _in_script as in_script
@@ -90,15 +90,28 @@ def _network(path: Path) -> dict[str, Any]:
     return found
 
 
-def all_looks() -> dict[str, list[dict[str, Any]]]:
-    """Colours and dashes of each controller, curve by curve, and those of other names."""
+def all_looks() -> dict[str, Any]:
+    """Colours and dashes for the charts, as ``style.looks`` chooses them.
+
+    ``of`` has those of each controller curve by curve, and of other names. ``near`` names those whose colours
+    no figure may have beside each other, ``spare`` the looks that the later of two takes then.
+    """
+    spare = {f"spare {number}": colour for number, colour in enumerate(spares())}
     names = [one["name"] for one in _engine.controllers()]
     others = [f"other {number}" for number in range(OTHERS)]
-    found = {}
-    for name in [*names, *others]:
-        curves = [(str(turn), name) for turn in range(TURNS)]
-        found[name] = list(looks(curves).values())
-    return found | {"": list(looks([("", "")]).values())}
+    found = {
+        name: [*looks([(str(turn), name) for turn in range(TURNS)]).values()] for name in [*names, *others]
+    }
+    for name, colour in spare.items():
+        shades = (shade(colour, turn) for turn in range(TURNS))
+        found[name] = [{"colour": one, "dark": on_dark(one), "dash": []} for one in shades]
+    first = {name: curves[0]["colour"] for name, curves in found.items()}
+    near = {
+        name: [other for other in first if other != name and not are_apart(colour, first[other])]
+        for name, colour in first.items()
+    }
+    grey = [*looks([("", "")]).values()]
+    return {"of": found | {"": grey}, "near": near, "spare": list(spare), "first": list(ON_DARK)}
 
 
 def page(wasm: bytes) -> str:

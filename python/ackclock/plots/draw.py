@@ -50,8 +50,9 @@ def draw(
             )
         )
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        shown = [series.cc for panel in panels for series in panel.series]
         for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, panel)
+            _panel(axes, panel, shown)
             axes.tick_params(labelbottom=True)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
@@ -62,11 +63,13 @@ def draw(
     return figure
 
 
-def _panel(axes: Axes, panel: Panel) -> None:
+def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
     others = [one.label for one in panel.series if one.look == "background"]
     few = len(panel.series) - len(others) <= LEGEND_LIMIT
     dashes = dashes_of([series.cc for series in panel.series])
-    for number, (series, colour) in enumerate(zip(panel.series, _colours(panel.series), strict=True)):
+    for number, (series, colour) in enumerate(
+        zip(panel.series, _colours(panel.series, controllers), strict=True)
+    ):
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
         if series.look == "background":
@@ -108,8 +111,8 @@ def in_legend(label: str) -> str:
     return f"{HAIR_SPACE}{label}" if label.startswith("_") else label
 
 
-def _colours(series: Sequence[Series]) -> list[str]:
-    """The colour of each curve.
+def _colours(series: Sequence[Series], controllers: Sequence[str]) -> list[str]:
+    """The colour of each curve of a panel, in a figure of these controllers.
 
     A model of a controller has the colour of the curve before it, a reported value that of the first curve of
     its controller.
@@ -120,7 +123,8 @@ def _colours(series: Sequence[Series]) -> list[str]:
         for number, s in enumerate(series)
     ]
     follows = [other if s.cc else None for s, other in zip(series, follows, strict=True)]
-    fresh = iter(colours([s.cc for s, other in zip(series, follows, strict=True) if other is None]))
+    own = [s.cc for s, other in zip(series, follows, strict=True) if other is None]
+    fresh = iter(colours(own, controllers))
     shown: list[str] = []
     for other in follows:
         shown.append(next(fresh) if other is None else shown[other])

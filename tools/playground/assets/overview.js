@@ -428,6 +428,22 @@ const overview = (() => {
     return { name, title, x_label: xLabel, log: false, log_x: log, floor: null, x, curves, levels: [], ticks: [] };
   }
 
+  // The looks of each name in one figure: its own, or spare colours where those are near to another's.
+  function apart(names, looks) {
+    const rank = (name) => (looks.first.includes(name) ? 0 : name in looks.of ? 1 : 2);
+    const chosen = new Map();
+    const taken = [];
+    let others = 0;
+    for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
+      const own = name in looks.of ? name : `other ${others++ % 6}`;
+      const free = (one) => !taken.some((other) => one === other || (looks.near[one] ?? []).includes(other));
+      const colours = own ? ([own, ...looks.spare].find(free) ?? own) : own;
+      if (own) taken.push(colours);
+      chosen.set(name, { own, colours });
+    }
+    return chosen;
+  }
+
   // The looks of curves, by label and controller, from those of registered controllers.
   function looked(document, looks) {
     const of = (things) => things.forEach((one) => Object.assign(one, look(one)));
@@ -435,15 +451,18 @@ const overview = (() => {
     const known = new Map();
     const every = [...document.plane.points, ...[...document.stack, ...document.distributions].flatMap((panel) => panel.curves)];
     const lone = unique(every.filter(({ cc }) => !cc).map(({ label }) => label)).length === 1;
-    let others = 0;
-    function look({ label, cc }) {
-      const key = JSON.stringify([label, cc]);
+    const nameOf = ({ label, cc }) => cc || (lone ? "" : label);
+    const ticks = [...document.stack, ...document.distributions].flatMap((panel) => panel.ticks);
+    const chosen = apart(unique([...every, ...ticks].map(nameOf)), looks);
+    function look(one) {
+      const key = JSON.stringify([one.label, one.cc]);
       if (known.has(key)) return known.get(key);
-      const name = cc || (lone ? "" : label);
-      if (!(name in looks)) looks[name] = looks[`other ${others++ % 6}`];
+      const name = nameOf(one);
       const turn = seen.get(name) ?? 0;
       seen.set(name, turn + 1);
-      known.set(key, looks[name][turn % looks[name].length]);
+      const { own, colours } = chosen.get(name);
+      const at = (which) => looks.of[which][turn % looks.of[which].length];
+      known.set(key, { ...at(colours), dash: at(own).dash });
       return known.get(key);
     }
     of(document.plane.points);
@@ -461,7 +480,7 @@ const overview = (() => {
       for (const curve of panel.curves) for (const key of ["median", "low", "high"]) if (curve[key]) curve[key] = plain(curve[key]);
       for (const level of panel.levels) level.values = plain(level.values);
     }
-    return { sentences: sentences(runs), document: looked(document, { ...looks }) };
+    return { sentences: sentences(runs), document: looked(document, looks) };
   }
   return overview;
 })();
