@@ -96,6 +96,30 @@ def test_a_name_in_a_legend_switches_its_curves_off_everywhere(opened):
     assert all(all(of) for of in visible())
 
 
+def test_keys_of_a_legend_show_dashes_and_shapes(opened):
+    # CUBIC is solid, CDG dashed: ink in the middle row of each key, of 30 points at a ratio of 1.
+    ink = """(key) => { const { data } = key.getContext("2d").getImageData(0, 6, key.width, 1);
+      return Array.from({ length: key.width }, (_, at) => data[4 * at + 3] > 100); }"""
+    legend = opened.locator(".u-legend").first
+    cubic, cdg = (
+        legend.locator(".u-series", has_text=name).locator("canvas").evaluate(ink)
+        for name in ("cubic", "cdg")
+    )
+    assert len(cubic) == len(cdg) == 30
+    assert all(cubic)
+    assert 0 < sum(cdg) < 30
+    plane = opened.locator("[data-chart=plane] .u-legend .u-series canvas")
+    assert [one.evaluate("(key) => key.width") for one in plane.all()] == [14, 14]
+
+
+def test_every_chart_has_a_sentence_for_readers_who_hear_it(opened):
+    sentences = opened.locator("canvas[role=img]").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert len(sentences) == 6
+    assert sentences[0].startswith("goodput (Mbit/s) against time (s): cubic lies between ")
+    assert "with a median of" in sentences[0]
+    assert "half of cubic is at most" in sentences[5]
+
+
 def test_hovering_shows_the_values(opened):
     box = opened.locator(".uplot .u-over").first.bounding_box()
     opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 50)

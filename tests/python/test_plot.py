@@ -78,3 +78,17 @@ def test_bins_of_a_goodput_share_no_sample(results):
         for curve in metrics.goodput_by_group(one, width):
             flow = metrics.goodput_by_flow(one, width)[0]
             assert curve.values[:-1] == pytest.approx(flow.values[: curve.values.size - 1], abs=1.0)
+
+
+def test_the_title_of_a_sweep_names_the_path_and_what_was_set(capsys, tmp_path):
+    over = ("--over", "queue=10p,40p", "--duration", "1s", "--out", str(tmp_path / "out"))
+    code, out, _ = run(
+        capsys, "sweep", "cubic", *over, "--set", "path.loss=1%", "--set", "flows.0.start=0.1s"
+    )
+    title = "cubic over queue; rate 10mbit, rtt 40ms, loss 1%; with flows.0.start=0.1s"
+    assert code == 0
+    assert title in " ".join(out.split())
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert f"<h1>{title}</h1>" in page
+    # A reader who hears the page gets the numbers of each figure in a sentence.
+    assert 'alt="utilization. utilization against queue (p): cubic ' in page

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
-from ackclock.cli import completing, output, trust
+from ackclock.cli import completing, output, titles, trust
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
@@ -152,17 +152,18 @@ def sweep(
             f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"
         )
     workers = workers_for(plan, runner, executor, processes)
+    title = _title(scenarios, design, path if compared else {}, list(set_keys.items()))
     with growing_folder(out, "sweep", runner, force) as folder:
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
             raise typer.Exit(INTERRUPTED)
         if out is not None and not outcome.stopped:
-            _page(swept, folder, len(seeds))
+            _page(swept, folder, len(seeds), title)
             notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        output.show(_table(swept, len(seeds)), as_json=as_json)
+        output.show(_table(swept, len(seeds), title), as_json=as_json)
         for sentence in output.same_repetitions(swept.alike):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if as_json:
@@ -253,9 +254,14 @@ def growing_folder(out: Path | None, command: str, engine: NamedEngine, force: b
             yield place
 
 
-def _title(swept: Sweep) -> str:
-    over = ", ".join(key.removeprefix("path.") for key in swept.design.keys) or "nothing"
-    return f"{', '.join(swept.controllers)} over {over}"
+def _title(labels: Iterable[str], design: Design, path: Mapping[str, str], settings: titles.Settings) -> str:
+    """What is swept, the options of a path that are not, and other settings."""
+    over = ", ".join(key.removeprefix("path.") for key in design.keys) or "nothing"
+    shown = {f"path.{name}": f"{name} {{}}" for name in path if f"path.{name}" not in design.keys}
+    values = titles.as_set({key: path[key.removeprefix("path.")] for key in shown}, settings)
+    words = [word.format(value) for word, value in zip(shown.values(), values, strict=True)]
+    title = "; ".join([f"{', '.join(labels)} over {over}", *([", ".join(words)] if words else [])])
+    return titles.with_settings(title, settings, [*shown, *design.keys])
 
 
 def _cells(swept: Sweep, place: Place, names: Iterable[str], repeat: int) -> list[str]:
@@ -277,12 +283,12 @@ def _heads(swept: Sweep) -> list[str]:
     return [*(key.removeprefix("path.") for key in swept.design.keys), "controller"]
 
 
-def _table(swept: Sweep, repeat: int) -> Table:
+def _table(swept: Sweep, repeat: int, title: str) -> Table:
     """A row for each controller at each point, those of a point together."""
     places = list(swept.values)
     of_all = f", {INTERVAL}" if repeat > 1 else ""
     cut = f", the first {MOST_ROWS} of {len(places)} rows" if len(places) > MOST_ROWS else ""
-    table = Table(title=f"{_title(swept)}{of_all}{cut}", title_justify="left")
+    table = Table(title=f"{title}{of_all}{cut}", title_justify="left")
     for head in _heads(swept):
         table.add_column(head)
     names = list(HEADS) if repeat == 1 else WITH_INTERVALS
@@ -300,9 +306,9 @@ def _by_point(places: Sequence[Place]) -> list[Place]:
     return sorted(places, key=lambda place: order[place.point])
 
 
-def _page(swept: Sweep, folder: Path, repeat: int) -> None:
+def _page(swept: Sweep, folder: Path, repeat: int, title: str) -> None:
     """The report: the table, and a figure of each metric."""
-    page = Page(_title(swept))
+    page = Page(title)
     if repeat > 1:
         page.paragraph(f"Numbers and bars: {INTERVAL}.")
     for sentence in output.same_repetitions(swept.alike):

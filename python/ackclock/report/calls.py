@@ -33,7 +33,7 @@ CAPTIONS = {
     f"call-{way}-distribution": f"One-way delay of the call {words}; what is missing to 1 was lost"
     for way, words in (("up", "up, from the phone"), ("down", "down, to the phone"))
 }
-"""The captions of the panels of :func:`panels`."""
+"""The captions of the panels of ``panels``."""
 
 CATEGORIES = ((90, "best"), (80, "high"), (70, "medium"), (60, "low"), (50, "poor"))
 """The categories of speech quality, from which R on (ITU-T G.109, table 1)."""

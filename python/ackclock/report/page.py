@@ -93,17 +93,27 @@ class Page:
         """Small multiples: a line of each of ``rows``, in which every label has a bar or a box."""
         self._add("strips", rows=strips.as_html(rows), key=strips.key(rows))
 
-    def figure(self, png: bytes, caption: str) -> None:
-        """A picture with its caption."""
-        self._add("figure", data=base64.b64encode(png).decode("ascii"), caption=caption)
+    def figure(self, png: bytes, caption: str, described: str = "") -> None:
+        """A picture with its caption, and a sentence for readers who hear it."""
+        data = base64.b64encode(png).decode("ascii")
+        self._add("figure", data=data, caption=caption, described=described or caption)
 
     def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
         """Draws a figure into a PNG file and the page.
 
         If it fails, a sentence stands there and in ``undrawn``, and the page goes on.
         """
-        if (picture := self.save(file, figure)) is not None:
-            self.figure(picture, caption)
+        from ackclock.plots.described import described
+
+        sentences: list[str] = []
+
+        def draw() -> Figure:
+            drawn = figure()
+            sentences.append(described(drawn))
+            return drawn
+
+        if (picture := self.save(file, draw)) is not None:
+            self.figure(picture, caption, f"{caption}. {sentences[0]}")
 
     def save(self, file: Path, figure: Callable[[], Figure], formats: Sequence[str] = ()) -> bytes | None:
         """Draws a figure into a PNG file, and files of further ``formats`` beside it, but not into the page.

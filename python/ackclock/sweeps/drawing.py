@@ -90,7 +90,7 @@ def _lines(design: Design, controllers: Sequence[str], label: str, found: Interv
         if shown and min(shown) > 0.0 and max(shown) > TENFOLD * min(shown):
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
-        elif low_end > 0.0 and low_end < 0.5 * high_end:
+        elif low_end > 0.0:
             axes.set_ylim(0.0, high_end)
         figure.legend(loc="outside right upper")
     return figure
@@ -203,6 +203,8 @@ class _Scale:
         if self.ordered and 1 < len(self.names) <= MOST_TICKS:
             axes.set_xticks(sorted(set(self.known)))
             axes.xaxis.set_minor_locator(NullLocator())
+            texts = {f"{one:.3g}" for one in self.known}
+            axes.xaxis.set_major_formatter("{x:.3g}" if len(texts) == len(self.names) else "{x:g}")
         axes.set_xlabel(f"{self.label} ({self.unit})" if self.unit else self.label)
 
 

@@ -110,11 +110,17 @@
       options.scales.y.range = (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1];
     }
     if (panel.log_x) options.scales.x.range = (_, low, high) => [low / 1.05, high * 1.05];
-    if (panel.name.includes("distribution") || panel.name.startsWith("completion")) {
+    const distribution = panel.name.includes("distribution") || panel.name.startsWith("completion");
+    if (distribution) {
       options.scales.y.range = () => [0, 1.02];
     }
     const chart = new uPlot(options, rows, place);
     chart.stacked = Boolean(sync);
+    const level = (one) => ({ label: one.label, values: one.values, colour: theme().level, dash: [2, 4] });
+    const curves = panel.curves.map((one) => ({ label: one.label, values: one.median, colour: colour(one), dash: one.dash, edges: Boolean(one.low) }));
+    const all = [...curves, ...panel.levels.map(level)];
+    keys(chart, [null, ...all.flatMap((one) => (one.edges ? [one, null, null] : [one]))]);
+    tell(chart, distribution ? distributed(panel) : described(`${panel.title} against ${panel.x_label}`, all));
     return chart;
   }
 
@@ -161,12 +167,69 @@
         points: { show: true, size: 8, fill: colour(one), paths: marks(label) },
       });
     });
-    return new uPlot({
+    const chart = new uPlot({
       width: place.clientWidth, height: place.clientWidth < PHONE ? 240 : 320, series,
       scales: { x: { time: false, dir: -1, range: (_, low, high) => [low - 0.04 * (high - low || 1), high + 0.04 * (high - low || 1)] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(plane.x_label + (place.clientWidth < PHONE ? ", less →" : ", less is to the right"), 42), axis(plane.y_label, 64)],
+      axes: [axis(place.clientWidth < PHONE ? `${plane.x_label.replace("the base RTT", "base")}, less →` : `${plane.x_label}, less is to the right`, 42), axis(plane.y_label, 64)],
       cursor: { drag: { x: true, y: true } }, hooks: { setSeries: [toggled] },
     }, rows, place);
+    keys(chart, [null, ...plane.points.map((one, shape) => ({ colour: colour(one), shape }))]);
+    const sides = (key) => plane.points.map((one) => ({ label: one.label, values: one[key] }));
+    tell(chart, `${described(plane.y_label, sides("y"))} ${described(plane.x_label, sides("x"))}`);
+    return chart;
+  }
+
+  // The keys of a legend: lines with their dashes, and the shapes of points.
+  function keys(chart, of) {
+    const rows = chart.root.querySelectorAll(".u-legend .u-marker");
+    const ratio = window.devicePixelRatio || 1;
+    rows.forEach((marker, number) => {
+      const one = of[number + (rows.length < chart.series.length ? 1 : 0)];
+      if (!one) { marker.remove(); return; }
+      const key = document.createElement("canvas");
+      [key.width, key.height, key.className] = [(one.shape === undefined ? 30 : 14) * ratio, 12 * ratio, "key"];
+      [key.style.width, key.style.height] = [`${key.width / ratio}px`, "12px"];
+      const ctx = key.getContext("2d");
+      ctx.scale(ratio, ratio);
+      ctx.strokeStyle = ctx.fillStyle = one.colour;
+      if (one.shape === undefined) {
+        ctx.lineWidth = 2;
+        ctx.setLineDash(one.dash ?? []);
+        ctx.moveTo(0, 6);
+        ctx.lineTo(30, 6);
+        ctx.stroke();
+      } else {
+        const path = new Path2D();
+        SHAPES[one.shape % SHAPES.length](path, 7, 6, 4.5);
+        ctx.fill(path);
+      }
+      marker.replaceWith(key);
+    });
+  }
+
+  // A sentence for readers who hear a chart: its axes, and median and ends of each curve.
+  function described(of, curves) {
+    const said = curves.map(({ label, values }) => {
+      const known = values.filter((v) => v !== null && v !== undefined).sort((a, b) => a - b);
+      if (!known.length) return `${label} has no value`;
+      const [low, high] = [shown(known[0]), shown(known[known.length - 1])];
+      if (low === high) return `${label} is ${low}`;
+      return `${label} lies between ${low} and ${high}, with a median of ${shown(known[Math.floor(known.length / 2)])}`;
+    });
+    return `${of}: ${said.join("; ") || "nothing to show"}.`;
+  }
+
+  // The same for a distribution: half and 95 % of each curve.
+  function distributed(panel) {
+    const until = (curve, share) => shown(panel.x[curve.median.findIndex((v) => v !== null && v >= share)]);
+    const said = panel.curves.map((one) => `half of ${one.label} is at most ${until(one, 0.5)}, 95 % at most ${until(one, 0.95)}`);
+    return `Distribution of ${panel.x_label}: ${said.join("; ")}.`;
+  }
+
+  function tell(chart, sentence) {
+    const canvas = chart.root.querySelector(".u-wrap canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", sentence);
   }
 
   // A label that is switched off in one chart is off in all.

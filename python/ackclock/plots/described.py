@@ -1,0 +1,62 @@
+"""A figure in words, for readers who hear a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+MOST_PANELS = 6
+MOST_CURVES = 8
+"""Longer sentences say how many panels or curves follow."""
+
+
+def described(figure: Figure) -> str:
+    """A sentence for each panel: its axes, with the ends and the median of each curve that has a name."""
+    panels = [panel for panel in figure.axes if panel.axison and panel.get_label() != "<colorbar>"]
+    said = [_panel(panel) for panel in panels[:MOST_PANELS]]
+    more = [f"{len(panels) - MOST_PANELS} further panels."] if len(panels) > MOST_PANELS else []
+    return " ".join([*said, *more])
+
+
+def _panel(axes: Axes) -> str:
+    shared = axes.figure.axes[0]
+    x, y = (one or other for one, other in (
+        (axes.get_xlabel(), shared.get_xlabel()), (axes.get_ylabel(), shared.get_ylabel())
+    ))  # fmt: skip
+    curves = list(_curves(axes))
+    said = [f"{name} {_range(values)}" for name, values in curves[:MOST_CURVES]]
+    if len(curves) > MOST_CURVES:
+        said.append(f"{len(curves) - MOST_CURVES} more")
+    head = f"{axes.get_title('left')}: " if axes.get_title("left") else ""
+    of = f"{y} against {x}" if x and y else y or x or "values"
+    return f"{head}{of}: {'; '.join(said) or 'nothing to show'}."
+
+
+def _curves(axes: Axes) -> Iterator[tuple[str, Any]]:
+    """Names and values of what a panel shows."""
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+        if isinstance(handle, ErrorbarContainer):
+            handle = handle[0]
+        if isinstance(handle, Line2D):
+            yield label.strip(), np.asarray(handle.get_ydata(), float)
+        elif isinstance(handle, PathCollection):
+            yield label.strip(), np.asarray(handle.get_offsets(), float)[:, 1]
+    for image in (*axes.images, *(one for one in axes.collections if isinstance(one, QuadMesh))):
+        yield "cells", np.ma.filled(np.ma.asarray(image.get_array(), float), np.nan).ravel()
+
+
+def _range(values: Any) -> str:
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return "without values"
+    low, median, high = np.percentile(known, (0, 50, 100))
+    if low == high:
+        return f"{low:.3g}"
+    return f"{low:.3g} to {high:.3g}, median {median:.3g}"
