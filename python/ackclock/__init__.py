@@ -16,6 +16,14 @@ TYPE_CHECKING = False
 """As of ``typing``, which takes longer to import than all else here."""
 
 if TYPE_CHECKING:
+    from ackclock import exports as exports
+    from ackclock import gym as gym
+    from ackclock import metrics as metrics
+    from ackclock import models as models
+    from ackclock import papers as papers
+    from ackclock import plots as plots
+    from ackclock import report as report
+    from ackclock import sweeps as sweeps
     from ackclock._engine import (
         Ack,
         Context,
@@ -59,23 +67,26 @@ else:
         "ackclock.scenario": ("Flow", "Link", "Path", "Record", "Reverse", "Scenario", "Wlan"),
         "ackclock.sweeps": ("Sweep", "sweep"),
     }
+    _BELOW = ("exports", "gym", "metrics", "models", "papers", "plots", "report", "sweeps")
     _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
     def __getattr__(name: str) -> object:
-        """A public name, whose module is imported at its first use (PEP 562)."""
+        """A public name or module, which is imported at its first use (PEP 562)."""
         from importlib import import_module
 
         if name == "__version__":
             value = import_module("ackclock._engine").version()
         elif name in _MODULES:
             value = getattr(import_module(_MODULES[name]), name)
+        elif name in _BELOW:
+            value = import_module(f"{__name__}.{name}")
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, "__version__"})
+        return sorted({*globals(), *__all__, *_BELOW, "__version__"})
 
 
 __all__ = [

@@ -158,7 +158,7 @@ class Matrix:
         return found
 
     def median(self, quantity: str, controller: str, beside: str | None) -> float | None:
-        """The median of a field of :class:`Row` over repetitions; beside itself also over both flows.
+        """The median of a field of ``Row`` over repetitions; beside itself also over both flows.
 
         None where no run has a value.
         """
@@ -207,7 +207,7 @@ class Matrix:
 
 
 def matrix(swept: Sweep, runs: Runs, names: Sequence[str]) -> Matrix:
-    """The matrix of the runs of a sweep that :func:`plan` made."""
+    """The matrix of the runs of a sweep that ``plan`` made."""
     wanted = (
         *("controller", "seed", "goodput_bps", "rtt_mean_ms", "loss_rate", "valid"),
         *("link_queue_delay_mean_ms", "link_utilization"),

@@ -228,7 +228,7 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Reads a folder that :meth:`save` wrote, each table at its first use. Raises ResultError."""
+        """Reads a folder that ``save`` wrote, each table at its first use. Raises ResultError."""
         source = pathlib.Path(folder)
         try:
             described = json.loads((source / "run.json").read_text("utf-8"))
@@ -244,7 +244,10 @@ class Run:
                 raise ValueError("engine.kind must be text")
             given = dict(described["scenario"]), int(described["seed"]), dict(described["engine"])
         except OSError as error:
-            raise ResultError(f"{source}: run.json cannot be read: {error.strerror}") from error
+            why = f"{source}: run.json cannot be read: {error.strerror}"
+            if any(source.glob("*/run.json")):
+                why = f"{source}: holds several runs: Runs.load reads them all"
+            raise ResultError(why) from error
         except ResultError:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -336,7 +339,7 @@ class Runs(list[Run]):
         return pa.concat_tables(parts).unify_dictionaries()
 
     def summary(self, label: str | None = None) -> list[dict[str, Any]]:
-        """:meth:`Run.summary` of each."""
+        """``Run.summary`` of each."""
         return [run.summary(label) for run in self]
 
 

@@ -81,7 +81,7 @@ def simulate(
       one).
     - ``"quic"`` runs over QUIC, in virtual time, on ``threads`` threads: connections of noq with ackclock's
       controllers or its own (``noq:cubic``).
-    - ``"live"`` is this machine's own TCP: see :func:`ackclock.live`.
+    - ``"live"`` is this machine's own TCP: see ``ackclock.live``.
     - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).
       ``disciplines`` is ``"kernel"`` or ``"simulated"``; by default a queue is the kernel's where the
@@ -131,7 +131,7 @@ def _compiled(
 
 
 def described(scenario: Described, flows: Flows | None, files: _engine.Files | None = None) -> Scenario:
-    """The scenario that the first two arguments of :func:`simulate` describe. Raises ScenarioError."""
+    """The scenario that the first two arguments of ``simulate`` describe. Raises ScenarioError."""
     if isinstance(scenario, Path):
         scenario = Scenario(path=scenario)
     elif not isinstance(scenario, Scenario):

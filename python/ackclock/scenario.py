@@ -318,7 +318,7 @@ class Scenario:
     ) -> tuple[_engine.Plan, list[Factory]]:
         """What engines take: the plan, and makers of its controllers in Python.
 
-        ``files``: see :meth:`load`. Raises ScenarioError.
+        ``files``: see ``load``. Raises ScenarioError.
         """
         text, factories = self.as_json()
         return _engine.resolve_json(text, override_list(overrides), files), factories

@@ -2,7 +2,7 @@
 
 Paths are drawn: rate, RTT and buffer independently, each from a logarithmic range. On each path every method
 starts one flow, under the same controller and from the same seed. A path may lead over Wi-Fi or a cellular
-link, others may use it, and the application may have less to send than it holds (:class:`Conditions`).
+link, others may use it, and the application may have less to send than it holds (``Conditions``).
 """
 
 from __future__ import annotations

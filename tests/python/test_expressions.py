@@ -191,7 +191,8 @@ def test_a_slope_is_taken_of_logarithms(experiment):
 @pytest.mark.parametrize(
     ("tree", "sentence"),
     [
-        ({"metric": "speed"}, "there is no metric `speed`"),
+        ({"metric": "speed"}, "there is no metric `speed` (there are "),
+        ({"metric": "goodputs"}, "there is no metric `goodputs`; did you mean `goodput`?"),
         ({"metric": "goodput", "where": WHERE}, "say which `run`"),
         ({"metric": "goodput", "run": "one"}, "`where` must give a value for each key of the sweep"),
         (

@@ -7,6 +7,7 @@ import ast
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -124,8 +125,18 @@ def test_every_public_name_is_found_and_listed():
         assert getattr(ackclock, name) is not None
         assert name in dir(ackclock)
     assert ackclock.__version__ == ackclock._engine.version()
+    assert "metrics" in dir(ackclock)
     with pytest.raises(AttributeError, match="module 'ackclock' has no attribute 'simulat'"):
         _ = ackclock.simulat
+
+
+def test_a_module_is_imported_when_it_is_first_named():
+    named = loaded("import ackclock; ackclock.metrics.goodput")
+    assert "ackclock.metrics" in named
+    assert not {"ackclock.papers", "ackclock.plots"} & named
+    for module in ("exports", "gym", "models", "papers", "plots", "report", "sweeps"):
+        if module != "gym" or find_spec("gymnasium"):
+            assert getattr(ackclock, module).__name__ == f"ackclock.{module}"
 
 
 @pytest.mark.parametrize("argument", ["--version", "-V"])

@@ -153,6 +153,12 @@ def test_parquet_carries_units_and_dictionaries(run: ackclock.Run, tmp_path: Pat
     assert schema.field("time_s").metadata[b"unit"] == b"s"
 
 
+def test_a_folder_of_several_runs_names_what_reads_it(run: ackclock.Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "cubic-seed-1")
+    with pytest.raises(ackclock.ResultError, match=r"holds several runs: Runs\.load reads them all"):
+        ackclock.Run.load(tmp_path)
+
+
 def test_a_folder_without_a_result_is_refused_in_one_sentence(run: ackclock.Run, tmp_path: Path) -> None:
     with pytest.raises(ackclock.ResultError, match=r"run\.json cannot be read"):
         ackclock.Run.load(tmp_path)

@@ -84,7 +84,7 @@ def on_engine(
     beside: bool = False,
     fixed: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Gives a command its engine: its parameter ``engine`` is a :class:`Chosen`.
+    """Gives a command its engine: its parameter ``engine`` is a ``Chosen``.
 
     The command line gets ``--engine``, ``--live`` and the options of all engines, but for those ``without``.
     ``defaults`` replaces defaults of options. A command that always simulates as well has a parameter

@@ -11,7 +11,7 @@ from ackclock.cli import titles
 from ackclock.errors import InputError
 
 SHOWN = ("wlans.0.standard", "wlans.0.queue", "links.0.rate", "links.0.queue", "links.0.loss")
-"""The keys that :meth:`Home.words` shows."""
+"""The keys that ``Home.words`` shows."""
 
 CALL = {
     "cc": "newreno",

@@ -15,7 +15,7 @@ from ackclock.result import Run
 
 
 class LiveOptions(TypedDict, total=False):
-    """The options of :class:`Live`."""
+    """The options of ``Live``."""
 
     retries: int
     at_once: int

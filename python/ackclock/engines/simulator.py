@@ -13,7 +13,7 @@ from ackclock.result import Run
 
 
 class SimulatorOptions(TypedDict, total=False):
-    """The options of :class:`Simulator`."""
+    """The options of ``Simulator``."""
 
     threads: int | None
     cores: int

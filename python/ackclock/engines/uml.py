@@ -24,7 +24,7 @@ from ackclock.uml import kernels
 
 
 class UmlOptions(TypedDict, total=False):
-    """The options of :class:`Uml`, besides those of live runs."""
+    """The options of ``Uml``, besides those of live runs."""
 
     linux: str | None
     kernels: int | None

@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from ackclock.errors import did_you_mean
 from ackclock.metrics import METRICS, MODELS, MetricError, PerEvent
 from ackclock.papers.catalogue import Experiment
 from ackclock.papers.document import CatalogueError
@@ -386,7 +387,9 @@ def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
     name = scope.word(tree, "metric")
     own = {key: one for key, one in scope.experiment.measures.items() if is_metric(one)}
     if name not in METRICS and name not in own:
-        raise scope.mistake(f"there is no metric `{name}` (there are {', '.join([*METRICS, *own])})")
+        every = [*METRICS, *own]
+        near = did_you_mean(str(name), every) or f" (there are {', '.join(every)})"
+        raise scope.mistake(f"there is no metric `{name}`{near}")
     function = METRICS.get(name) or own[name]
     relative = scope.word(tree, "relative_to")
     if relative is not None and relative not in REFERENCES:

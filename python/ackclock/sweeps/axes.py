@@ -177,7 +177,7 @@ def parse(text: str) -> Axis:
 
 
 def axis(key: str, values: str | Sequence[object]) -> Axis:
-    """The axis over ``key``; ``values`` is text as in :func:`parse`, or a list."""
+    """The axis over ``key``; ``values`` is text as in ``parse``, or a list."""
     keys = tuple(SHORT_KEYS.get(one.strip(), one.strip()) for one in key.split(":"))
     if not all(keys) or len(set(keys)) < len(keys):
         raise InputError(f"over {key}: must name different keys of the scenario")

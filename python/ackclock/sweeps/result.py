@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 from ackclock.result import ResultError, flow_summary, link_summary
 from ackclock.sweeps.axes import Axis, Design, axis
 from ackclock.sweeps.folder import RUNS
@@ -136,7 +136,8 @@ class Sweep:
         Raises InputError.
         """
         if metric not in METRICS:
-            raise InputError(f"there is no metric `{metric}` of a sweep; there are {', '.join(METRICS)}")
+            near = did_you_mean(metric, METRICS) or f"; there are {', '.join(METRICS)}"
+            raise InputError(f"there is no metric `{metric}` of a sweep{near}")
         from ackclock.sweeps.drawing import draw_sweep
 
         found = {place: interval for place in self.values if (interval := self.interval(place, metric))}

@@ -179,7 +179,7 @@ def sweep(
     ``"dask://HOST:PORT"``, or any ``concurrent.futures.Executor``, whose workers must reach the folder
     ``out`` under the same name. With ``out`` the tables stay there, and a sweep that was interrupted goes
     on: a run that is in the folder is not repeated. Without it they are in a temporary folder that goes
-    with the result. ``engine`` runs it, with its options: see :func:`ackclock.simulate`.
+    with the result. ``engine`` runs it, with its options: see ``ackclock.simulate``.
 
     Raises ScenarioError or InputError for a sweep that cannot be run, and the errors of controllers.
     """

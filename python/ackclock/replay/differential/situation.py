@@ -14,7 +14,7 @@ Faults = Literal["losses", "all"]
 """Lost segments alone, or everything that the generator knows."""
 
 GENERATOR = 2
-"""The version of :func:`drawn`. Another one draws other situations from the same seeds."""
+"""The version of ``drawn``. Another one draws other situations from the same seeds."""
 NUMBERED = 600
 """Faults are drawn for so many segments and ACKs of a situation."""
 LARGEST_WINDOW = 520

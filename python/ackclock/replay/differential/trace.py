@@ -47,7 +47,7 @@ class Trace:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Trace:
-        """The trace of :meth:`as_json`."""
+        """The trace of ``as_json``."""
         now, sent = 0, []
         for wait, number in zip(value["waits"], value["segments"], strict=True):
             now += wait

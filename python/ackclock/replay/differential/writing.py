@@ -25,7 +25,7 @@ from ackclock.replay.script import Options, Packet
 OUR_SIZE = 1460
 """The largest segment that the endpoint announces."""
 OUR_SCALE = 8
-"""The shift of its windows, for the receive buffer of :func:`settings`."""
+"""The shift of its windows, for the receive buffer of ``settings``."""
 
 
 def script(situation: Situation, played: Played, why: str) -> str:
