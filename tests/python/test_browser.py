@@ -189,3 +189,76 @@ def test_figures_are_written_in_the_formats_that_are_asked_for(report):
         assert (report / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (report / f"{name}.pdf").read_bytes().startswith(b"%PDF")
         assert b"<svg" in (report / f"{name}.svg").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """The report of two experiments of papers: a figure of one panel, and one of three columns."""
+    out = tmp_path_factory.mktemp("papers") / "reproduced"
+    asked = ["--quick", "--seed", "1", "--figures", "pdf,svg", "--out", str(out)]
+    assert main(["reproduce", "cdg2011-fig4", "siad2016-fig3", *asked]) in (0, 1)
+    return out
+
+
+def of_figure(page, panel):
+    """The chart of a panel, and how many points of each colour of a curve its canvas has."""
+    return page.evaluate(
+        """(name) => {
+          const place = document.querySelector(`[data-chart="figures/${name}"]`);
+          const chart = ackclock.charts.find((one) => place.contains(one.root));
+          const { data } = chart.ctx.getImageData(0, 0, chart.ctx.canvas.width, chart.ctx.canvas.height);
+          const drawn = {};
+          for (const one of chart.series.slice(1)) {
+            const wanted = one.stroke(chart).match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
+            let count = 0;
+            for (let at = 0; at < data.length; at += 4)
+              if (data[at + 3] > 200 && wanted.every((part, of) => Math.abs(data[at + of] - part) < 12))
+                count++;
+            drawn[one.label] = count;
+          }
+          return { drawn, x: [chart.scales.x.min, chart.scales.x.max] };
+        }""",
+        panel,
+    )
+
+
+def test_figures_of_papers_are_drawn_curve_by_curve(browser, reproduced):
+    page = show(browser, reproduced)
+    assert page.complaints == []
+    assert page.locator(".uplot").count() == 1 + 18
+    drawn = of_figure(page, "cdg2011-fig4-0")["drawn"]
+    assert set(drawn) >= {"NewReno", "Vegas", "CDG", "Mathis model"}
+    assert all(count > 60 for count in drawn.values()), drawn
+    row = [one["y"] for one in (page.locator(".panel").nth(at).bounding_box() for at in range(1, 5))]
+    assert row[0] == row[1] == row[2] < row[3], "three panels stand in a row, as in the paper"
+    for name in ("cdg2011-fig4.pdf", "cdg2011-fig4.svg", "siad2016-fig3.png"):
+        assert (reproduced / name).stat().st_size > 1000
+
+
+def test_a_figure_of_a_paper_zooms_and_its_legend_switches_curves_off(browser, reproduced):
+    page = show(browser, reproduced)
+    name, over = "cdg2011-fig4-0", page.locator(".u-over").first
+    whole = of_figure(page, name)["x"]
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 50, steps=5)
+    page.mouse.up()
+    low, high = of_figure(page, name)["x"]
+    assert high - low == pytest.approx(0.4 * (whole[1] - whole[0]), rel=0.02)
+    over.dblclick()
+    assert of_figure(page, name)["x"] == whole
+    drawn = of_figure(page, name)["drawn"]["CDG"]
+    page.locator(".u-legend th", has_text="CDG").first.click()
+    # The reported value, with its band, has the colour of its controller.
+    assert of_figure(page, name)["drawn"]["CDG"] < drawn / 4
+
+
+def test_a_claim_begins_with_its_verdict_on_a_phone(browser, reproduced):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(f"file://{reproduced}/index.html")
+    page.wait_for_function("document.documentElement.dataset.charts > 0")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    row = page.locator(".verdicts tbody tr").first
+    cells = [(cell.bounding_box()["y"], cell.inner_text()) for cell in row.locator("td").all()]
+    assert min(cells)[1] == "pass"

@@ -2,10 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ackclock.report import FolderError, Page, check_folder, new_folder, number, page_of, png
+from ackclock.figure import Axis, Panel, Series
+from ackclock.plots.draw import page_looks
+from ackclock.report import FolderError, Page, charts, check_folder, new_folder, number, page_of, png
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -74,7 +77,7 @@ def test_a_page_needs_no_other_file_and_escapes_text(tmp_path):
     page.write(tmp_path / "index.html")
     text = (tmp_path / "index.html").read_text()
     assert "<script>" not in text
-    assert '<td class="pass">pass</td>' in text
+    assert '<td class="pass" data-label="verdict">pass</td>' in text
     assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'src="([^"]*)"', text))
 
 
@@ -108,3 +111,25 @@ def test_numbers_have_four_digits():
         "-",
         "∞",
     ]
+
+
+def test_a_long_curve_of_a_page_keeps_its_extremes():
+    values = np.zeros(10_000)
+    values[[1234, 7777]] = 5.0, -3.0
+    curve = Series("window", "cubic", np.arange(10_000.0), values)
+    panels = [Panel("", [curve])]
+    (panel,) = charts.panels_as_json(panels, Axis("time (s)"), Axis("packets"), page_looks(panels))
+    (shown,) = panel["curves"]
+    assert len(shown["y"]) <= charts.MOST_POINTS + 2
+    assert (shown["x"][shown["y"].index(5.0)], shown["x"][shown["y"].index(-3.0)]) == (1234.0, 7777.0)
+    assert panel["y"]["ends"] == pytest.approx([-3.4, 5.4]), "with a twentieth of room"
+
+
+def test_a_bar_aside_counts_for_the_axis_along_which_it_lies():
+    ends = np.array([1.0]), np.array([100.0])
+    curve = Series("reported", "", np.array([10.0]), np.array([2.0]), *ends, look="across")
+    x, y = Axis("rate", scale="log"), Axis("share", low=0.0)
+    panels = [Panel("", [curve])]
+    (panel,) = charts.panels_as_json(panels, x, y, page_looks(panels))
+    assert panel["x"]["ends"] == pytest.approx([1 / 1.1, 110.0], rel=1e-4)
+    assert panel["y"]["ends"] == [0.0, 3.0]

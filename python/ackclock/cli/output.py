@@ -179,6 +179,16 @@ def check_share(option: str, value: str, between: str = " ") -> None:
         )
 
 
+def formats_of(figures: str) -> list[str]:
+    """The formats that ``--figures`` names. Raises InputError for an unknown one."""
+    named = [name.strip().lower() for name in figures.split(",") if name.strip()]
+    for name in named or [figures] * bool(figures):
+        if name not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise InputError(f"--figures {figures}: {name} is no format; there are {known}")
+    return named
+
+
 @dataclass(frozen=True)
 class Report:
     """The files of a command besides its tables on the terminal."""
@@ -195,14 +205,11 @@ class Report:
     @property
     def formats(self) -> list[str]:
         """The formats that ``figures`` names."""
-        return [name.strip().lower() for name in self.figures.split(",") if name.strip()]
+        return formats_of(self.figures)
 
     def check(self) -> None:
         """Refuses unknown formats, options that need a folder, and a folder that cannot be used."""
-        for name in self.formats or [self.figures] * bool(self.figures):
-            if name not in FORMATS:
-                known = ", ".join(FORMATS)
-                raise InputError(f"--figures {self.figures}: {name} is no format; there are {known}")
+        formats_of(self.figures)
         for option, given in (("--csv", self.csv), ("--figures", self.figures), ("--open", self.open)):
             if given and self.out is None:
                 raise InputError(f"{option}: needs --out DIR, the folder that is written into")

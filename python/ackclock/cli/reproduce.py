@@ -71,6 +71,7 @@ def reproduce(
         typer.Option(metavar="FILE", help="Write what the claims measure into FILE, as pages publish it."),
     ] = None,
     junit_file: output.JunitOption = None,
+    figures: output.FiguresOption = "",
     force: output.ForceOption = False,
     trust: TrustOption = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
@@ -87,6 +88,7 @@ def reproduce(
     """
     other = engine if engine.name != simulator.name else None
     _check(other, shake, readings)
+    formats = output.formats_of(figures)
     simulated = simulator.make()
     catalogue, chosen = _chosen(ids or [], trust, listing)
     if listing:
@@ -101,7 +103,7 @@ def reproduce(
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
         runner = other.make()
         with output.cached(runner, folder, settings, force) as (cached, work):
-            done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work)
+            done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work, formats)
     else:
         check_folder(folder, force)
         done = _simulated(chosen, seed, simulated, catalogue if readings else ())
@@ -111,10 +113,10 @@ def reproduce(
                 with interrupts.stoppable():
                     interrupts.check()
                     with page_of(work, "Experiments reproduced"):
-                        _write(done, catalogue, work)
+                        _write(done, catalogue, work, formats)
                 if interrupts.asked:
                     done.interrupted = True
-                    _write(done, catalogue, work)
+                    _write(done, catalogue, work, formats)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
         flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
@@ -198,6 +200,7 @@ def _with_another(
     simulated: Engine,
     another: tuple[NamedEngine, Engine],
     work: Path,
+    formats: Sequence[str],
 ) -> papers.Reproduction:
     """The experiments simulated, simulated with the endpoints of another engine, and on that engine.
 
@@ -208,7 +211,7 @@ def _with_another(
     engine, cached = another
     done = _simulated(chosen, seed, simulated)
     if not (work / "index.html").exists():
-        _write(done, catalogue, work)
+        _write(done, catalogue, work, formats)
     if done.interrupted:
         return done
     if engine.stack is not None:
@@ -216,14 +219,16 @@ def _with_another(
         done.others[engine.stack] = _simulated(chosen, seed, simulated)
     if not any(one.interrupted for one in done.others.values()):
         done.others[engine.name] = _on_another(chosen, seed, engine.name, cached)
-    _write(done, catalogue, work)
+    _write(done, catalogue, work, formats)
     return done
 
 
-def _write(done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folder: Path) -> None:
+def _write(
+    done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folder: Path, formats: Sequence[str]
+) -> None:
     from ackclock.papers import page
 
-    for sentence in page.write(done, catalogue, folder):
+    for sentence in page.write(done, catalogue, folder, formats):
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
 
 

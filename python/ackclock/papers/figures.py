@@ -31,6 +31,8 @@ from ackclock.papers.measure import (
     quantity,
 )
 from ackclock.plots import draw
+from ackclock.plots.draw import page_looks
+from ackclock.report.charts import panels_as_json
 
 PERCENTILES = (20, 50, 80)
 """Low end, marker and high end of percentile bars."""
@@ -66,6 +68,7 @@ class PaperFigure(ABC):
             self._axis("x", {"label": self.x_label, "low": quantity(spec.get("from", 0.0))}),
             self._axis("y", {}),
         )
+        self.columns = int(spec.get("columns", 1))
         self.times = quantity(spec.get("y", {}).get("times", 1.0))
 
     def _axis(self, name: str, default: Mapping[str, Any]) -> Axis:
@@ -109,7 +112,11 @@ class PaperFigure(ABC):
 
     def draw(self, panels: Sequence[Panel]) -> Figure:
         """The picture."""
-        return draw(panels, self.x, self.y, int(self.spec.get("columns", 1)))
+        return draw(panels, self.x, self.y, self.columns)
+
+    def as_json(self, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+        """The panels for interactive charts."""
+        return panels_as_json(panels, self.x, self.y, page_looks(panels))
 
 
 def table(panels: Sequence[Panel]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -92,9 +93,12 @@ def markdown(reproduction: Reproduction) -> str:
     return report.markdown(headings(reproduction), every)
 
 
-def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -> list[str]:
+def write(
+    reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path, formats: Sequence[str] = ()
+) -> list[str]:
     """Writes the page, PNG and Parquet of each figure, tables, claims and run.json into ``folder``.
 
+    Figures are written in ``formats`` too.
     Returns a sentence for each figure that could not be drawn.
     """
     (folder / "claims.md").write_text(markdown(reproduction), "utf-8")
@@ -128,7 +132,7 @@ def write(reproduction: Reproduction, papers: tuple[Paper, ...], folder: Path) -
         if result.experiment.paper not in shown:
             shown.add(result.experiment.paper)
             page.paragraph(titles.get(result.experiment.paper, result.experiment.paper))
-        _experiment(page, result, reproduction, folder)
+        _experiment(page, result, reproduction, folder, formats)
     page.heading("Made with")
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
@@ -153,18 +157,20 @@ def _readings(page: Page, reproduction: Reproduction, folder: Path) -> None:
         page.table(columns, [row + [""] * (widest - len(row)) for row in dependent])
 
 
-def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: Path) -> None:
+def _experiment(
+    page: Page, result: Result, reproduction: Reproduction, folder: Path, formats: Sequence[str]
+) -> None:
     experiment = result.experiment
     page.heading(f"{experiment.id}: {experiment.title}", experiment.id)
     page.paragraph(
         f"Section {experiment.section}, {experiment.kind}, {experiment.status}. Shows {experiment.shows}. "
         f"{result.runs_done} of {result.runs} runs, {number(result.seconds, 3)} s."
     )
-    _figures(page, result, "", reproduction.interrupted, folder)
+    _figures(page, result, "", reproduction.interrupted, folder, formats)
     for name, done in reproduction.engines.items():
         for other in done.results:
             if other.experiment.id == experiment.id and other.runs_done:
-                _figures(page, other, name, done.interrupted, folder)
+                _figures(page, other, name, done.interrupted, folder, formats)
     for shown in result.tables:
         name = f"{experiment.id}-{shown.table.name}".rstrip("-")
         pq.write_table(shown.values, folder / f"{name}.parquet")
@@ -180,14 +186,20 @@ def _experiment(page: Page, result: Result, reproduction: Reproduction, folder: 
     page.details(f"scenarios as run ({len(own)})", json.dumps(own, indent=1))
 
 
-def _figures(page: Page, result: Result, engine: str, interrupted: bool, folder: Path) -> None:
+def _figures(
+    page: Page, result: Result, engine: str, interrupted: bool, folder: Path, formats: Sequence[str]
+) -> None:
     for drawn in result.figures:
         name = "-".join(part for part in (result.experiment.id, drawn.figure.name, engine) if part)
         pq.write_table(table(drawn.panels), folder / f"{name}.parquet")
         if interrupted:
             continue  # after an interruption, drawing would take too long
+        file = folder / f"{name}.png"
+        if page.save(file, partial(drawn.figure.draw, drawn.panels), formats) is None:
+            continue
         caption = f"{drawn.figure.title} ({engine})" if engine else drawn.figure.title
-        page.draw(folder / f"{name}.png", caption, partial(drawn.figure.draw, drawn.panels))
+        files = [file.with_suffix(f".{ending}").name for ending in ("png", *formats, "parquet")]
+        page.panels(name, drawn.figure.as_json(drawn.panels), caption, drawn.figure.columns, files)
 
 
 def _other(page: Page, name: str, other: Reproduction) -> None:

@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock.figure import Axis, Panel, Series
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import NEUTRAL, colours, dashes_of, style
+from ackclock.plots.style import NEUTRAL, colours, dashes_of, on_dark, style
 
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
@@ -104,6 +104,27 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
                 look["linestyle"] = (0, dash) if (dash := dashes[number]) else "-"
             axes.plot(series.x, series.y, linewidth=1.1 if few else 0.6, alpha=1.0 if few else 0.6, **look)
     axes.set_title(panel.title)
+
+
+DASHED = (6, 3)
+"""The dashes of a model and of a band, on a page."""
+
+
+def page_looks(panels: Sequence[Panel]) -> list[list[dict[str, Any]]]:
+    """The colours and dashes of the curves of each panel in charts of a page, as ``draw`` chooses them."""
+    controllers = [series.cc for panel in panels for series in panel.series]
+    return [_panel_looks(panel.series, controllers) for panel in panels]
+
+
+def _panel_looks(series: Sequence[Series], controllers: Sequence[str]) -> list[dict[str, Any]]:
+    own = dashes_of([one.cc for one in series])
+    dashes: dict[str, Sequence[tuple[int, ...]]] = {"dashed": own}
+    dashes |= {look: [DASHED] * len(own) for look in ("model", "band")}
+    found: list[dict[str, Any]] = []
+    for number, (one, colour) in enumerate(zip(series, _colours(series, controllers), strict=True)):
+        dash = dashes[one.look][number] if one.look in dashes else ()
+        found.append({"colour": colour, "dark": on_dark(colour), "dash": list(dash)})
+    return found
 
 
 def in_legend(label: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -48,6 +49,7 @@ class Page:
         """The figures that could not be drawn, one sentence each."""
         self._parts: list[dict[str, Any]] = []
         self._numbers = ""
+        self._panels: dict[str, Any] = {}
 
     def _add(self, kind: str, **content: Any) -> None:
         self._parts.append({"kind": kind, **content})
@@ -71,7 +73,10 @@ class Page:
         css_column: int | None = None,
         numbers: bool = True,
     ) -> None:
-        """A table; ``numbers`` are aligned right; the text of a cell of ``css_column`` is its CSS class."""
+        """A table; ``numbers`` are aligned right; the text of a cell of ``css_column`` is its CSS class.
+
+        On a phone each row of a table with a ``css_column`` is a block that begins with this cell.
+        """
 
         def css(column: int, cell: str) -> str:
             if column == css_column:
@@ -81,13 +86,22 @@ class Page:
             return "" if " " in cell or len(cell) > LONGEST_NAME else "name"
 
         styled = [[(cell, css(column, cell)) for column, cell in enumerate(row)] for row in rows]
-        self._add("table", headings=headings, rows=styled)
+        self._add("table", headings=headings, rows=styled, verdicts=css_column is not None)
 
     def charts(self, numbers: str, charts: Sequence[tuple[str, str]]) -> None:
         """Interactive charts: the JSON that ``report.charts`` makes, and places in it with captions."""
         self._numbers = numbers
         for place, caption in charts:
             self._add("chart", place=place, caption=caption)
+
+    def panels(
+        self, name: str, panels: Sequence[dict[str, Any]], caption: str, columns: int, files: Sequence[str]
+    ) -> None:
+        """The panels of a figure as interactive charts (``report.charts.panels_as_json``), and its files."""
+        places = {f"{name}-{number}": panel for number, panel in enumerate(panels)}
+        self._panels |= places
+        shown = [(f"figures/{place}", panel["title"]) for place, panel in places.items()]
+        self._add("panels", places=shown, caption=caption, columns=columns, files=files)
 
     def strips(self, rows: Sequence[StripRow]) -> None:
         """Small multiples: a line of each of ``rows``, in which every label has a bar or a box."""
@@ -150,7 +164,8 @@ class Page:
         from markupsafe import Markup
 
         styles, scripts = [_asset("page.css")], []
-        if self._numbers:
+        numbers = self._numbers or (json.dumps({"figures": self._panels}) if self._panels else "")
+        if numbers:
             styles.append(_asset(f"{UPLOT}.min.css"))
             scripts = [_asset(f"{UPLOT}.iife.min.js"), _asset("charts.js")]
         text = _template().render(
@@ -159,14 +174,14 @@ class Page:
             generator=Markup(GENERATOR),
             styles=Markup("\n".join(styles)),
             scripts=[Markup(script) for script in scripts],
-            numbers=Markup(_in_script(self._numbers)),
+            numbers=Markup(_in_script(numbers)),
         )
         write_whole(path, text)
 
 
-def _in_script(json: str) -> str:
+def _in_script(text: str) -> str:
     """JSON as it may stand in a script element: no name in it can end the element."""
-    return json.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 @cache

@@ -200,7 +200,7 @@
         ctx.stroke();
       } else {
         const path = new Path2D();
-        SHAPES[one.shape % SHAPES.length](path, 7, 6, 4.5);
+        (one.path ?? SHAPES[one.shape % SHAPES.length])(path, 7, 6, 4.5);
         ctx.fill(path);
       }
       marker.replaceWith(key);
@@ -230,6 +230,127 @@
     const canvas = chart.root.querySelector(".u-wrap canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", sentence);
+  }
+
+  // Panels of figures: every curve has an x of its own, which need not rise, so each is drawn here, in its order.
+  // uPlot has axes, zoom, legend and the values under the cursor.
+  function figureChart(panel, place) {
+    const named = panel.curves.filter((one) => one.label && one.look !== "background");
+    const series = [{ label: panel.x.label, value: (_, v) => shown(v) }];
+    for (const one of named) {
+      series.push({ label: one.label, stroke: colour(one), dash: one.dash, show: !hidden.has(one.label), paths: () => null, points: { show: false }, value: (_, v) => shown(v) });
+    }
+    const rows = named.length ? uPlot.join(named.map(inOrder)) : [panel.x.ends];
+    const chart = new uPlot({
+      width: place.clientWidth, height: place.clientWidth < PHONE ? 220 : 260, series, legend: { show: named.length > 0 },
+      scales: {
+        x: { time: false, distr: panel.x.log ? 3 : 1, range: (u, low, high) => (isWhole(u, low, high) ? panel.x.ends : [low, high]) },
+        y: { distr: panel.y.log ? 3 : 1, range: () => panel.y.ends },
+      },
+      axes: [axis(panel.x.label, 42, panel.x.log), axis(panel.y.label, 64, panel.y.log)],
+      cursor: { drag: { x: true, y: false }, dataIdx: nearest },
+      hooks: { draw: [(u) => drawCurves(u, panel)], setSeries: [toggled] },
+    }, rows, place);
+    keys(chart, [null, ...named.map((one) => ({ colour: colour(one), dash: one.dash, ...marker(one, panel.curves.indexOf(one)) }))]);
+    const title = panel.title && `${panel.title}: `;
+    tell(chart, described(`${title}${panel.y.label} against ${panel.x.label}`, named.map((one) => ({ label: one.label, values: one.y }))));
+    return chart;
+  }
+
+  // The marker at the points of a curve, if it has one: a star for reported values.
+  function marker(one, number) {
+    if (one.look === "reported" || one.look === "across") return { shape: number, path: star };
+    if (one.look === "marked" || (one.low && one.look !== "band")) return { shape: number, path: SHAPES[number % SHAPES.length] };
+    return {};
+  }
+
+  // True for the ends of the values, which uPlot asks for where nothing is zoomed.
+  const isWhole = (u, low, high) => low === u.data[0][0] && high === u.data[0].at(-1);
+
+  // The points of a curve by rising x, without gaps.
+  function inOrder(one) {
+    const points = one.x.map((x, number) => [x, one.y[number]]).filter(([x, y]) => x !== null && y !== null);
+    points.sort((a, b) => a[0] - b[0]);
+    return [points.map((point) => point[0]), points.map((point) => point[1])];
+  }
+
+  // The point of a series nearest to the cursor: curves have points at different x.
+  function nearest(u, index, at) {
+    const values = u.data[index];
+    if (!index || at === null || values[at] !== undefined) return at;
+    for (let away = 1; away < values.length; away++) {
+      for (const other of [at - away, at + away]) if (values[other] !== undefined && values[other] !== null) return other;
+    }
+    return at;
+  }
+
+  function drawCurves(u, panel) {
+    const { ctx, bbox } = u;
+    const ratio = window.devicePixelRatio || 1;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    panel.curves.forEach((one, number) => {
+      if (hidden.has(one.label)) return;
+      const place = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
+      const points = one.x.map((x, at) => (x === null || one.y[at] === null || (panel.x.log && x <= 0) || (panel.y.log && one.y[at] <= 0) ? null : place(x, one.y[at])));
+      ctx.globalAlpha = one.look === "background" ? 0.45 : 1;
+      ctx.strokeStyle = ctx.fillStyle = one.look === "background" || one.look === "level" ? theme().level : colour(one);
+      ctx.lineWidth = (one.look === "background" ? 0.8 : 1.6) * ratio;
+      if (one.low && one.look === "band") drawBand(ctx, one, place);
+      else if (one.low) drawBars(ctx, one, place, 4 * ratio);
+      if (one.look === "points") return points.forEach((at) => at && ctx.fillRect(at[0] - ratio, at[1] - ratio, 2 * ratio, 2 * ratio));
+      const { path } = marker(one, number);
+      if (path !== star) drawLine(ctx, points, one.look === "level" ? [2 * ratio, 4 * ratio] : (one.dash || []).map((length) => length * ratio));
+      for (const at of path ? points.filter(Boolean) : []) {
+        const mark = new Path2D();
+        path(mark, at[0], at[1], (path === star ? 5 : 3) * ratio);
+        ctx.fill(mark);
+      }
+    });
+    ctx.restore();
+  }
+
+  function drawLine(ctx, points, dash) {
+    ctx.setLineDash(dash);
+    ctx.beginPath();
+    points.forEach((at, number) => { if (at) points[number - 1] ? ctx.lineTo(...at) : ctx.moveTo(...at); });
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+
+  function drawBand(ctx, one, place) {
+    const edge = (values) => one.x.map((x, at) => (x === null || values[at] === null ? null : place(x, values[at]))).filter(Boolean);
+    ctx.globalAlpha = 0.15;
+    ctx.beginPath();
+    [...edge(one.high), ...edge(one.low).reverse()].forEach((at, number) => (number ? ctx.lineTo(...at) : ctx.moveTo(...at)));
+    ctx.fill();
+    ctx.globalAlpha = 1;
+  }
+
+  // Bars from the low to the high end of each point, up and down, or aside.
+  function drawBars(ctx, one, place, cap) {
+    ctx.beginPath();
+    one.x.forEach((x, at) => {
+      if (x === null || one.low[at] === null || one.high[at] === null) return;
+      const aside = one.look === "across";
+      for (const end of [one.low[at], one.high[at]]) {
+        const [left, top] = aside ? place(end, one.y[at]) : place(x, end);
+        ctx.moveTo(left - (aside ? 0 : cap), top - (aside ? cap : 0));
+        ctx.lineTo(left + (aside ? 0 : cap), top + (aside ? cap : 0));
+      }
+      ctx.moveTo(...(aside ? place(one.low[at], one.y[at]) : place(x, one.low[at])));
+      ctx.lineTo(...(aside ? place(one.high[at], one.y[at]) : place(x, one.high[at])));
+    });
+    ctx.stroke();
+  }
+
+  function star(path, x, y, r) {
+    polygon(path, Array.from({ length: 10 }, (_, corner) => {
+      const [length, angle] = [corner % 2 ? 0.5 * r : 1.3 * r, (Math.PI * corner) / 5];
+      return [x + length * Math.sin(angle), y - length * Math.cos(angle)];
+    }));
   }
 
   // A label that is switched off in one chart is off in all.
@@ -265,6 +386,7 @@
       place.replaceChildren();
       const [kind, name] = place.dataset.chart.split("/");
       if (kind === "plane") charts.push(planeChart(data.plane, place));
+      else if (kind === "figures") charts.push(figureChart(data.figures[name], place));
       else charts.push(panelChart(data[kind].find((one) => one.name === name), place, kind === "stack" ? "stack" : null));
     }
     document.documentElement.dataset.charts = String(charts.length);
