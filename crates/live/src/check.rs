@@ -157,7 +157,6 @@ fn foreign_option(stack: &Stack) -> Option<String> {
         ecn: given.ecn,
         slow_start_restart: given.slow_start_restart,
         sack_compression: given.sack_compression,
-        handshake: given.handshake,
         ..TransportOptions::of(&linux())
     };
     let possible = TransportOptions::of(&possible.stack(&linux()));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
 use network::Limit;
 use record::pcapng::Point;
-use record::{EventRow, Events, FlowCounters, FlowMeter, Tables};
+use record::{EventRow, Events, Tables};
 use scenario::{DrawnFlow, Plan, PlannedLink, Sampling, TransportOptions};
 use transport::{EcnMode, Stack};
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
@@ -22,7 +22,7 @@ use crate::emulator::capture::{self, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::path::Path;
 use crate::emulator::pool::Pool;
-use crate::emulator::{self, Clock, Emulator, Flows, SENDER_PORT, SharedCounters};
+use crate::emulator::{self, Clock, Emulator, Flows, Measured, SENDER_PORT, SharedCounters};
 use crate::fidelity::{Fidelity, Lateness, Trains, reasons};
 use crate::host::namespace::{End, Setting};
 use crate::host::router::Router;
@@ -30,7 +30,6 @@ use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::host::system;
 use crate::queues::{KernelDiscipline, Queues};
 use crate::tcp::endpoints::{self, Endpoints, Traced};
-use crate::tcp::flow::opening_lead;
 use crate::tcp::probes;
 use crate::tcp::settings::Settings;
 use crate::watchdog::{self, Unfinished};
@@ -60,7 +59,7 @@ const MOST_PLACES: u64 = 200_000;
 const PLACE_FOR: u64 = MTU.get();
 /// The headers of a segment without timestamps.
 const HEADERS: u64 = IP_HEADER.get() + TCP_HEADER.get();
-/// From the start of the clock to the first connection: the threads have to start.
+/// From the start of the clock to that of the run: the threads have to start.
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 
 /// A wake-up of the emulator serves the deliveries of at most this time,
@@ -82,8 +81,7 @@ impl Engine for Live {
 
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
         let (job, own) = (job.clone(), Arc::new(Watch::default()));
-        let opening = job.plan.flows.iter().map(opening_lead).max().unwrap_or(Span::ZERO);
-        let limit = job.plan.duration + opening + AROUND;
+        let limit = job.plan.duration + AROUND;
         let watched = Arc::clone(&own);
         // Forwards the request to stop, and the progress.
         let mut look = || {
@@ -327,12 +325,10 @@ fn run_threads(
     capture: Option<&(PathBuf, Point)>,
 ) -> Result<Threads, Failure> {
     let plan = job.plan.as_ref();
-    let early = |flow: &DrawnFlow| opening_lead(&plan.flows[flow.of]).saturating_sub(flow.start.since(Time::ZERO));
-    let lead = SETTLING + drawn.iter().map(early).max().unwrap_or_default();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
     let queues: Vec<(usize, bool)> = testbed.queues.iter().map(|(link, of)| (*link, of.fair)).collect();
-    let path = Path::with_queues(plan, job.seed, lead, &queues);
+    let path = Path::with_queues(plan, job.seed, SETTLING, &queues);
     let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
     let halt = AtomicBool::new(false);
     let clock = Clock::of_run();
@@ -363,7 +359,7 @@ fn run_threads(
             plan,
             drawn,
             seed: job.seed,
-            lead,
+            lead: SETTLING,
             shared: &shared,
             halt: &halt,
             stop: &watch.stop,
@@ -410,7 +406,7 @@ fn side_by_side(
 
 fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads, wall: u64) -> Outcome {
     let Threads { emulator, endpoints } = threads;
-    let data_packets = emulator.measured.iter().map(|(_, counters)| counters.data_packets).sum();
+    let data_packets = emulator.measured.iter().map(|flow| flow.counters.data_packets).sum();
     let fidelity =
         fidelity(plan, &emulator, testbed, Some(&endpoints), [&*endpoints.broken, &*endpoints.unreported].concat());
     let cost = Cost {
@@ -420,7 +416,7 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
         wall_s: (system::monotonic() - wall) as f64 / 1e9,
     };
     let flows = emulator.measured.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
-    let rows = flows.map(|(index, ((measured, totals), drawn))| row(plan, index as u32, drawn, measured, &totals));
+    let rows = flows.map(|(index, ((measured, totals), drawn))| row(plan, index as u32, drawn, &measured, &totals));
     let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
     let probes = probes::table(endpoints.probes, every_ack, |flow| drawn[flow as usize].stop);
     let tables = Tables {
@@ -478,17 +474,18 @@ fn row(
     plan: &Plan,
     flow: u32,
     drawn: &DrawnFlow,
-    (meter, mut counters): (FlowMeter, FlowCounters),
+    measured: &Measured,
     totals: &endpoints::FlowTotals,
 ) -> record::FlowRow {
+    let mut counters = measured.counters;
     // The meter's own interval begins with zeros for what the endpoints count.
     counters.delivered_bytes = totals.counts.delivered;
     counters.timeouts = totals.counts.timeouts;
     counters.recoveries = totals.counts.recoveries;
     counters.spurious = totals.counts.spurious;
-    let lifetime =
-        Lifetime { start: drawn.start, stop: drawn.stop, completed: totals.completed, ..Lifetime::default() };
-    flow_row((&meter, &counters), plan, flow, drawn, lifetime)
+    let (start, stop, completed) = (drawn.start, drawn.stop, totals.completed);
+    let lifetime = Lifetime { start, stop, completed, ..measured.opening() };
+    flow_row((&measured.meter, &counters), plan, flow, drawn, lifetime)
 }
 
 /// All events in the order of time; at one instant as given.

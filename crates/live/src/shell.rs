@@ -229,7 +229,7 @@ fn run_commands(
     look: &mut dyn FnMut(),
 ) -> Result<Option<Ended>, String> {
     let (over, listens) = (AtomicBool::new(false), AtomicBool::new(false));
-    // Packets before the run begins pass no link.
+    // The clock of the path begins earlier: its threads have to start.
     while clock.now() < Time::ZERO + SETTLING {
         system::sleep(SETTLING);
     }

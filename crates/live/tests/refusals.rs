@@ -29,6 +29,10 @@ fn what_cannot_run_live_is_named() {
         "flow `a`: transport.initial_window cannot be changed in a live run"
     );
     assert_eq!(
+        flow(r#"cc = "newreno", transport = { handshake = false }"#),
+        "flow `a`: transport.handshake cannot be changed in a live run"
+    );
+    assert_eq!(
         flow(r#"cc = "newreno", count = 65"#),
         "flows: 65 connections are too many for a live run, which has at most 64"
     );

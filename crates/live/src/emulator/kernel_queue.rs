@@ -266,7 +266,7 @@ mod tests {
             ecn: Ecn::Ect0,
             marked: false,
             sequence: Some(u64::from(place)),
-            handshake: false,
+            opens: false,
             sent: Time::ZERO,
         }
     }

@@ -5,6 +5,7 @@
 
 pub(crate) mod capture;
 mod clock;
+mod flow;
 mod header;
 mod kernel_queue;
 pub(crate) mod log;
@@ -14,15 +15,17 @@ pub(crate) mod pool;
 mod waiter;
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use network::Discard;
-use record::{EventKind, EventRow, FlowCounters, FlowMeter, Histogram, seconds};
+use record::{EventKind, EventRow, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
 
 use self::capture::Capture;
 pub(crate) use self::clock::Clock;
+use self::flow::Flow;
+pub(crate) use self::flow::{Measured, SharedCounters};
 use self::header::Header;
 use self::offload::{LONGEST, PREFIX, Train};
 use self::path::{InTransit, LinkTables, Path};
@@ -30,7 +33,6 @@ use self::pool::Pool;
 use self::waiter::Waiter;
 use crate::host::router::Router;
 use crate::host::system;
-use crate::tcp::tracker::Tracker;
 
 /// Packets read from one device before what is due is looked at again.
 const BATCH: usize = 64;
@@ -54,34 +56,6 @@ pub(crate) enum Flows<'a> {
 pub(crate) const SENDER_PORT: u16 = 10_000;
 /// Flows by hash, where programs of the user's own send.
 const HASHED: u32 = 1024;
-
-/// Counters of a flow that other threads read while it runs; under [`Flows::One`] about a direction.
-#[derive(Debug, Default)]
-pub(crate) struct SharedCounters {
-    pub(crate) sent: AtomicU64,
-    pub(crate) retransmitted: AtomicU64,
-    /// Data packets; under [`Flows::One`] bytes.
-    pub(crate) arrived: AtomicU64,
-    /// Packets in the queues of the path.
-    pub(crate) waiting: AtomicU64,
-    /// The latest round-trip time in nanoseconds; 0 before the first.
-    pub(crate) latest_rtt: AtomicU64,
-}
-
-/// One flow as the emulator sees it.
-#[derive(Default)]
-struct Flow {
-    meter: FlowMeter,
-    counters: FlowCounters,
-    tracker: Tracker,
-    /// Packets that arrive later do not count.
-    stop: Time,
-    last_read: Time,
-    /// An ACK was delivered since.
-    clocked: bool,
-    /// Data packets of the present train.
-    train: u32,
-}
 
 /// The arguments of an emulator.
 pub(crate) struct Settings<'a> {
@@ -109,7 +83,7 @@ pub(crate) struct Report {
     /// When the run ended.
     pub(crate) ended: Time,
     pub(crate) links: LinkTables,
-    pub(crate) measured: Vec<(FlowMeter, FlowCounters)>,
+    pub(crate) measured: Vec<Measured>,
     pub(crate) events: Vec<EventRow>,
     /// Nanoseconds by which deliveries were late.
     pub(crate) lateness: Histogram,
@@ -214,7 +188,7 @@ impl<'a> Emulator<'a> {
         Report {
             links: self.path.finish(ended, plan),
             ended,
-            measured: self.flows.into_iter().map(|flow| (flow.meter, flow.counters)).collect(),
+            measured: self.flows.into_iter().map(|flow| flow.measured).collect(),
             events: self.events,
             lateness: self.lateness,
             stalls: self.stalls,
@@ -290,25 +264,14 @@ impl<'a> Emulator<'a> {
 
     fn record_arrival(&mut self, now: Time, packet: &InTransit) {
         self.begin_measuring(self.run_time(now));
+        let at = self.run_time(now);
         let flow = &mut self.flows[packet.flow as usize];
         let shared = &self.settings.shared[packet.flow as usize];
         if packet.reverse {
-            flow.clocked = true;
             let bytes = &self.pool.at(packet.place)[PREFIX..PREFIX + packet.size as usize];
-            let segment = Header::read(bytes).and_then(|header| header.segment);
-            let sample = segment.filter(|segment| !segment.synchronize).and_then(|segment| {
-                flow.tracker.acknowledge(now, segment.acknowledgement?, header::sack_blocks(bytes))
-            });
-            if let Some(rtt) = sample {
-                flow.meter.rtt(rtt);
-                shared.latest_rtt.store(rtt.as_nanos(), Ordering::Relaxed);
-            }
-        } else if packet.sequence.is_some() && now <= self.path.start() + flow.stop.since(Time::ZERO) {
-            let counters = &mut flow.counters;
-            counters.arrived_packets += 1;
-            counters.arrived_bytes += u64::from(packet.size);
-            counters.marked_packets += u64::from(packet.marked);
-            shared.arrived.store(counters.arrived_packets, Ordering::Relaxed);
+            flow.answer_arrives(now, at, bytes, shared);
+        } else if packet.sequence.is_some() && at <= flow.stop {
+            flow.data_arrive(at, packet, shared);
         }
     }
 
@@ -398,7 +361,7 @@ impl<'a> Emulator<'a> {
         // One that left before the measured interval is not among those sent in it.
         let counts = packet.sequence.is_some() && self.run_time(packet.sent) >= self.settings.warmup;
         if counts && let Some(flow) = self.flows.get_mut(packet.flow as usize) {
-            flow.counters.dropped_packets += 1;
+            flow.measured.counters.dropped_packets += 1;
         }
     }
 
@@ -416,7 +379,7 @@ impl<'a> Emulator<'a> {
             ecn: header.ecn,
             marked: false,
             sequence: None,
-            handshake: false,
+            opens: false,
             sent: now,
         };
         match self.settings.flows {
@@ -430,8 +393,8 @@ impl<'a> Emulator<'a> {
                 let port = if reverse { header.destination } else { header.source };
                 packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
                 packet.route = *routes.get(packet.flow as usize)? as u32;
-                // A sender that has nothing to acknowledge sends nothing but data, once it is connected.
-                packet.handshake = segment.synchronize || (!reverse && segment.payload == 0);
+                // Beside its data a sender sends the ACK of the SYN-ACK: it has nothing else to acknowledge.
+                packet.opens = segment.synchronize || (!reverse && segment.payload == 0);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
                 }
@@ -446,14 +409,14 @@ impl<'a> Emulator<'a> {
         self.begin_measuring(at);
         let flow = &mut self.flows[index as usize];
         if segment.synchronize {
-            flow.tracker.synchronize(segment.sequence);
+            flow.synchronize(segment.sequence);
         }
         if segment.payload == 0 {
             return None;
         }
         let sending = flow.tracker.send(now, segment.sequence, segment.payload);
         let sequence = sending.offset / self.settings.segment;
-        let counters = &mut flow.counters;
+        let counters = &mut flow.measured.counters;
         counters.data_packets += 1;
         let shared = &self.settings.shared[index as usize];
         shared.sent.store(counters.data_packets, Ordering::Relaxed);
@@ -486,7 +449,8 @@ impl<'a> Emulator<'a> {
     fn begin_measuring(&mut self, now: Time) {
         if !self.measuring && now >= self.settings.warmup {
             self.measuring = true;
-            self.flows.iter_mut().for_each(|flow| flow.meter.restart(self.settings.warmup, flow.counters));
+            let measured = self.flows.iter_mut().map(|flow| &mut flow.measured);
+            measured.for_each(|flow| flow.meter.restart(self.settings.warmup, flow.counters));
         }
     }
 }

@@ -1,12 +1,11 @@
 //! The emulated path: the links, queues and wires of a plan, around packets that lie in a
 //! [`Pool`](crate::emulator::pool::Pool).
 //!
-//! Its clock begins [`Path::new`]'s `lead` before the run. Connections are opened over wires without links, before the
-//! run and in it: the simulator's handshake is a round trip without packets. Events at a link are accounted for at
-//! its own instant, however late the emulator looks.
+//! Its clock begins [`Path::new`]'s `lead` before the run. Events at a link are accounted for at its own instant,
+//! however late the emulator looks.
 
 use engine::{Fabric, Routed, Schedule, Series, Tap, mark_bottleneck};
-use network::{Departure, Discard, Packet, Wire};
+use network::{Departure, Discard, Packet};
 use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan};
 use units::{Bytes, Ecn, Span, Time};
@@ -34,7 +33,7 @@ pub(crate) struct InTransit {
     /// Number of the segment; `None` for what carries no data.
     pub(crate) sequence: Option<u64>,
     /// It opens a connection.
-    pub(crate) handshake: bool,
+    pub(crate) opens: bool,
     /// When it was read, on the clock of the path.
     pub(crate) sent: Time,
 }
@@ -48,6 +47,9 @@ impl Packet for InTransit {
     }
     fn flow(&self) -> u32 {
         self.flow
+    }
+    fn opens(&self) -> bool {
+        self.opens
     }
     fn mark_congestion(&mut self) {
         self.marked = true;
@@ -75,8 +77,6 @@ pub(crate) struct Path {
     steps: Vec<[u32; 2]>,
     /// The queues of the kernel that these pass.
     queue_of: Vec<[Option<usize>; 2]>,
-    /// Handshakes, by flow and direction, on the clock of the path.
-    opening: Vec<[Wire<InTransit>; 2]>,
     schedule: Schedule,
     series: LinkSeries,
     observer: Observer,
@@ -161,11 +161,9 @@ impl Path {
             [data, acks]
         };
         let queue_of = |hops: &Vec<Hop>| in_kernel.iter().position(|&(link, _)| hops[0].link == Some(link));
-        let plain = |hops: &[Hop]| Wire::new(hops[0].delay.initial().into(), false);
         Self {
             lead,
             steps: (0..plan.flows.len()).map(first_steps).collect(),
-            opening: plan.flows.iter().map(|flow| [plain(&flow.forward), plain(&flow.reverse)]).collect(),
             fabric,
             schedule: Schedule::new(plan, &[Series::Links]),
             series: LinkSeries::default(),
@@ -192,10 +190,6 @@ impl Path {
     /// sent, if to any; the outcome is told by [`sent`](Self::sent).
     pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) -> Option<usize> {
         let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
-        if packet.handshake || now < self.start() {
-            self.opening[route][direction].push(now, Span::ZERO, packet);
-            return None;
-        }
         let now = self.run_time(now);
         self.settle(now);
         packet.step = self.steps[route][direction];
@@ -248,13 +242,6 @@ impl Path {
 
     /// The packet that arrives first, with the instant at which it should, if that has come by `now`.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(InTransit, Time)> {
-        let next = |wire: &Wire<InTransit>| wire.next_arrival().unwrap_or(Time::NEVER);
-        if let Some(first) = self.opening.iter_mut().flatten().min_by_key(|wire| next(wire)) {
-            let due = next(first);
-            if let Some(packet) = first.pop_due(now) {
-                return Some((packet, due));
-            }
-        }
         let now = self.run_time(now);
         while self.fabric.next() <= now {
             let Some(wire) = self.fabric.begin(now, &mut self.observer) else { continue };
@@ -275,9 +262,7 @@ impl Path {
 
     /// When to look again after `instant`, if nothing enters until then.
     pub(crate) fn timeout_after(&self, instant: Time) -> Time {
-        let opening = self.opening.iter().flatten().filter_map(|wire| wire.arrival_after(instant));
-        let run = self.fabric.timeout_after(self.run_time(instant)) + self.lead;
-        opening.min().map_or(run, |at| at.min(run))
+        self.fabric.timeout_after(self.run_time(instant)) + self.lead
     }
 
     /// Takes the samples that are due by `now` (of the run), and begins to measure if that is due.
@@ -328,8 +313,13 @@ mod tests {
 
     /// A path of 10 Mbit/s and 10 ms each way with room for two packets, whose clock begins 100 ms before the run.
     fn path(more: &str) -> (Path, Plan) {
+        path_with("", more)
+    }
+
+    /// The same with other `keys` of the path.
+    fn path_with(keys: &str, more: &str) -> (Path, Plan) {
         let toml = format!(
-            "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\" }}\n\
+            "{more}\nduration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"2p\", {keys} }}\n\
              flows = [{{ cc = \"newreno\" }}]"
         );
         let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
@@ -351,7 +341,7 @@ mod tests {
             ecn: Ecn::NotCapable,
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),
-            handshake: false,
+            opens: false,
             sent: Time::ZERO,
         }
     }
@@ -363,23 +353,16 @@ mod tests {
     }
 
     #[test]
-    fn before_the_run_begins_a_packet_only_takes_the_delay() {
-        let (mut path, plan) = path("");
-        path.offer(at(50_000), packet(0, false));
-        path.offer(at(50_000), packet(1, false));
-        assert_eq!([0, 60_000].map(|t| path.timeout_after(at(t))), [at(60_000), Time::NEVER]);
-        assert_eq!(due(&mut path, at(60_500)), [(0, at(60_000)), (1, at(60_000))]);
-        assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 0);
-    }
-
-    #[test]
-    fn a_handshake_in_the_run_meets_no_loss_and_no_queue() {
-        let (mut path, plan) = path("");
-        // The first data packet is in service until 101.2 ms, the second would wait for it.
+    fn a_packet_that_opens_a_connection_waits_and_is_lost_by_its_own_number() {
+        let (mut path, plan) = path_with("loss = { openings = [1] }", "");
+        let opening = |place| InTransit { sequence: None, opens: true, ..packet(place, false) };
+        // The first data packet is in service until 101.2 ms.
         path.offer(at(100_000), packet(0, false));
-        path.offer(at(100_100), InTransit { sequence: None, handshake: true, ..packet(1, false) });
-        assert_eq!(due(&mut path, at(112_000)), [(1, at(110_100)), (0, at(111_200))]);
-        assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 1);
+        path.offer(at(100_100), opening(1));
+        path.offer(at(100_200), opening(2));
+        assert_eq!(path.poll_dropped().map(|(packet, why)| (packet.place, why)), Some((2, Discard::Lost)));
+        assert_eq!(due(&mut path, at(113_000)), [(0, at(111_200)), (1, at(112_400))]);
+        assert_eq!(path.finish(at(1_000_000), &plan).links[0].arrived_packets, 3);
     }
 
     #[test]

@@ -294,6 +294,8 @@ pub(crate) fn set_not_sent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Resu
 pub(crate) struct TcpInfo {
     /// The state of congestion control: open, disorder, CWR, recovery, loss.
     pub(crate) congestion_state: u8,
+    /// The connection is open.
+    pub(crate) established: bool,
     /// Segments sent and not acknowledged; of those SACKed, deemed lost, sent again.
     pub(crate) unacknowledged: u32,
     pub(crate) sacked: u32,
@@ -312,6 +314,9 @@ pub(crate) struct TcpInfo {
     /// Bytes that wait unsent.
     pub(crate) not_sent: u32,
 }
+
+/// TCP_ESTABLISHED of linux/tcp.h.
+const ESTABLISHED: u8 = 1;
 
 impl TcpInfo {
     /// As much as is used ends here.
@@ -332,6 +337,7 @@ impl TcpInfo {
         };
         Self {
             congestion_state: bytes[1],
+            established: bytes[0] == ESTABLISHED,
             unacknowledged: word(24),
             sacked: word(28),
             lost: word(32),

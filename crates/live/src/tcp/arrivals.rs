@@ -1,4 +1,4 @@
-//! Waiting for data that arrive, as an application does that reads at once.
+//! Waiting for data that arrive and connections that open, as an application does that reads and writes at once.
 //!
 //! When it reads decides when an odd segment is acknowledged: the kernel sends that ACK once a segment with PSH has
 //! been read and nothing else waits (tcp_cleanup_rbuf).
@@ -29,6 +29,13 @@ impl Arrivals {
     pub(super) fn add(&self, sink: &OwnedFd, index: u32) -> Result<(), Errno> {
         // Edge-triggered: the end of a connection that nobody closes would be reported for ever.
         epoll::add(&self.epoll, sink, EventData::new_u64(index.into()), EventFlags::IN | EventFlags::ET)
+    }
+
+    /// Waits, once each, for the connection of flow `index` to open at its `sender` and at its `listener`.
+    pub(super) fn add_opening(&self, sender: &OwnedFd, listener: &OwnedFd, index: u32) -> Result<(), Errno> {
+        let data = EventData::new_u64(index.into());
+        epoll::add(&self.epoll, sender, data, EventFlags::OUT | EventFlags::ONESHOT)?;
+        epoll::add(&self.epoll, listener, data, EventFlags::IN | EventFlags::ONESHOT)
     }
 
     /// Waits for data, for `longest` at most, and says for which flows there are some.

@@ -151,7 +151,9 @@ impl<'a> Endpoints<'a> {
             let at = Time::ZERO + now.since(begin);
             self.settings.elapsed.store(at.as_nanos(), Ordering::Relaxed);
             for index in 0..self.flows.len() {
-                self.poll(now, at.min(end), now >= begin, index);
+                if now >= begin {
+                    self.poll(at.min(end), index);
+                }
             }
             if now >= begin {
                 self.drain_trace(at.min(end));
@@ -186,14 +188,8 @@ impl<'a> Endpoints<'a> {
             self.paused = false;
             for index in arrived {
                 any = true;
-                let taken = self.flows[index].take(&mut self.buffer);
                 let at = Time::ZERO + self.settings.clock.now().since(begin);
-                match taken {
-                    Ok(()) if self.flows[index].is_complete() => self.serve(at, index),
-                    Ok(()) => (),
-                    Err(error) if self.flows[index].stage == Stage::Sending => self.give_up(at, index, error),
-                    Err(_) => (),
-                }
+                self.wake(at, index);
             }
             if any && !system::in_virtual_time() {
                 system::sleep(rest(self.settings.clock).min(PAUSE));
@@ -202,39 +198,38 @@ impl<'a> Endpoints<'a> {
         }
     }
 
+    /// Something has come for flow `index` at `at`: data, or its connection.
+    fn wake(&mut self, at: Time, index: usize) {
+        let flow = &mut self.flows[index];
+        if flow.stage == Stage::Opening && flow.open(at) {
+            return self.serve(at, index);
+        }
+        match flow.accept(&self.arrivals).and_then(|()| flow.take(&mut self.buffer)) {
+            Ok(()) if flow.is_complete() => self.serve(at, index),
+            Err(error) if flow.stage == Stage::Sending => self.give_up(at, index, error),
+            Ok(()) | Err(_) => (),
+        }
+    }
+
     /// When to look next: at an instant at which something is to happen, if there is one within a tick.
     fn next_look(&self, begin: Time, end: Time) -> Time {
         let now = self.settings.clock.now();
         let warmup = Time::ZERO + self.settings.plan.warmup;
         let planned =
-            self.flows.iter().flat_map(|flow| [flow.sends_at, flow.stop]).chain([warmup, end, self.schedule.next()]);
+            self.flows.iter().flat_map(|flow| [flow.start, flow.stop]).chain([warmup, end, self.schedule.next()]);
         let of_run = planned.filter(|&at| at != Time::NEVER).map(|at| begin + at.since(Time::ZERO));
         of_run.filter(|&at| at > now).fold(now + TICK, Time::min)
     }
 
-    /// Does for flow `index` what is to be done at `now`, which is `at` of the run if that has begun.
-    fn poll(&mut self, now: Time, at: Time, begun: bool, index: usize) {
+    /// Does for flow `index` what is to be done at `at`.
+    fn poll(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        if flow.stage == Stage::Waiting && now >= flow.open_at {
-            flow.stage = Stage::Opened;
-            if let Some(sockets) = &flow.sockets {
-                let to = SocketAddrV4::new(FAR, RECEIVER_PORT + flow.index as u16);
-                if let Err(error) = connect(&sockets.sender, &to).or_else(unless_later) {
-                    self.give_up(at, index, error);
-                    return;
-                }
-            }
-        }
-        if !begun {
-            // A failure now happens again below.
-            let _ = self.flows[index].accept(&self.arrivals);
-            return;
-        }
-        let flow = &mut self.flows[index];
-        if flow.stage == Stage::Opened && at >= flow.sends_at {
-            flow.stage = Stage::Sending;
-            flow.application.start(flow.sends_at);
+        if flow.stage == Stage::Waiting && at >= flow.start && flow.start < flow.stop {
+            flow.stage = Stage::Opening;
             let start = flow.start;
+            if let Err(error) = self.connect(index) {
+                return self.give_up(at, index, error);
+            }
             self.note(start, EventKind::Start, index, f64::NAN);
         }
         if self.flows[index].stage == Stage::Sending {
@@ -244,16 +239,25 @@ impl<'a> Endpoints<'a> {
         if !self.measuring && at >= Time::ZERO + self.settings.plan.warmup {
             flow.base = flow.counts;
         }
-        if flow.stage == Stage::Sending && at >= flow.stop {
+        if matches!(flow.stage, Stage::Opening | Stage::Sending) && at >= flow.stop {
             self.stop(index);
         }
         self.measuring |= index + 1 == self.flows.len() && at >= Time::ZERO + self.settings.plan.warmup;
     }
 
+    /// The SYN of flow `index` leaves.
+    fn connect(&self, index: usize) -> Result<(), Errno> {
+        let flow = &self.flows[index];
+        let Some(Sockets { sender, listener: Some(listener), .. }) = &flow.sockets else { return Ok(()) };
+        let to = SocketAddrV4::new(FAR, RECEIVER_PORT + flow.index as u16);
+        connect(sender, &to).or_else(unless_later)?;
+        self.arrivals.add_opening(sender, listener, flow.index)
+    }
+
     /// Writes, reads, and looks at the state of flow `index`.
     fn serve(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        let written = flow.accept(&self.arrivals).and_then(|()| flow.write(at, &self.buffer));
+        let written = flow.write(at, &self.buffer);
         let result = if self.paused { written.and_then(|()| flow.take(&mut self.buffer)) } else { written };
         if let Err(error) = result {
             return self.give_up(at, index, error);
@@ -271,10 +275,11 @@ impl<'a> Endpoints<'a> {
     fn look(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
         let Some(sockets) = &flow.sockets else { return };
-        let looked = self.settings.run_time(system::monotonic());
         let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return };
         let before = std::mem::replace(&mut flow.info, info);
-        (flow.looked, flow.window_before) = (looked, before.window);
+        // Taken after the look: changes until then may show in it.
+        flow.looked = self.settings.run_time(system::monotonic());
+        flow.window_before = before.window;
         if self.trace.is_none() {
             let mut changes = Vec::new();
             compare(&before, &info, &mut flow.counts, &mut |change| changes.push(change));

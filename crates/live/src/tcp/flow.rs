@@ -1,13 +1,13 @@
 //! One flow at the endpoints: its sockets, its application, and what is known of its connection.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use record::{FlowSample, FlowState, seconds};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use scenario::{DrawnFlow, PlannedFlow};
-use units::{Span, Time};
+use scenario::DrawnFlow;
+use units::Time;
 
 use crate::emulator::SharedCounters;
 use crate::host::sockets::Sockets;
@@ -20,18 +20,13 @@ use crate::tcp::tcp_events::{Counts, state};
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// How long before its start the connection of a flow is opened: two round trips, and time for a machine that is busy.
-pub(crate) fn opening_lead(flow: &PlannedFlow) -> Span {
-    flow.base_rtt * 2 + Span::from_millis(30)
-}
-
 /// The stages of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its connection is not opened yet.
+    /// It has not started yet.
     Waiting,
-    /// Its connection is opened ahead of its start.
-    Opened,
+    /// Its SYN has left.
+    Opening,
     Sending,
     Over,
 }
@@ -43,11 +38,10 @@ pub(super) struct Flow {
     pub(super) sockets: Option<Sockets>,
     pub(super) sink: Option<OwnedFd>,
     pub(super) stage: Stage,
-    pub(super) open_at: Time,
     pub(super) start: Time,
-    /// When its first data leave: where a handshake counts, a base RTT after the start.
-    pub(super) sends_at: Time,
     pub(super) stop: Time,
+    /// When its sender found the connection open.
+    pub(super) opened: Option<Time>,
     pub(super) application: Application,
     pub(super) total: Option<u64>,
     /// The last look at the connection, when it was, and the window at the one before.
@@ -66,18 +60,15 @@ impl Flow {
     /// Flow `index` of the tables: `drawn`, over `sockets`.
     pub(super) fn new(settings: &Settings<'_>, index: u32, drawn: &DrawnFlow, sockets: Sockets) -> Self {
         let planned = &settings.plan.flows[drawn.of];
-        let handshake = if planned.options.handshake { planned.base_rtt } else { Span::ZERO };
-        let start = Time::ZERO + settings.lead + drawn.start.since(Time::ZERO);
         Self {
             index,
             of: drawn.of,
             sockets: Some(sockets),
             sink: None,
             stage: Stage::Waiting,
-            open_at: Time::ZERO + start.since(Time::ZERO).saturating_sub(opening_lead(planned)),
             start: drawn.start,
-            sends_at: (drawn.start + handshake).min(drawn.stop),
             stop: drawn.stop,
+            opened: None,
             application: Application::new(planned, drawn, settings.seed),
             total: drawn.bytes.map(|bytes| bytes.get()),
             info: TcpInfo::default(),
@@ -93,7 +84,21 @@ impl Flow {
     /// Tells if an event at `at` is of the time in which it sent, however late it is read.
     pub(super) fn sends(&self, at: Time) -> bool {
         let ended = self.completed.map_or(self.stop, |completed| completed.min(self.stop));
-        matches!(self.stage, Stage::Sending | Stage::Over) && (self.sends_at..=ended).contains(&at)
+        self.opened.is_some_and(|opened| (opened..=ended).contains(&at))
+    }
+
+    /// Begins to send if its connection is open at `at`; says whether it is.
+    pub(super) fn open(&mut self, at: Time) -> bool {
+        let Some(Ok(info)) = self.sockets.as_ref().map(|sockets| TcpInfo::of(sockets.sender.as_fd())) else {
+            return false;
+        };
+        if info.established {
+            self.opened = Some(at);
+            self.info = info;
+            self.stage = Stage::Sending;
+            self.application.start(at);
+        }
+        info.established
     }
 
     /// Takes the connection, once it is there, and waits for data on it.
