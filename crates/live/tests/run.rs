@@ -77,9 +77,11 @@ fn every_packet_is_accounted_for_and_drops_are_those_of_the_queue() {
     assert_eq!(of_flows.round() as u64 + without_data, link.dropped_packets);
     let sent: u64 = outcome.tables.flows.iter().map(|flow| flow.data_packets).sum();
     assert_eq!(outcome.cost.data_packets, sent);
-    // Beside data each flow sends its SYN, and the ACK of the SYN-ACK.
+    // Beside data each flow sends its SYN and the ACK of the SYN-ACK, and the first its FIN, which may be dropped, and
+    // the ACK of the receiver's.
     let repeated: u64 = outcome.tables.flows.iter().map(|flow| flow.syn_retransmissions).sum();
-    assert_eq!(link.arrived_packets, sent + repeated + 4);
+    let others = link.arrived_packets - sent - repeated;
+    assert!((6..10).contains(&others), "{others}: {link:?}");
     assert_eq!(link.arrived_packets, link.departed_packets + link.dropped_packets, "all is over before the end");
     let complete = &outcome.tables.flows[0];
     assert_eq!((complete.delivered_bytes, complete.completion_s.is_finite()), (2_000_000, true), "{complete:?}");

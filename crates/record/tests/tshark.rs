@@ -18,6 +18,7 @@ fn capture() -> Vec<u8> {
         acknowledgment: Some(1),
         ecn_echo: false,
         push: false,
+        finish: false,
         window_reduced: true,
         window: 0xffff,
         timestamps: Some((10, 20)),

@@ -12,7 +12,7 @@ use scenario::{DrawnFlow, Kind, Plan};
 use transport::{Acknowledgement, Data, EcnMode, OpeningKind};
 use units::{Bytes, Span, Time};
 
-use self::opening::Openings;
+use self::opening::{Closing, Openings};
 use crate::acks::Acks;
 use crate::packet::{Body, Packet};
 
@@ -51,6 +51,12 @@ impl Form {
             window_scale: opening::window_scale(&flow.options),
             echoes: VecDeque::new(),
         }
+    }
+
+    /// Its last byte is acknowledged where `cumulative` segments are: the number behind that byte.
+    fn end(&self, cumulative: u64) -> Option<u32> {
+        let total = self.total?.get();
+        (cumulative >= total.div_ceil(self.segment.get())).then(|| (total as u32).wrapping_add(1))
     }
 
     /// The number of the first byte of `segment`: the SYN has number 0; numbers wrap.
@@ -127,6 +133,17 @@ impl Capture {
             }
         };
         self.write(interface, now, packet, body, acks, None);
+        if let Body::Ack(slot) = body {
+            self.close(now, packet.flow, acks.get(*slot));
+        }
+    }
+
+    /// Closes the connection of `flow` if `ack`, which has reached the sender, acknowledges all of it.
+    fn close(&mut self, now: Time, flow: u32, ack: &Acknowledgement) {
+        if let Some(end) = self.forms[flow as usize].end(ack.cumulative) {
+            let (echo, count) = (milliseconds(ack.timestamp), congestion_count(ack));
+            self.openings.close(flow, Closing { at: clock(now), end, echo, count });
+        }
     }
 
     /// `packet` was offered to `link` and taken.
@@ -225,6 +242,11 @@ fn clock_milliseconds(at: Time) -> u32 {
     (at.as_nanos() / 1_000_000) as u32
 }
 
+/// The ACE field of accurate ECN.
+fn congestion_count(ack: &Acknowledgement) -> u8 {
+    (ack.marked.wrapping_add(FIRST_COUNT) & 7) as u8
+}
+
 fn data_header<R>(packet: &Packet, data: &Data, form: &Form, then: impl FnOnce(&TcpHeader<'_>) -> R) -> R {
     then(&TcpHeader {
         source: Endpoint::sender(packet.flow),
@@ -233,6 +255,7 @@ fn data_header<R>(packet: &Packet, data: &Data, form: &Form, then: impl FnOnce(&
         acknowledgment: Some(1),
         ecn_echo: false,
         push: data.push,
+        finish: false,
         window_reduced: data.reduced,
         window: u16::MAX,
         timestamps: form.timestamps.then(|| (milliseconds(data.timestamp), form.echoed(data.timestamp))),
@@ -260,13 +283,14 @@ fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: &Form, then: impl
         acknowledgment: Some(form.byte(ack.cumulative)),
         ecn_echo: ack.congestion_echo,
         push: false,
+        finish: false,
         window_reduced: false,
         window: window.min(u64::from(u16::MAX)) as u16,
         timestamps: form.timestamps.then(|| (milliseconds(ack.timestamp), milliseconds(ack.echo))),
         sack: &blocks[..count],
         ecn: packet.ecn(),
         opening: None,
-        accurate: form.accurate.then_some((ack.marked.wrapping_add(FIRST_COUNT) & 7) as u8),
+        accurate: form.accurate.then(|| congestion_count(ack)),
         payload: 0,
     })
 }

@@ -146,8 +146,9 @@ fn the_capture_holds_what_the_tables_count() {
     for (index, link) in tables.links.iter().enumerate() {
         let here = || packets.iter().filter(|packet| packet.interface == BOTTLENECK + index as u32);
         let count = |word: &str| here().filter(|packet| packet.says(word)).count() as u64;
-        // The packets that open two of the four connections are no part of the simulation: two there, one back.
-        assert_eq!(here().count() as u64, link.arrived_packets + [4, 2][index], "{}", link.name);
+        // The packets that open two of the four connections are no part of the simulation: two there, one back. Nor
+        // are those that close the third.
+        assert_eq!(here().count() as u64, link.arrived_packets + [6, 3][index], "{}", link.name);
         assert_eq!(count("dropped"), link.dropped_packets, "{}", link.name);
         assert_eq!(count("lost"), link.lost_packets, "{}", link.name);
         assert_eq!(count("marked"), link.marked_packets, "{}", link.name);
@@ -169,7 +170,7 @@ fn a_packet_that_is_dropped_while_it_waits_is_captured_again() {
     let count = |words: &str| here().filter(|packet| packet.says(words)).count() as u64;
     let (evicted, refused) = (count("dropped while it waited"), count("dropped: the queue is full"));
     assert!(evicted > 0 && refused > 0, "{evicted}, {refused}");
-    assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted + 4);
+    assert_eq!(here().count() as u64, tables.links[0].arrived_packets + evicted + 6);
     assert_eq!(tables.links[0].dropped_packets, evicted + refused);
 }
 
@@ -305,12 +306,13 @@ fn a_capture_is_what_the_sender_sees_and_tshark_notes_nothing_that_is_not_so() {
     let bytes = std::fs::read(&file).unwrap();
     let packets = packets(&bytes);
     assert!(packets.is_sorted_by_key(|packet| packet.nanos) && packets.iter().all(|packet| packet.interface == 0));
-    let (mut opened, mut again) = (0, 0);
+    let (mut opened, mut closed, mut again) = (0, 0, 0);
     for (number, [source, sequence, note]) in &notes {
         let packet = &packets[number - 1];
         let mut earlier = packets[..number - 1].iter().filter(|other| other.source() == packet.source());
         match note.as_str() {
             note if note.starts_with("Connection establish") => opened += 1,
+            note if note.starts_with("Connection finish") => closed += 1,
             note if note.starts_with("Duplicate ACK") => {
                 assert!(earlier.any(|other| other.header[28..32] == packet.header[28..32]), "{number}: {note}");
             }
@@ -325,6 +327,8 @@ fn a_capture_is_what_the_sender_sees_and_tshark_notes_nothing_that_is_not_so() {
     }
     // The SYN and the SYN-ACK of four connections.
     assert_eq!(opened, 8);
+    // The FINs of the one that has an end.
+    assert_eq!(closed, 2);
     assert_eq!(again, tables.flows.iter().map(|flow| flow.retransmitted_packets).sum::<u64>());
 }
 
@@ -363,6 +367,33 @@ fn a_connection_is_opened_before_its_first_data() {
     assert_eq!((word(first[3], 44), word(first[3], 48)), (86_401_040, 86_401_020));
     let later = first.iter().find(|packet| packet.payload() > 0 && packet.nanos >= ack.nanos).unwrap();
     assert_eq!(word(later, 48), word(ack, 44));
+}
+
+#[test]
+fn a_connection_closes_when_all_is_acknowledged() {
+    const PATH: &str = r#"
+        duration = "1s"
+        path = { rate = "5mbit", rtt = "40ms", queue = "50p" }
+        flows = [{ cc = "newreno", bytes = "14000B" }]
+    "#;
+    let closing = |point: Point, name: &str| {
+        let (file, _) = captured_of(PATH, point, name);
+        let bytes = std::fs::read(&file).unwrap();
+        let seen = packets(&bytes);
+        let word = |packet: &Packet<'_>, at: usize| u32::from_be_bytes(packet.header[at..at + 4].try_into().unwrap());
+        let last = seen[seen.len() - 4..].iter();
+        last.map(|packet| (packet.nanos, packet.header[33], word(packet, 24), word(packet, 28))).collect::<Vec<_>>()
+    };
+    // The last ACK, FIN, FIN and ACK: flags, first byte and acknowledged byte.
+    let expected = [(0x10, 1, 14_001), (0x11, 14_001, 1), (0x11, 1, 14_002), (0x10, 14_002, 2)];
+    let at_sender = closing(Point::Sender, "closing-sender.pcapng");
+    assert_eq!(at_sender.iter().map(|packet| (packet.1, packet.2, packet.3)).collect::<Vec<_>>(), expected);
+    let after = |packets: &[(u64, u8, u32, u32)]| packets.iter().map(|p| p.0 - packets[0].0).collect::<Vec<_>>();
+    assert_eq!(after(&at_sender), [0, 0, 40_000_000, 40_000_000]);
+    // The last ACK takes 20 ms to the sender.
+    let at_receiver = closing(Point::Receiver, "closing-receiver.pcapng");
+    assert_eq!(at_receiver.iter().map(|packet| (packet.1, packet.2, packet.3)).collect::<Vec<_>>(), expected);
+    assert_eq!(after(&at_receiver), [0, 40_000_000, 40_000_000, 80_000_000]);
 }
 
 #[test]

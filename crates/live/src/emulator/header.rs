@@ -20,6 +20,7 @@ pub(crate) struct Segment {
     /// The number in a segment with the ACK flag.
     pub(crate) acknowledgement: Option<u32>,
     pub(crate) synchronize: bool,
+    pub(crate) finish: bool,
     pub(crate) reset: bool,
     /// Bytes of payload.
     pub(crate) payload: u32,
@@ -28,6 +29,7 @@ pub(crate) struct Segment {
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
+const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
@@ -66,6 +68,7 @@ fn segment(transport: &[u8]) -> Option<Segment> {
         sequence: double(transport, 4)?,
         acknowledgement: if flags & ACK == 0 { None } else { Some(double(transport, 8)?) },
         synchronize: flags & SYN != 0,
+        finish: flags & FIN != 0,
         reset: flags & RST != 0,
         payload: transport.len().checked_sub(header)? as u32,
     })
@@ -163,8 +166,14 @@ mod tests {
     fn a_segment_is_read_with_ports_numbers_and_payload() {
         let header = Header::read(&packet()).unwrap();
         assert_eq!((header.protocol, header.source, header.destination, header.ecn), (TCP, 10_000, 20_000, Ecn::Ect0));
-        let expected =
-            Segment { sequence: 1000, acknowledgement: Some(2000), synchronize: false, reset: false, payload: 4 };
+        let expected = Segment {
+            sequence: 1000,
+            acknowledgement: Some(2000),
+            synchronize: false,
+            finish: false,
+            reset: false,
+            payload: 4,
+        };
         assert_eq!(header.segment, Some(expected));
     }
 
@@ -213,11 +222,12 @@ mod tests {
 
     #[test]
     fn flags_of_a_segment_are_told_apart() {
-        for (flags, synchronize, reset) in [(SYN, true, false), (RST, false, true), (1, false, false)] {
+        for flags in [SYN, RST, FIN] {
             let mut packet = packet();
             packet[33] = flags;
             let segment = Header::read(&packet).unwrap().segment.unwrap();
-            assert_eq!((segment.synchronize, segment.reset, segment.acknowledgement), (synchronize, reset, None));
+            let read = [segment.synchronize, segment.reset, segment.finish];
+            assert_eq!((read, segment.acknowledgement), ([SYN, RST, FIN].map(|flag| flag == flags), None));
         }
     }
 }

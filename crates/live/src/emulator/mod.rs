@@ -393,8 +393,8 @@ impl<'a> Emulator<'a> {
                 let port = if reverse { header.destination } else { header.source };
                 packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
                 packet.route = *routes.get(packet.flow as usize)? as u32;
-                // Beside its data a sender sends the ACK of the SYN-ACK: it has nothing else to acknowledge.
-                packet.opens = segment.synchronize || (!reverse && segment.payload == 0);
+                // Beside its data a sender has nothing to acknowledge but the SYN and the FIN of the receiver.
+                packet.opens = segment.payload == 0 && (segment.synchronize || segment.finish || !reverse);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
                 }

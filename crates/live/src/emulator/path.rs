@@ -32,7 +32,7 @@ pub(crate) struct InTransit {
     pub(crate) marked: bool,
     /// Number of the segment; `None` for what carries no data.
     pub(crate) sequence: Option<u64>,
-    /// It opens a connection.
+    /// It opens or closes a connection.
     pub(crate) opens: bool,
     /// When it was read, on the clock of the path.
     pub(crate) sent: Time,

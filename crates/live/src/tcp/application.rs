@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use scenario::{DrawnFlow, PlannedFlow};
 use transport::Pace;
 use units::Time;
@@ -61,11 +61,12 @@ impl Application {
     }
 }
 
-/// Takes what was delivered to `sink`, forgets it, and adds its length to `delivered`.
+/// Takes what was delivered to `sink`, forgets it, and adds its length to `delivered`. Behind the last byte it closes,
+/// as the other end has.
 pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Result<(), Errno> {
     loop {
         match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-            Ok((_, 0)) => return Ok(()),
+            Ok((_, 0)) => return shutdown(sink, Shutdown::Write),
             Ok((_, length)) => {
                 *delivered += length as u64;
                 if length < buffer.len() {

@@ -264,8 +264,7 @@ impl<'a> Endpoints<'a> {
         }
         let flow = &mut self.flows[index];
         if flow.is_complete() {
-            flow.completed = Some(at);
-            flow.stage = Stage::Over;
+            flow.complete(at);
             self.note(at, EventKind::Complete, index, f64::NAN);
         }
         self.look(at, index);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use record::{FlowSample, FlowState, seconds};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{Shutdown, SocketFlags, accept_with, shutdown};
 use scenario::DrawnFlow;
 use units::Time;
 
@@ -129,6 +129,16 @@ impl Flow {
     /// Takes what was delivered.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
         self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
+    }
+
+    /// All of it was delivered by `at`: the sender closes.
+    pub(super) fn complete(&mut self, at: Time) {
+        self.completed = Some(at);
+        self.stage = Stage::Over;
+        if let Some(sockets) = &self.sockets {
+            // A connection that is broken needs no end.
+            let _ = shutdown(&sockets.sender, Shutdown::Write);
+        }
     }
 
     /// Tells if all of it has been delivered, and this was not noted yet.

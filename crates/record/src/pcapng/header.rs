@@ -55,6 +55,8 @@ pub struct TcpHeader<'a> {
     pub ecn_echo: bool,
     /// This segment ends the written data, or the data that were handed down at once (PSH).
     pub push: bool,
+    /// Its sender sends nothing behind it (FIN).
+    pub finish: bool,
     /// Congestion window reduced (RFC 3168).
     pub window_reduced: bool,
     /// The window field, unscaled.
@@ -98,7 +100,8 @@ impl Header for TcpHeader<'_> {
         let flags = (congestion & 0b11) << 6
             | u8::from(self.acknowledgment.is_some()) << 4
             | u8::from(self.push) << 3
-            | u8::from(self.opening.is_some()) << 1;
+            | u8::from(self.opening.is_some()) << 1
+            | u8::from(self.finish);
         let words = (packet::TCP_HEADER.get() as usize + self.option_bytes()) / 4;
         out.extend([(words as u8) << 4 | congestion >> 2 & 1, flags]);
         out.extend(self.window.to_be_bytes());
@@ -262,6 +265,7 @@ pub(super) fn segment() -> TcpHeader<'static> {
         acknowledgment: Some(2),
         ecn_echo: false,
         push: false,
+        finish: false,
         window_reduced: false,
         window: 0xffff,
         timestamps: None,
@@ -332,6 +336,7 @@ mod tests {
         let written = bytes(&header);
         assert_eq!((written[1], written[33]), (2, 0x90));
         assert_eq!(bytes(&TcpHeader { push: true, ..segment() })[33], 0x18);
+        assert_eq!(bytes(&TcpHeader { finish: true, ..segment() })[33], 0x11);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The packets that open connections, as captures see them.
+//! The packets that open and close connections, as captures see them.
 //!
 //! Where the profile has no handshake, the first data leave at the start, as if the connection had been opened a base
-//! RTT before. Here its packets get the times at which they would have passed each place of an empty path.
+//! RTT before. No packet of the simulation closes a connection. Here such packets get the times at which they would
+//! have passed each place of an empty path.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +14,7 @@ use transport::{EcnMode, OpeningKind, OpeningPacket, Stack};
 use units::packet::TIMESTAMPS_OPTION;
 use units::{Ecn, Span, Time};
 
-use super::{clock, clock_milliseconds, milliseconds};
+use super::{FIRST_COUNT, clock, clock_milliseconds, milliseconds};
 
 /// The largest scale (RFC 7323, section 2.3): windows of up to 1 GiB.
 const LARGEST_SCALE: u8 = 14;
@@ -24,7 +25,21 @@ pub(super) fn window_scale(stack: &Stack) -> u8 {
     (0..LARGEST_SCALE).find(|scale| window >> scale <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE)
 }
 
-/// One of them passes a place, so long after the SYN left.
+/// The end of a connection: the sender closes when all is acknowledged, the receiver at once after it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closing {
+    /// When the FIN of the sender leaves.
+    pub(super) at: Time,
+    /// Its number.
+    pub(super) end: u32,
+    /// The timestamp that it echoes.
+    pub(super) echo: u32,
+    /// The ACE field of the receiver.
+    pub(super) count: u8,
+}
+
+/// One of them passes a place, so long after the SYN or the FIN left. A FIN goes the way of the SYN, that of the
+/// receiver the way of the SYN-ACK.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     after: Span,
@@ -48,8 +63,8 @@ struct Form {
     timestamps: bool,
     ecn: EcnMode,
     opening: Opening,
-    /// The window in the SYN-ACK, not shifted.
-    window: u16,
+    /// The window in the SYN-ACK, which is not shifted, and behind it.
+    windows: [u16; 2],
 }
 
 impl Form {
@@ -86,10 +101,10 @@ impl Form {
             window_scale: window_scale(options),
         };
         let window = u64::from(options.receive_window).saturating_mul(options.segment_size.get());
-        let window = window.min(u64::from(u16::MAX)) as u16;
+        let windows = [window, window >> opening.window_scale].map(|window| window.min(u64::from(u16::MAX)) as u16);
         let early = flow.base_rtt;
         let (on_path, timestamps) = (options.handshake, options.timestamps);
-        Self { stages, answers, early, on_path, timestamps, ecn: options.ecn(), opening, window }
+        Self { stages, answers, early, on_path, timestamps, ecn: options.ecn(), opening, windows }
     }
 
     /// The timestamps of the packet `which` of a connection whose SYN left at `opened`: its own, and that it echoes.
@@ -115,14 +130,38 @@ impl Form {
             acknowledgment: (which != OpeningKind::Syn).then_some(1),
             ecn_echo: self.ecn == EcnMode::Classic && which != OpeningKind::Ack,
             push: false,
+            finish: false,
             window_reduced: self.ecn == EcnMode::Classic && which == OpeningKind::Syn,
-            window: if answer { self.window } else { u16::MAX },
+            window: if answer { self.windows[0] } else { u16::MAX },
             timestamps: self.timestamps.then_some(times),
             sack: &[],
             ecn: Ecn::NotCapable,
             opening: (which != OpeningKind::Ack).then_some(self.opening),
             accurate: (self.ecn == EcnMode::Accurate).then_some(accurate),
             payload: 0,
+        }
+    }
+
+    /// The packet that closes the connection `flow` where `which` opened it.
+    fn closing(&self, which: OpeningKind, flow: u32, closing: &Closing) -> TcpHeader<'static> {
+        let Closing { at, end, echo, count } = *closing;
+        let (time, echoed) = self.times(which, at);
+        let (sequence, acknowledgment) = match which {
+            OpeningKind::Syn => (end, 1),
+            OpeningKind::SynAck => (1, end.wrapping_add(1)),
+            OpeningKind::Ack => (end.wrapping_add(1), 2),
+        };
+        let answer = which == OpeningKind::SynAck;
+        TcpHeader {
+            sequence,
+            acknowledgment: Some(acknowledgment),
+            finish: which != OpeningKind::Ack,
+            ecn_echo: false,
+            window_reduced: false,
+            window: if answer { self.windows[1] } else { u16::MAX },
+            opening: None,
+            accurate: (self.ecn == EcnMode::Accurate).then_some(if answer { count } else { FIRST_COUNT as u8 }),
+            ..self.header(which, flow, (time, if which == OpeningKind::Syn { echo } else { echoed }))
         }
     }
 }
@@ -135,7 +174,7 @@ pub(super) struct Passing {
     pub(super) echo: Option<(Time, u32)>,
 }
 
-/// The packets that open the connections of a run.
+/// The packets that open and close the connections of a run.
 #[derive(Debug)]
 pub(super) struct Openings {
     forms: Vec<Form>,
@@ -143,7 +182,10 @@ pub(super) struct Openings {
     of: Vec<Option<usize>>,
     /// When each SYN leaves.
     opened: Vec<Time>,
-    /// When which connection comes to which stage; the next one of each only.
+    /// How each ends.
+    closed: Vec<Option<Closing>>,
+    /// When which connection comes to which stage; the next one of each only. The stages of its end are behind those of
+    /// its opening.
     next: BinaryHeap<Reverse<(Time, u32, usize)>>,
     /// All that was seen before is written: nothing can be put before it any more.
     written: Time,
@@ -156,6 +198,7 @@ impl Openings {
             forms,
             of: drawn.iter().map(|d| (plan.flows[d.of].kind == Kind::Tcp).then_some(d.of)).collect(),
             opened: vec![Time::NEVER; drawn.len()],
+            closed: vec![None; drawn.len()],
             next: BinaryHeap::new(),
             written: Time::ZERO,
         };
@@ -192,9 +235,22 @@ impl Openings {
         self.schedule(flow, of, 0);
     }
 
+    /// The connection of `flow` ends, unless it has ended already.
+    pub(super) fn close(&mut self, flow: u32, closing: Closing) {
+        let Some(of) = self.of[flow as usize].filter(|_| self.closed[flow as usize].is_none()) else { return };
+        self.closed[flow as usize] = Some(closing);
+        self.schedule(flow, of, self.forms[of].stages.len());
+    }
+
     fn schedule(&mut self, flow: u32, of: usize, stage: usize) {
-        if let Some(Stage { after, .. }) = self.forms[of].stages.get(stage) {
-            self.next.push(Reverse((self.opened[flow as usize] + *after, flow, stage)));
+        let stages = &self.forms[of].stages;
+        let (begun, next) = match (stage.checked_sub(stages.len()), self.closed[flow as usize]) {
+            (Some(behind), Some(closing)) => (closing.at, stages.get(behind)),
+            (Some(_), None) => return,
+            (None, _) => (self.opened[flow as usize], stages.get(stage)),
+        };
+        if let Some(Stage { after, .. }) = next {
+            self.next.push(Reverse((begun + *after, flow, stage)));
         }
     }
 
@@ -206,9 +262,19 @@ impl Openings {
         };
         self.next.pop();
         let of = self.of[flow as usize]?;
-        self.schedule(flow, of, stage + 1);
+        let stages = self.forms[of].stages.len();
+        if stage + 1 != stages {
+            self.schedule(flow, of, stage + 1);
+        }
         let form = &self.forms[of];
-        let Stage { interface, which, arrives, .. } = form.stages[stage];
+        let Stage { interface, which, arrives, .. } = form.stages[stage % stages];
+        if let (true, Some(closing)) = (stage >= stages, &self.closed[flow as usize]) {
+            return Some((
+                at.max(self.written),
+                interface,
+                Passing { flow, header: form.closing(which, flow, closing), echo: None },
+            ));
+        }
         let header = form.header(which, flow, form.times(which, self.opened[flow as usize]));
         let brings = header.timestamps.filter(|_| which == OpeningKind::SynAck && arrives);
         // On the clock of the run: what leaves at once echoes it.
