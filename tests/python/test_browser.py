@@ -254,6 +254,17 @@ def test_a_figure_of_a_paper_zooms_and_its_legend_switches_curves_off(browser, r
     assert of_figure(page, name)["drawn"]["CDG"] < drawn / 4
 
 
+def test_the_cursor_shows_the_nearest_point_of_every_curve_of_a_figure(browser, reproduced):
+    page = show(browser, reproduced)
+    # Between loss rates of 1 and 3 %, where the model alone has points.
+    box = page.locator(".u-over").first.bounding_box()
+    page.mouse.move(box["x"] + 0.37 * box["width"], box["y"] + 60)
+    rows = page.locator(".u-legend").first.locator("tr").all()
+    shown = {row.locator("th").inner_text(): row.locator("td").inner_text() for row in rows}
+    assert {"NewReno", "Vegas", "CDG", "Mathis model"} < shown.keys()
+    assert all(float(value) > 0 for value in shown.values()), shown
+
+
 def test_a_claim_begins_with_its_verdict_on_a_phone(browser, reproduced):
     page = browser.new_page(viewport={"width": 390, "height": 800})
     page.goto(f"file://{reproduced}/index.html")

@@ -300,7 +300,7 @@
       ctx.lineWidth = (one.look === "background" ? 0.8 : 1.6) * ratio;
       if (one.low && one.look === "band") drawBand(ctx, one, place);
       else if (one.low) drawBars(ctx, one, place, 4 * ratio);
-      if (one.look === "points") return points.forEach((at) => at && ctx.fillRect(at[0] - ratio, at[1] - ratio, 2 * ratio, 2 * ratio));
+      if (one.look === "points") return points.forEach((at) => at && ctx.fillRect(at[0] - 1.5 * ratio, at[1] - 1.5 * ratio, 3 * ratio, 3 * ratio));
       const { path } = marker(one, number);
       if (path !== star) drawLine(ctx, points, one.look === "level" ? [2 * ratio, 4 * ratio] : (one.dash || []).map((length) => length * ratio));
       for (const at of path ? points.filter(Boolean) : []) {
