@@ -53,6 +53,10 @@ snapshots: build
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
 
+# Web pages run the simulator as WebAssembly.
+WASM := wasm32-unknown-unknown
+HAS_WASM := [ -d "$$(rustc --print target-libdir --target $(WASM))" ]
+
 # Checks the workflows; a module of Go, as its Python package downloads a program from elsewhere.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 lint: build
@@ -62,6 +66,9 @@ lint: build
 		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
+	@if $(HAS_WASM); then echo "cargo clippy --package ackclock-wasm"; \
+		cargo clippy --package ackclock-wasm --target $(WASM) --quiet -- -D warnings; \
+	else echo "left out: clippy for web pages. It needs a target of Rust: rustup target add $(WASM)."; fi
 	$(BIN)/ruff check python tests papers suites tools witness .ci
 	$(BIN)/ruff format --check python tests papers suites tools witness .ci
 	$(BIN)/mypy
