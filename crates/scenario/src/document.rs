@@ -1,6 +1,6 @@
 //! From text to [`Scenario`]: reading, overriding single keys, and finding the line and key of an error.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use crate::copies::{Copied, copied};
+use crate::deserializer::{KeyError, read};
 use crate::error::suggestion;
 use crate::{Error, Files, Scenario};
 
@@ -155,41 +156,14 @@ impl Document {
         let Copied { table, written } =
             copied(&self.table).map_err(|(key, message)| self.origin.error(&key, message))?;
         let origin = Origin { written, ..self.origin.clone() };
-        let text = toml::to_string(&table).map_err(|error| origin.error("", error.to_string()))?;
-        let mut scenario: Scenario = toml::from_str(&text).map_err(|error| {
-            let (key, message) = explain(&error, &text);
+        let given = Value::Table(table);
+        let mut scenario: Scenario = read(&given).map_err(|error| {
+            let (key, message) = explain(error, &given);
             origin.error(&key, message)
         })?;
-        if let Ok(read) = Value::try_from(&scenario)
-            && let Some(key) = list_for_table("", &Value::Table(table), &read)
-        {
-            return Err(origin.error(&key, "invalid type: list, expected a table"));
-        }
         scenario.origin = origin;
         scenario.complete();
         Ok(scenario)
-    }
-}
-
-/// Keys of tables, and of lists of tables. Values of other keys may be written as a list and read as a table: the steps
-/// of a source.
-const TABLES: [&str; 9] = ["path", "reverse", "record", "flows", "links", "wlans", "subflows", "relays", "changes"];
-
-/// The key of a list in `given`, which `name` is called, that was `read` as a table: a deserialiser takes its entries
-/// for the fields in their order, and none at all for their defaults.
-fn list_for_table(name: &str, given: &Value, read: &Value) -> Option<String> {
-    let joined = |key: &str, inner: String| if inner.is_empty() { key.to_owned() } else { format!("{key}.{inner}") };
-    match (given, read) {
-        (Value::Array(_), Value::Table(_)) => TABLES.contains(&name).then(String::new),
-        (Value::Table(given), Value::Table(read)) => given
-            .iter()
-            .find_map(|(key, value)| list_for_table(key, value, read.get(key)?).map(|inner| joined(key, inner))),
-        (Value::Array(given), Value::Array(read)) => {
-            given.iter().zip(read).enumerate().find_map(|(i, (given, read))| {
-                list_for_table(name, given, read).map(|inner| joined(&i.to_string(), inner))
-            })
-        }
-        _ => None,
     }
 }
 
@@ -268,28 +242,16 @@ fn each_value(
     }
 }
 
-/// Key and message of an error that reading `text` gave.
-fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
-    let (mut key, mut keys) = (String::new(), BTreeSet::new());
-    // The document itself has the span 0..0.
-    let inside = error.span().filter(|span| !span.is_empty());
-    if let (Some(at), Ok(located)) = (inside, DeTable::parse(text)) {
-        // The innermost key whose name or value holds the span: keys are visited before what is inside them.
-        each_key(located.get_ref(), String::new(), &mut |name, own, value| {
-            let holds = |span: Range<usize>| span.start <= at.start && at.end <= span.end;
-            if holds(own) || holds(value) {
-                name.clone_into(&mut key);
-            }
-            keys.insert(name.to_owned());
-        });
-    }
-    let mut message = error.message();
+/// Key and message of an error that reading `given` gave.
+fn explain(error: KeyError, given: &Value) -> (String, String) {
+    let mut key = error.key;
+    let mut message = error.message.as_str();
     // A table that reads its keys itself says which of them it is about.
     if let Some((name, about)) = message.strip_prefix('`').and_then(|rest| rest.split_once("`: "))
-        && keys.contains(&format!("{key}.{name}"))
+        && let named = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") }
+        && at(given, &named).is_some()
     {
-        key = format!("{key}.{name}");
-        message = about;
+        (key, message) = (named, about);
     }
     let named: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field") {
@@ -306,7 +268,27 @@ fn explain(error: &toml::de::Error, text: &str) -> (String, String) {
         let key = if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         return (key, "is missing".to_owned());
     }
+    let key = named.first().and_then(|name| only_table(given, &key, name)).unwrap_or(key);
     (key, plain(message))
+}
+
+/// The value in `given` at the dotted `key`.
+fn at<'a>(given: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(given, |at, name| match name.parse::<usize>() {
+        Ok(index) if at.is_array() => at.get(index),
+        _ => at.get(name),
+    })
+}
+
+/// The key of the only table in what is at `key`, if that has a value called `name`: a distribution reads its one
+/// table as a whole.
+fn only_table(given: &Value, key: &str, name: &str) -> Option<String> {
+    match at(given, key)? {
+        Value::Table(outer) if outer.len() == 1 => {
+            outer.iter().find_map(|(inner, value)| value.get(name).map(|_| format!("{key}.{inner}")))
+        }
+        _ => None,
+    }
 }
 
 /// `message` of a deserialiser with the names of Rust's types in words.
@@ -325,7 +307,6 @@ pub(crate) fn plain(message: &str) -> String {
         ("expected a boolean", "expected true or false"),
         ("expected a string", "expected text in quotes"),
         ("expected string or map", "expected text in quotes"),
-        ("wanted string or table", "expected text in quotes"),
         ("invalid value: map, expected map with a single key", "invalid type: table, expected text in quotes"),
         ("expected f64", "expected a number"),
         ("invalid type: null", "invalid type: not a finite number"),

@@ -22,6 +22,7 @@
 struct Readme;
 
 mod copies;
+mod deserializer;
 mod document;
 mod draw;
 mod error;
