@@ -96,9 +96,9 @@ docs: build
 	$(MAKE) --no-print-directory playground
 
 # One file with the simulator in it: site/playground/app.html.
-WASM := wasm32-unknown-unknown
 playground: build
-	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
+	@command -v wasm-opt >/dev/null || echo "left out: wasm-opt, which makes the playground smaller. It needs apt install binaryen."
+	@if $(HAS_WASM); then \
 		cargo build --quiet --locked --profile wasm --target $(WASM) --package ackclock-wasm && \
 		PYTHONPATH=tools $(BIN)/python -m playground $${CARGO_TARGET_DIR:-target}/$(WASM)/wasm/playground.wasm site/playground/app.html; \
 	else echo "left out: the playground. It needs a target of Rust: rustup target add $(WASM)."; fi
