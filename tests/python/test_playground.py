@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from ackclock.plots.style import looks
 from ackclock.report.charts import as_json
 from calling import PATIENCE, run
 from playground import __main__ as playground
+from playground import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "wasm32-unknown-unknown"
@@ -243,8 +245,42 @@ def test_a_capture_has_the_bytes_of_the_engine(opened, capsys, tmp_path):
 def test_every_scenario_that_the_page_offers_is_one(opened):
     for group in playground.groups():
         for one in group["scenarios"]:
-            answer = opened.evaluate("(request) => playground.check(request)", one)
-            assert "error" not in answer, (one["id"], answer)
+            runs = opened.evaluate("(lines) => playground.variants(lines)", one.get("variants", ""))
+            for overrides in [[], *(line["overrides"] for line in runs)]:
+                answer = opened.evaluate(
+                    "(request) => playground.check(request)", one | {"overrides": overrides}
+                )
+                assert "error" not in answer, (one["id"], overrides, answer)
+
+
+def test_a_line_is_a_run_with_its_name_and_what_it_changes(opened):
+    named = 'G = 1 ms: flows.0.parameters.G = "1ms"'
+    lines = f'{named}\n# none\n\npath.queue="1s";  flows = [{{ cc = "a:b", stop = "2;s" }}]\n'
+    first, second = opened.evaluate("(lines) => playground.variants(lines)", lines)
+    assert first == {"label": "G = 1 ms", "overrides": [["flows.0.parameters.G", '"1ms"']]}
+    assert second["overrides"] == [["path.queue", '"1s"'], ["flows", '[{ cc = "a:b", stop = "2;s" }]']]
+
+
+def test_papers_have_their_experiments_in_the_page():
+    groups = {group["name"]: group["scenarios"] for group in papers.groups(ROOT / "papers")}
+    assert len(groups) == 5
+    assert sum(map(len, groups.values())) >= 40
+    one = next(one for one in groups["D. A. Hayes, G. Armitage, 2011"] if one["id"] == "cdg2011-fig4")
+    assert 'loss = "0.5%"' in one["text"]  # the middle of the sweep
+    assert [line.split(":")[0] for line in one["variants"].splitlines()] == ["newreno", "vegas", "cdg"]
+
+
+def test_links_of_the_pages_open_scenarios():
+    known = {one["id"] for group in playground.groups() for one in group["scenarios"]}
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
+    linked = [name for page in pages for name in re.findall(r"#open=([\w.-]+)", page.read_text("utf-8"))]
+    assert len(linked) > 10
+    assert set(linked) <= known
+
+
+def test_the_module_is_below_600_kilobytes(written):
+    text = re.search(r'<script type="text/plain" id="wasm">([^<]+)', written.read_text("utf-8"))
+    assert len(base64.b64decode(text[1])) < 600_000
 
 
 def test_the_page_is_drawn_without_a_complaint_or_a_request(browser, written):
@@ -302,6 +338,46 @@ def test_controllers_are_compared_and_kept_side_by_side(browser, written):
     assert [line.split(",")[0] for line in lines[1:]] == labels
 
 
+def test_runs_stand_side_by_side(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"').replace("20s", "4s"))
+    page.locator("#beside summary").click()
+    page.locator("#variants").fill('small: path.queue = "5p"\nlarge: path.queue = "1s"; path.loss = 0')
+    assert page.locator("#counted").inner_text() == "2"
+    page.locator("#run").click()
+    page.wait_for_function("playground.runs().length === 2")
+    queues = page.evaluate("playground.runs().map(({ label, of }) => [label, of[0].scenario.path.queue])")
+    assert [label for label, _ in queues] == ["small", "large"]
+    assert queues[0][1] != queues[1][1]
+    page.locator("#share").click()
+    page.wait_for_function("location.hash.startsWith('#s=')")
+    other = show(browser, written, page.evaluate("location.hash"))
+    other.wait_for_function("playground.runs().length === 2")
+    page.locator("#variants").fill("wrong: path.rat = 1")
+    page.locator("#run").click()
+    page.wait_for_function("document.getElementById('fault').textContent.startsWith('wrong: ')")
+    assert "path.rat" in page.locator("#fault").inner_text()
+
+
+def test_the_keyboard_reaches_and_works_everything(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    page.locator("#open").focus()
+    reached = []
+    for _ in range(20):
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+        page.keyboard.press("Tab")
+    for name in ("scenario", "run", "keep", "share", "table", "csv", "figure", "point", "capture"):
+        assert name in reached, (name, reached)
+    page.locator("#compare summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    wait_for_runs(page, 2)
+    assert page.locator("#chosen").inner_text() != ""
+
+
 def test_a_number_slides(browser, written):
     page = show(browser, written)
     wait_for_runs(page, 1)
@@ -349,7 +425,8 @@ def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
 
 
 def test_a_phone_shows_the_page_without_scrolling_sideways(browser, written):
-    page = show(browser, written, viewport={"width": 390, "height": 800}, color_scheme="dark")
-    wait_for_runs(page, 1)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for fragment in ("", "#open=cdg2011-fig4"):
+        page = show(browser, written, fragment, viewport={"width": 390, "height": 800}, color_scheme="dark")
+        wait_for_runs(page, 1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 19, 24)"

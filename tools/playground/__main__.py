@@ -17,6 +17,7 @@ from ackclock.plots.style import ON_DARK, are_apart, looks, on_dark, shade, spar
 from ackclock.report.page import UPLOT
 from ackclock.report.page import _asset as of_reports
 from ackclock.report.page import _in_script as in_script
+from playground import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -72,12 +73,19 @@ def groups() -> list[dict[str, Any]]:
         {"name": "Cookbook", "scenarios": of_folder("cookbook")},
         {"name": "Lessons", "scenarios": of_folder("lessons")},
         {"name": "Networks of compare", "scenarios": [_network(path) for path in networks]},
+        *papers.groups(ROOT / "papers"),
     ]
 
 
 def of_folder(name: str) -> list[dict[str, Any]]:
-    """The scenarios of a folder beside this module."""
-    return [scenario(path, _title(path)) for path in sorted((SCENARIOS / name).glob("*.toml"))]
+    """The scenarios of a folder beside this module, with their runs."""
+    files = sorted((SCENARIOS / name).glob("*.toml"))
+    return [scenario(path, _title(path), variants=_runs(path.with_suffix(".runs"))) for path in files]
+
+
+def _runs(path: Path) -> str:
+    """Runs side by side, a line for each."""
+    return path.read_text("utf-8") if path.exists() else ""
 
 
 def _title(path: Path) -> str:

@@ -73,6 +73,31 @@
   // Runs.
 
   const chosen = () => [...by("names").querySelectorAll("input:checked")].map((one) => one.value);
+
+  // The runs that are written side by side: a line is `name: key = value; key = value`, without a name its settings.
+  function variants(text = by("variants").value) {
+    const lines = text.split("\n").map((line) => line.trim()).filter((line) => line && !line.startsWith("#"));
+    return lines.map((line) => {
+      const [, name, settings] = /^(?:([^:"]+):(?:\s+|$))?(.*)$/.exec(line);
+      const overrides = settings.split(/;\s*(?=[\w.*-]+\s*=)/).filter(Boolean).map((one) => {
+        const at = one.indexOf("=");
+        return at < 0 ? [one.trim(), ""] : [one.slice(0, at).trim(), one.slice(at + 1).trim()];
+      });
+      return { label: (name ?? settings).trim(), overrides };
+    });
+  }
+
+  // Each of the runs side by side with each of the chosen controllers.
+  function wanted(name) {
+    const runs = variants();
+    const all = runs.length ? runs : [{ label: "", overrides: [] }];
+    const names = chosen();
+    const each = names.length ? names.map((cc) => ({ label: cc, overrides: [["flows.*.cc", cc]] })) : [{ label: "", overrides: [] }];
+    return all.flatMap((one) => each.map((other) => ({
+      label: [one.label, other.label].filter(Boolean).join(", ") || name, overrides: [...one.overrides, ...other.overrides],
+    })));
+  }
+
   let running = false;
   let again = false;
 
@@ -94,14 +119,12 @@
     fault(checked.error);
     if (checked.error) return;
     duration = checked.duration_s;
-    const names = chosen();
-    const wanted = names.length ? names.map((cc) => ({ label: cc, overrides: [["flows.*.cc", cc]] })) : [{ label: checked.scenario.name, overrides: [] }];
     const found = [];
-    for (const { label, overrides } of wanted) {
+    for (const { label, overrides } of wanted(checked.scenario.name)) {
       by("progress").value = 0;
       const answer = await runner.ask("run", request({ overrides }));
       if (!answer) { by("said").textContent = "Stopped."; return; }
-      if (answer.error) { fault(answer.error); return; }
+      if (answer.error) { fault({ ...answer.error, text: variants().length ? `${label}: ${answer.error.text}` : answer.error.text }); return; }
       found.push({ label, of: [answer], request: request({ overrides }) });
     }
     shown = found;
@@ -237,7 +260,7 @@
   }
 
   async function fragment() {
-    const state = { text: area.value, file: open.file, controllers: chosen(), script: by("own").open ? by("script").value : "" };
+    const state = { text: area.value, file: open.file, controllers: chosen(), variants: by("variants").value, script: by("own").open ? by("script").value : "" };
     const packed = await through(new CompressionStream("deflate-raw"), new Blob([JSON.stringify(state)]));
     return HASH + btoa(String.fromCharCode(...packed)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
   }
@@ -257,11 +280,23 @@
     by("compare").open ||= names.length > 0;
   }
 
+  function beside(lines) {
+    by("variants").value = lines;
+    by("beside").open ||= lines !== "";
+    count();
+  }
+
+  function count() {
+    const runs = variants().length;
+    by("counted").textContent = runs ? String(runs) : "";
+  }
+
   function load(scenario) {
     open = { file: scenario.file, files: scenario.files ?? {} };
     by("open").value = scenario.id ?? "";
     editor.set(scenario.text);
     choose(scenario.controllers ?? []);
+    beside(scenario.variants ?? "");
     slide();
     run();
   }
@@ -287,7 +322,7 @@
     try {
       const state = await shared();
       const known = scenarios.find(({ file }) => file === state.file);
-      const scenario = { file: String(state.file), files: known?.files, text: String(state.text), controllers: state.controllers };
+      const scenario = { file: String(state.file), files: known?.files, text: String(state.text), controllers: state.controllers, variants: String(state.variants ?? "") };
       if (!state.script) return load(scenario);
       // The code of others runs only when the reader says so.
       by("script").value = String(state.script);
@@ -295,6 +330,7 @@
       open = { file: scenario.file, files: scenario.files ?? {} };
       editor.set(scenario.text);
       choose(scenario.controllers ?? []);
+      beside(scenario.variants);
       by("said").textContent = "This link brings a controller in JavaScript. Read it, then press Run.";
       return check();
     } catch {
@@ -331,6 +367,7 @@
   }
   area.addEventListener("input", edited);
   by("script").addEventListener("input", edited);
+  by("variants").addEventListener("input", count);
   for (const event of ["click", "keyup"]) area.addEventListener(event, slide);
   by("open").addEventListener("change", () => load(scenarios.find(({ id }) => id === by("open").value)));
   by("names").addEventListener("change", () => { choose(chosen()); run(); });
@@ -347,6 +384,6 @@
     by("said").textContent = copied ? "The link is copied." : "The address of this page is the link.";
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } });
-  window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), csv, overview: (runs) => overview(runs, data.looks), runs: labelled };
+  window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, overview: (runs) => overview(runs, data.looks), runs: labelled };
   begin();
 })();
