@@ -170,8 +170,8 @@ def paper(name: NameArgument, force: ForceOption = False) -> None:
     _write(files, name, force)
     _next(
         f"{folder}/paper.toml: the paper, and the list of its experiments",
-        f"{folder}/fig1.toml: scenario, figure and claim of one, with the keys in CONTRIBUTING.md",
-        f"{folder}/measures.py: functions that claims and figures call, where you need some",
+        f"{folder}/fig1.toml: scenario, figure and claim of one; docs/experiments.md has the keys",
+        f"functions of your own for claims and figures go into {folder}/measures.py",
         f"repeat it with `ackclock reproduce ./{folder}`",
         f"to ship it: move {folder} into papers/, write docs/papers/{name}.md, and list it in mkdocs.yml",
     )
