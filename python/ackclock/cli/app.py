@@ -79,8 +79,19 @@ def _aborting() -> Iterator[None]:
         raise typer.Abort from None
 
 
+def _name_no_type_of_flags(command: TyperCommand | TyperGroup, ctx: Any) -> None:
+    """Help shows what an option takes; a flag takes nothing."""
+    for parameter in command.get_params(ctx):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+
+
 class _Commands(TyperGroup):
     """The commands. An interruption that no command handles reaches ``main``, which reports it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _name_no_type_of_flags(self, ctx)
+        super().format_help(ctx, formatter)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _aborting():
@@ -96,6 +107,10 @@ class _Command(TyperCommand):
 
     Such a value comes from a variable of the shell that is not set. Others have sentences of their own.
     """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _name_no_type_of_flags(self, ctx)
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         given, _, _ = self.make_parser(ctx).parse_args(list(args))

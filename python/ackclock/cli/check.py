@@ -37,7 +37,12 @@ TargetArgument = Annotated[
 ]
 AimOption = Annotated[
     Literal["general", "fast", "delay", "scavenger", "marks"] | None,
-    typer.Option("--aim", help="What the target is for, by which it is judged. Default: as it declares."),
+    typer.Option(
+        "--aim",
+        metavar="AIM",
+        help="What the target is for, by which it is judged: general, fast, delay, scavenger or marks. "
+        "Default: as it declares.",
+    ),
 ]
 AsOption = Annotated[
     str | None,

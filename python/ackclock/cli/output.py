@@ -130,7 +130,11 @@ JunitOption = Annotated[
 PcapPoint = Literal["sender", "receiver", "bottleneck", "all"]
 
 PcapAtOption = Annotated[
-    PcapPoint | None, typer.Option(help="Where the packet capture is taken.  [default: sender]")
+    PcapPoint | None,
+    typer.Option(
+        metavar="POINT",
+        help="Where the packet capture is taken: sender, receiver, bottleneck or all.  [default: sender]",
+    ),
 ]
 ProfileOption = Annotated[
     str,

@@ -57,6 +57,13 @@ def _range(values: Any) -> str:
     if not known.size:
         return "without values"
     low, median, high = np.percentile(known, (0, 50, 100))
+    # Rounding leaves 1e-12 where a sum is 0.
+    low, median, high = (0.0 if abs(one) < 1e-9 * np.abs(known).max() else one for one in (low, median, high))
     if low == high:
-        return f"{low:.3g}"
-    return f"{low:.3g} to {high:.3g}, median {median:.3g}"
+        return _number(low)
+    return f"{_number(low)} to {_number(high)}, median {_number(median)}"
+
+
+def _number(value: float) -> str:
+    """Three digits, and no power of ten below a million."""
+    return f"{float(f'{value:.3g}'):g}"
