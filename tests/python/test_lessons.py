@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pages import lessons
+from playground import __main__ as playground
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -46,6 +49,14 @@ def test_a_lesson_runs_and_its_answers_hold(lesson):
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     shown = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("image/png" in data for data in shown)
+    page = lessons.markdown(notebook, lesson, "a-scenario", "queue")
+    assert page.startswith("# Lesson ")
+    assert page.count("```text\n") >= 2
+    # A figure has its numbers in words, too.
+    assert '<img class="figure" alt="' in page
+    assert " against time (s): " in page
+    assert '<details markdown="1"><summary>Answer' in page
+    assert 'playground/app.html#open=a-scenario&slide=queue&embed"' in page
 
 
 def test_every_lesson_is_listed_and_has_questions_with_answers():
@@ -53,6 +64,11 @@ def test_every_lesson_is_listed_and_has_questions_with_answers():
     assert {path.stem for path in LESSONS.glob("*.ipynb")} == set(ANSWERS)
     for lesson in ANSWERS:
         assert f"({lesson}.ipynb)" in index
+        assert f"({lesson}.md)" in index
+        marker = lessons.MARKER.search((LESSONS / f"{lesson}.md").read_text())
+        assert marker["name"] == lesson
+        (scenario,) = (playground.SCENARIOS / "lessons").glob(f"{marker['open']}.toml")
+        assert f"\n{marker['key']} = " in scenario.read_text()
         text = "".join(cell.source for cell in nbformat.read(LESSONS / f"{lesson}.ipynb", as_version=4).cells)
         assert text.count("**Question") >= 4
         assert "<details><summary>Answer" in text

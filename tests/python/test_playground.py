@@ -188,6 +188,18 @@ name = "own"
 """
 
 
+def test_a_lesson_opens_as_a_figure_with_its_slider(browser, written):
+    page = show(browser, written, "#open=2-bufferbloat&slide=queue&embed")
+    wait_for_runs(page, 1)
+    assert page.locator("header").is_hidden()
+    assert page.locator("#slid").inner_text() == "queue: 1"
+    # A tenth of a second, though 1 is a whole number.
+    page.locator("#slider").fill("-1")
+    wait_for_runs(page, 2)
+    assert 'queue = "0.1s"' in page.locator("#scenario").input_value()
+    assert page.complaints == []
+
+
 OF_POINTS = """async (names) => {
   const runs = [];
   for (const cc of names) {

@@ -8,7 +8,15 @@ from matplotlib.figure import Figure as MatplotlibFigure
 
 
 class Figure(MatplotlibFigure):
-    """A figure of matplotlib that a notebook shows when it is the last value of a cell."""
+    """A figure of matplotlib that a notebook shows when it is the last value of a cell.
+
+    Its text is a sentence for each panel, which pages take for readers who hear them.
+    """
+
+    def __repr__(self) -> str:
+        from ackclock.plots.described import described
+
+        return described(self)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()

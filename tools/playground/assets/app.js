@@ -315,10 +315,23 @@
     by("script").value = data.script;
   }
 
+  // Puts the cursor on the first number of a key, which the slider then holds.
+  function hold(key) {
+    const line = area.value.split("\n").find((one) => one.split("=")[0].trim() === key && /\d/.test(one));
+    if (!line) return;
+    const at = area.value.indexOf(line) + line.search(/\d/);
+    area.setSelectionRange(at, at);
+    slide();
+  }
+
   async function begin() {
     fill();
-    const wanted = new URLSearchParams(location.hash.slice(1)).get("open");
-    if (!location.hash.startsWith(HASH)) return load(scenarios.find(({ id }) => id === wanted) ?? scenarios[0]);
+    const asked = new URLSearchParams(location.hash.slice(1));
+    document.documentElement.classList.toggle("embed", asked.has("embed"));
+    if (!location.hash.startsWith(HASH)) {
+      load(scenarios.find(({ id }) => id === asked.get("open")) ?? scenarios[0]);
+      return hold(asked.get("slide"));
+    }
     try {
       const state = await shared();
       const known = scenarios.find(({ file }) => file === state.file);
@@ -352,7 +365,9 @@
   by("slider").addEventListener("input", () => {
     const origin = (slid.origin ??= Number(slid.text));
     const value = origin === 0 ? 5 * (1 + Number(by("slider").value)) : origin * 10 ** Number(by("slider").value);
-    const whole = Number.isInteger(origin) && origin >= 1;
+    // Counts and packets are whole numbers; so are large ones, which are easier to read.
+    const unit = area.value.slice(slid.from + slid.text.length).match(/^[a-zA-Z%]*/)[0];
+    const whole = Number.isInteger(origin) && origin >= 1 && (origin >= 10 || unit === "" || unit === "p");
     const next = String(whole ? Math.max(1, Math.round(value)) : Number(value.toPrecision(3)));
     editor.put(slid, next);
     slid.text = next;
