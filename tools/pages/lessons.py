@@ -20,7 +20,7 @@ MARKER = re.compile(r"^<!-- lesson: (?P<name>\S+) open=(?P<open>\S+) slide=(?P<k
 """The lesson, its scenario in the playground, and the key that the slider holds at first."""
 
 PLAYGROUND = "../../playground/app.html"
-"""Where the playground is, from a page of a lesson."""
+"""The playground, from a page of a lesson."""
 
 
 def render(page: str, folder: Path) -> str:
@@ -66,7 +66,7 @@ def _cell(cell: Any) -> Iterator[str]:
         yield cell.source.replace("<details>", '<details markdown="1">')
         return
     yield f"```python\n{cell.source}\n```"
-    # What a cell prints may come in several pieces.
+    # The output of a cell may come in several pieces.
     if printed := "".join(output.text for output in cell.outputs if "text" in output):
         yield f"```text\n{printed.rstrip()}\n```"
     for output in cell.outputs:
@@ -75,7 +75,7 @@ def _cell(cell: Any) -> Iterator[str]:
 
 
 def _picture(data: Any) -> str:
-    """A figure. What it shows in words is the text of the output."""
+    """A figure, with the text of the output as its description."""
     words = html.escape(" ".join(str(data.get("text/plain", "")).split()))
     png = base64.b64encode(base64.b64decode(data["image/png"])).decode("ascii")
     return f'<img class="figure" alt="{words}" src="data:image/png;base64,{png}">'
