@@ -1,5 +1,6 @@
 """Settings of all tests, and fixtures that several files share."""
 
+import os
 import signal
 from itertools import islice
 from pathlib import Path
@@ -13,9 +14,21 @@ from calling import SCENARIO
 from experiments import EXPERIMENT, read
 from opened import TRACED, trace
 
+SURROUNDINGS = (
+    *("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+    *("TERMINAL_WIDTH", "GITHUB_ACTIONS", "ACKCLOCK_TRACEBACK", "MPLBACKEND", "SHELL", "SOURCE_DATE_EPOCH"),
+    *("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
+)
+"""Variables that change what commands print, draw or commit: tests have none but those that they set."""
+
 
 def pytest_configure():
-    """Ignored signals, as under nohup, stay ignored in the commands that tests start; caught ones do not."""
+    """Tests see no terminal and no settings of their user.
+
+    Ignored signals, as under nohup, stay ignored in the commands that tests start; caught ones do not.
+    """
+    for name in SURROUNDINGS:
+        os.environ.pop(name, None)
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
