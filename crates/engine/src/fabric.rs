@@ -61,7 +61,7 @@ impl<P: Routed> Fabric<P> {
             states.push(LinkState {
                 meter: LinkMeter::new(sending(&planned.settings.service)),
                 offered: Offered::new(&planned.settings.service),
-                offered_before: 0.0,
+                offered_before: -(link.stock(Time::ZERO).get() as f64),
                 jitter: Jitter::new(planned.jitter, stream("jitter")),
                 wake_after: if in_time && link.drops_at_head() {
                     Some(Span::ZERO)
@@ -307,9 +307,10 @@ impl<P: Routed> Fabric<P> {
     /// The measured interval starts at `now`, to which the links are brought.
     pub fn begin_measuring(&mut self, now: Time, tap: &mut impl Tap<P>) {
         self.advance(now, tap);
-        for link_state in &mut self.state.links {
+        for (index, link_state) in self.state.links.iter_mut().enumerate() {
             link_state.meter.restart(now);
-            link_state.offered_before = link_state.offered.bytes_by(now).unwrap_or(0.0);
+            let stock = self.links.get(index).map_or(0.0, |link| link.stock(now).get() as f64);
+            link_state.offered_before = link_state.offered.bytes_by(now).unwrap_or(0.0) - stock;
         }
         self.media.iter_mut().for_each(|air| air.restart(now));
     }

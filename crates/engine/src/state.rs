@@ -91,7 +91,8 @@ impl<P> Ways<P> {
 #[derive(Debug)]
 pub(crate) struct LinkState {
     pub(crate) meter: LinkMeter,
-    /// Bytes that the link could have sent, and those before the measured interval.
+    /// Bytes that the link could have sent, and those before the measured interval; the tokens that a bucket holds at
+    /// its start count in it.
     pub(crate) offered: Offered,
     pub(crate) offered_before: f64,
     pub(crate) jitter: Jitter,

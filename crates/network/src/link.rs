@@ -114,6 +114,11 @@ impl<P: Packet> Link<P> {
         self.queue.prefetch(others);
     }
 
+    /// The bytes that may leave at `now` beyond what the rate gives: the tokens of a bucket.
+    pub fn stock(&self, now: Time) -> Bytes {
+        self.server.stock(now)
+    }
+
     /// Packets waiting, without the one in service.
     #[inline]
     pub fn queued_packets(&self) -> u32 {

@@ -104,6 +104,14 @@ impl Server {
         }
     }
 
+    /// The bytes that may leave at `now` beyond what the rate gives: the tokens of a bucket.
+    pub(crate) fn stock(&self, now: Time) -> Bytes {
+        match self {
+            Self::Shaped(shaper) => shaper.stock(now),
+            Self::Unlimited | Self::Schedule(_) | Self::Trace(_) => Bytes::ZERO,
+        }
+    }
+
     /// Serves `size` from `start`: when its last bit leaves.
     #[inline(always)]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {

@@ -46,6 +46,15 @@ impl Shaper {
         self.bucket.rate
     }
 
+    /// The bytes that may leave at `now` at once.
+    pub(crate) fn stock(&self, now: Time) -> Bytes {
+        let rate = i128::from(self.bucket.rate.bits_per_second());
+        // Tokens that come until a packet begins, which waits for them, are not there yet.
+        let ahead = i128::from(now.as_nanos()) - i128::from(self.filled.as_nanos());
+        let tokens = (self.tokens + rate * ahead).min(bit_nanos(self.bucket.burst) as i128);
+        Bytes::new((tokens.max(0) / 8_000_000_000) as u64)
+    }
+
     /// Serves `size` from `start`: when its last bit leaves.
     #[inline(never)]
     pub(crate) fn serve(&mut self, start: Time, size: Bytes) -> Time {
@@ -107,6 +116,14 @@ mod tests {
         assert_eq!(shaper.serve(at(0), Bytes::new(1500)), at(150));
         // The debt of 500 and 1000 more: at 1500 us.
         assert_eq!(shaper.serve(at(150), Bytes::new(1000)), at(1600));
+    }
+
+    #[test]
+    fn the_stock_is_what_is_left_of_the_burst_and_what_came_since() {
+        let mut shaper = shaper(3000);
+        assert_eq!(shaper.stock(at(0)), Bytes::new(3000));
+        shaper.serve(at(0), Bytes::new(1000));
+        assert_eq!([100, 500, 5000].map(|us| shaper.stock(at(us)).get()), [2100, 2500, 3000]);
     }
 
     proptest! {

@@ -225,11 +225,29 @@ fn a_token_bucket_lets_bursts_through_and_its_rate_in_the_long_run() {
         "#);
     let (link, flow) = (&tables.links[0], &tables.flows[0]);
     assert_eq!(link.departed_packets, 3343);
-    assert_eq!((link.rate_bps, link.capacity_bytes), (4e6, 5e6));
+    assert_eq!((link.rate_bps, link.capacity_bytes, link.departed_bytes), (4e6, 5_015_000.0, 5_014_500));
     // The first are not delayed: 0.3 ms and the propagation.
     assert!((flow.rtt_min_ms - 40.3).abs() < 1e-9, "{}", flow.rtt_min_ms);
     // Number 3342 comes at 5013 ms, and its tokens at `(3343 x 1500 - 15,000) bytes / 500,000 bytes/s = 9999 ms`.
     assert_near(link.packet_queue_delay_max_ms, 9999.0 - 5013.0, 0.001);
+}
+
+#[test]
+fn a_token_bucket_can_send_what_it_has_saved_before_the_measured_interval() {
+    // Two datagrams, so the 10 kB are there again at 1 s, when 40 more come at once.
+    let tables = run(r#"
+        duration = "1.1s"
+        warmup = "1s"
+        path = { rate = { rate = "0.4mbit", burst = "10kB", peakrate = "400mbit" }, rtt = "40ms", queue = "infinite" }
+        [[flows]]
+        cc = "newreno"
+        kind = "datagram"
+        source = [["0s", "0.1mbit"], ["0.1s", "0bit"], ["1s", "40mbit"]]
+        "#);
+    let link = &tables.links[0];
+    // 10 kB and 0.1 s of 50 kB/s are ten packets of 1500 bytes, of which the last one begins as the run ends.
+    assert_eq!((link.capacity_bytes, link.departed_bytes), (15_000.0, 13_500));
+    assert_near(link.utilization, 0.9, 1e-12);
 }
 
 #[test]
