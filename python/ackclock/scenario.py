@@ -119,7 +119,8 @@ class Wlan:
     """A wireless network: an access point and the stations that share its channel."""
 
     standard: str
-    """The amendment of IEEE 802.11: ``"802.11a"``, ``"802.11b"``, ``"802.11g"`` or ``"802.11n"``."""
+    """The amendment of IEEE 802.11: ``"802.11a"``, ``"802.11b"``, ``"802.11g"``, ``"802.11n"``,
+    ``"802.11ac"`` or ``"802.11ax"``."""
     stations: int | Sequence[str | Mapping[str, Any]]
     """Its stations: their number (``sta-0``, ``sta-1``…), or a list of names or tables."""
     name: str | None = None
@@ -136,7 +137,7 @@ class Wlan:
     distance: str | None = None
     """The distance of stations from the access point (``"20m"``), in place of ``frame_errors``."""
     edca: bool | None = None
-    """Frames contend by access category; by default only in 802.11n."""
+    """Frames contend by access category; by default in 802.11n, ac and ax."""
     retry_limit: int | None = None
     """The most transmissions of a frame, or of the RTS before it."""
     long_retry_limit: int | None = None
@@ -156,11 +157,13 @@ class Wlan:
     basic_rates: Sequence[str] | None = None
     """The basic rates, at which responses go."""
     channel_width: str | None = None
-    """``"20MHz"`` or ``"40MHz"``, of 802.11n."""
+    """``"20MHz"`` or ``"40MHz"`` of 802.11n; up to ``"160MHz"``, by default 80 MHz, of 802.11ac and ax."""
     short_guard_interval: bool | None = None
-    """Symbols of 802.11n take 3.6 us in place of 4 us."""
+    """Symbols of 802.11n and ac take 3.6 us in place of 4 us."""
+    guard_interval: str | None = None
+    """The guard interval of 802.11ax: ``"0.8us"``, ``"1.6us"`` or ``"3.2us"``."""
     streams: int | None = None
-    """Spatial streams of 802.11n, 1 to 4."""
+    """Spatial streams of 802.11n, ac and ax, 1 to 4."""
     hidden: str | Sequence[Sequence[str]] | None = None
     """Stations that do not hear each other: ``"all"``, or lists of names like ``[["laptop", "tv"]]``."""
     conventions: Mapping[str, Any] | None = None

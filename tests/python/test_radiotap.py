@@ -56,7 +56,7 @@ def test_rates_of_802_11n_are_schemes() -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-@pytest.mark.parametrize("standard", ["802.11a", "802.11b", "802.11g", "802.11n"])
+@pytest.mark.parametrize("standard", ["802.11a", "802.11b", "802.11g", "802.11n", "802.11ac", "802.11ax"])
 def test_tshark_reads_as_many_frames_as_were_sent(tmp_path: Path, standard: str) -> None:
     run = simulated(standard, rts_above="1000B" if standard == "802.11a" else None)
     radiotap.write(run, tmp_path / "frames.pcap")
@@ -80,7 +80,7 @@ def test_tshark_reads_as_many_frames_as_were_sent(tmp_path: Path, standard: str)
     assert kinds.count(25) == sum(frames > 1 for frames in answered)
     aggregated = sum(row["frames"] for row in rows if row["frames"] > 1)
     assert sum(bool(group) for _, _, group, _ in read) == aggregated
-    assert (aggregated > 0) == (standard == "802.11n")
+    assert (aggregated > 0) == (standard in ("802.11n", "802.11ac", "802.11ax"))
     assert not any(malformed for *_, malformed in read)
 
 

@@ -63,4 +63,4 @@ pub use values::{
     Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
     Source,
 };
-pub use wlan::{AccessCategory, ChannelWidth, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};
+pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

@@ -2,7 +2,7 @@
 
 use network::medium::{
     ACCESS_POINT, AccessSettings, Aggregation, Category, Conventions, FrameErrors, MediumSettings, Phy, PhySettings,
-    RateSettings, Standard, StationSettings,
+    RateSettings, Standard, StationSettings, Width,
 };
 use network::{LinkSettings, LossModel, QueueSettings, Service};
 use units::{Fraction, Rate, Span};
@@ -13,7 +13,7 @@ use crate::queue_remarks::queue_warning;
 use crate::reader::Reader;
 use crate::routing::Edge;
 use crate::values::{Limit, QueueSpec};
-use crate::wlan::{AccessCategory, ChannelWidth, FrameRate, Station, Txop, Wlan};
+use crate::wlan::{AccessCategory, FrameRate, Station, Txop, Wlan};
 
 /// As many stations as a network may have.
 const MOST_STATIONS: usize = 10_000;
@@ -71,7 +71,7 @@ impl Wireless {
         if let Some(message) = no_beacons(wlan) {
             return Err(reader.error(&below("beacon_interval"), message));
         }
-        let edca = wlan.edca.unwrap_or(wlan.standard == Standard::N);
+        let edca = wlan.edca.unwrap_or(wlan.standard.aggregates());
         if wlan.txop == Some(Txop::Standard) && !edca {
             let message = "`standard` is by access category: write `edca = true` too, or a time";
             return Err(reader.error(&below("txop"), message));
@@ -175,16 +175,28 @@ fn has_eifs_rate(standard: Standard, rates: &Phy, rate: Rate) -> bool {
 
 /// The physical layer of `wlan`; an error says the key, and the message.
 fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static str)> {
-    let usual = PhySettings::of(wlan.standard);
-    let is_n = wlan.standard == Standard::N;
-    let wide = wlan.channel_width == Some(ChannelWidth::Wide);
-    for (key, given) in [
-        ("channel_width", wide),
-        ("short_guard_interval", wlan.short_guard_interval),
-        ("streams", wlan.streams.is_some()),
+    let (standard, usual) = (wlan.standard, PhySettings::of(wlan.standard));
+    let wide = matches!(standard, Standard::Ac | Standard::Ax);
+    let width = wlan.channel_width.unwrap_or(if wide { Width::Mhz80 } else { Width::Mhz20 });
+    for (key, given, allowed, message) in [
+        ("channel_width", width == Width::Mhz40, standard.aggregates(), "is for networks of `802.11n`, `ac` or `ax`"),
+        ("channel_width", width > Width::Mhz40, wide, "must be `20MHz` or `40MHz`: 80 and 160 MHz are of `802.11ac`"),
+        (
+            "short_guard_interval",
+            wlan.short_guard_interval,
+            matches!(standard, Standard::N | Standard::Ac),
+            "is for networks of `802.11n` or `ac`; `802.11ax` has `guard_interval`",
+        ),
+        (
+            "guard_interval",
+            wlan.guard_interval.is_some(),
+            standard == Standard::Ax,
+            "is for networks of `802.11ax`; `802.11n` and `ac` have `short_guard_interval`",
+        ),
+        ("streams", wlan.streams.is_some(), standard.aggregates(), "is for networks of `802.11n`, `ac` or `ax`"),
     ] {
-        if given && !is_n {
-            return Err((key, "is for networks of `802.11n`"));
+        if given && !allowed {
+            return Err((key, message));
         }
     }
     if wlan.streams.is_some_and(|streams| !(1..=4).contains(&streams)) {
@@ -196,8 +208,9 @@ fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static st
     Ok(PhySettings {
         protection: wlan.protection || wlan.stations.0.iter().any(|station| station.standard == Some(Standard::B)),
         short_preamble: wlan.short_preamble,
-        wide,
+        width,
         short_guard: wlan.short_guard_interval,
+        guard: wlan.guard_interval.unwrap_or_default(),
         streams: wlan.streams.unwrap_or(usual.streams),
         ..usual
     })
@@ -238,8 +251,8 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
         rts_threshold: wlan.rts_above.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX)),
         lifetime: wlan.lifetime,
         beacons: wlan.beacon_interval,
-        qos: edca || wlan.standard == Standard::N,
-        aggregation: (wlan.standard == Standard::N).then(Aggregation::default),
+        qos: edca || wlan.standard.aggregates(),
+        aggregation: Aggregation::of(wlan.standard),
         stations: Vec::new(),
         accesses: Vec::new(),
         hidden: Vec::new(),
@@ -290,14 +303,20 @@ fn frame_rate(rate: FrameRate, phy: &Phy, dsss: bool) -> Result<(RateSettings, u
         FrameRate::SampleRateFreebsd => return Ok((RateSettings::SampleRateFreebsd, phy.fastest_for(dsss))),
         FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest_for(dsss))),
         FrameRate::Fixed(rate) => phy.data_modes_for(dsss).find(|index| mode(index).rate() == rate),
-        FrameRate::Mcs(mcs) => phy.data_modes_for(dsss).find(|index| mode(index).mcs == Some(mcs)),
+        // With all streams, where an index is that of several rates.
+        FrameRate::Mcs(mcs) => phy.data_modes_for(dsss).filter(|index| mode(index).mcs == Some(mcs)).last(),
     };
     found.map(|index| (RateSettings::Fixed(index), index)).ok_or_else(|| {
         let spelling = |index: u8| match mode(&index).mcs {
             Some(mcs) => format!("mcs{mcs}"),
             None => mode(&index).rate().to_string(),
         };
-        let known: Vec<String> = phy.data_modes_for(dsss).map(spelling).collect();
+        let mut known: Vec<String> = Vec::new();
+        for name in phy.data_modes_for(dsss).map(spelling) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         format!("`{rate}` is no rate of this standard; there are {}", known.join(", "))
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use network::medium::{AfterCollision, Category, Conventions, Countdown, Standard};
+use network::medium::{AfterCollision, Category, Conventions, Countdown, Guard, Standard, Width};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Fraction, ParseError, Rate, Span};
@@ -38,7 +38,7 @@ pub struct Wlan {
     /// sensitivity, IEEE 802.11); by default none. This or `frame_errors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// Frames contend by access category (EDCA) and not alike (DCF); by default only in 802.11n.
+    /// Frames contend by access category (EDCA) and not alike (DCF); by default in 802.11n, ac and ax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edca: Option<bool>,
     /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
@@ -74,13 +74,17 @@ pub struct Wlan {
     /// is not above the rate of what they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub basic_rates: Vec<Rate>,
-    /// How wide the channel is. Only 802.11n has 40 MHz.
+    /// How wide the channel is: up to 40 MHz in 802.11n, up to 160 MHz in 802.11ac and ax. By default 20 MHz, and
+    /// 80 MHz in 802.11ac and ax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel_width: Option<ChannelWidth>,
-    /// Symbols take 3.6 us in place of 4 us. Only 802.11n.
+    pub channel_width: Option<Width>,
+    /// Symbols take 3.6 us in place of 4 us. Only 802.11n and ac.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_guard_interval: bool,
-    /// Spatial streams, 1 to 4, by default 2. Only 802.11n.
+    /// The guard interval of 802.11ax, whose symbols take 12.8 us more; by default 0.8 us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard_interval: Option<Guard>,
+    /// Spatial streams, 1 to 4, by default 2. Only 802.11n, ac and ax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub streams: Option<u8>,
@@ -90,17 +94,6 @@ pub struct Wlan {
     /// The points on which readings of IEEE 802.11 differ.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conventions: ConventionsSpec,
-}
-
-/// The width of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub enum ChannelWidth {
-    /// The usual one.
-    #[serde(rename = "20MHz")]
-    Narrow,
-    /// Twice as many subcarriers, and a few more.
-    #[serde(rename = "40MHz")]
-    Wide,
 }
 
 /// The longest TXOP limit that a beacon can announce: 255 units of 32 us.
@@ -205,7 +198,7 @@ pub enum FrameRate {
     Fastest,
     /// One of the rates of the standard.
     Fixed(Rate),
-    /// `mcs7`: a modulation and coding scheme of HT.
+    /// `mcs7`: a modulation and coding scheme; of 802.11ac and ax with all streams of the network.
     Mcs(u8),
     /// `arf`: auto rate fallback.
     Arf,

@@ -67,7 +67,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="STANDARD",
-            help="A call in a home network: 802.11a, 802.11b, 802.11g or 802.11n.",
+            help="A call in a home network: 802.11a, b, g, n, ac or ax, as 802.11ac.",
             autocompletion=completing.wlans,
         ),
     ] = None,

@@ -54,6 +54,11 @@ class _Network:
     """The number of the station of each queue, by the row of the queue in ``links``."""
     sequence: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def block_ack(self) -> int:
+        """Bytes of a block ACK; that of 802.11ax answers 256 frames."""
+        return 56 if self.standard == "802.11ax" else 32
+
     def address(self, station: int) -> bytes:
         """The MAC address of a station; 0 is the access point."""
         return struct.pack(">BBBBH", 2, 0, 0, self.number, station)
@@ -77,7 +82,10 @@ class _Network:
         channel = (CCK if cck else OFDM) | (GHZ_2 if low else GHZ_5)
         present = 1 << FLAGS | 1 << CHANNEL
         flags = HAS_FCS | (BAD_FCS if bad else 0)
-        if mcs is None:
+        if self.standard in ("802.11ac", "802.11ax"):
+            # The fields of VHT and HE are not written.
+            body = struct.pack("<BxHH", flags, frequency, channel)
+        elif mcs is None:
             present |= 1 << RATE
             body = struct.pack("<BBHH", flags, round(rate_bps / 5e5), frequency, channel)
         else:
@@ -126,9 +134,9 @@ def _networks(run: Run) -> dict[int, _Network]:
 
 
 def _network(number: int, wlan: Mapping[str, Any]) -> _Network:
-    is_n = wlan["standard"] == "802.11n"
+    aggregates = wlan["standard"] in ("802.11n", "802.11ac", "802.11ax")
     wide, short = wlan.get("channel_width") == "40MHz", bool(wlan.get("short_guard_interval"))
-    return _Network(number, wlan["standard"], wide, short, is_n or bool(wlan.get("edca")))
+    return _Network(number, wlan["standard"], wide, short, aggregates or bool(wlan.get("edca")))
 
 
 def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator[bytes]:
@@ -156,7 +164,7 @@ def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator
         yield _record(start, tap, body, row["bytes"] // row["frames"])
     if row["fate"] == "acknowledged":
         answer = bytes((BLOCK_ACK if several else ACK, 0, 0, 0)) + there + (back if several else b"")
-        yield _record(end, network.radiotap(lowest, False), answer, 32 if several else 14)
+        yield _record(end, network.radiotap(lowest, False), answer, network.block_ack if several else 14)
 
 
 def _record(at_s: float, tap: bytes, frame: bytes, length: int) -> bytes:

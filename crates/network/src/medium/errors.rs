@@ -90,7 +90,9 @@ fn coded_bit_errors(bits_on_subcarrier: u8, snr: f64) -> f64 {
         1 => q(libm::sqrt(2.0 * snr)),
         2 => q(libm::sqrt(snr)),
         4 => 0.75 * q(libm::sqrt(snr / 5.0)),
-        _ => 7.0 / 12.0 * q(libm::sqrt(snr / 21.0)),
+        6 => 7.0 / 12.0 * q(libm::sqrt(snr / 21.0)),
+        8 => 15.0 / 32.0 * q(libm::sqrt(snr / 85.0)),
+        _ => 31.0 / 80.0 * q(libm::sqrt(snr / 341.0)),
     }
 }
 

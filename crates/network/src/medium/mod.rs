@@ -24,7 +24,7 @@ mod shared;
 mod tests;
 
 pub use errors::FrameErrors;
-pub use phy::{Mode, Modulation, Phy, PhySettings, Standard};
+pub use phy::{Guard, Mode, Modulation, Phy, PhySettings, Standard, Width};
 pub use rates::{RateControl, RateSettings, Report};
 pub use settings::{
     AccessSettings, AfterCollision, Aggregation, Category, Conventions, Countdown, MediumSettings, StationSettings,

@@ -2,6 +2,9 @@
 //! interframe spaces.
 //!
 //! Clause numbers are those of IEEE 802.11-2012: DSSS (16), OFDM (18), high-rate DSSS with CCK (17), ERP (19), HT (20).
+//! VHT and HE are in [`wide`].
+
+mod wide;
 
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span};
@@ -22,6 +25,52 @@ pub enum Standard {
     /// High throughput (HT), with A-MPDUs and block ACKs.
     #[serde(rename = "802.11n")]
     N,
+    /// Very high throughput (VHT) at 5 GHz: channels up to 160 MHz, 256-QAM.
+    #[serde(rename = "802.11ac")]
+    Ac,
+    /// High efficiency (HE) at 5 GHz: four times as many subcarriers, 1024-QAM. Frames to one station each (no OFDMA).
+    #[serde(rename = "802.11ax")]
+    Ax,
+}
+
+impl Standard {
+    /// True if its data frames go in A-MPDUs: 802.11n and later.
+    pub const fn aggregates(self) -> bool {
+        matches!(self, Self::N | Self::Ac | Self::Ax)
+    }
+}
+
+/// The width of a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum Width {
+    /// The one of every standard.
+    #[default]
+    #[serde(rename = "20MHz")]
+    Mhz20,
+    /// 802.11n and later.
+    #[serde(rename = "40MHz")]
+    Mhz40,
+    /// 802.11ac and ax.
+    #[serde(rename = "80MHz")]
+    Mhz80,
+    /// 802.11ac and ax.
+    #[serde(rename = "160MHz")]
+    Mhz160,
+}
+
+/// The guard interval of 802.11ax.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum Guard {
+    /// 0.8 us, with training fields of 7.2 us (2x HE-LTF).
+    #[default]
+    #[serde(rename = "0.8us")]
+    Short,
+    /// 1.6 us, with training fields of 8 us (2x HE-LTF).
+    #[serde(rename = "1.6us")]
+    Medium,
+    /// 3.2 us, with training fields of 16 us (4x HE-LTF).
+    #[serde(rename = "3.2us")]
+    Long,
 }
 
 /// How bits become a signal.
@@ -33,6 +82,17 @@ pub enum Modulation {
     Ofdm,
     /// High throughput OFDM, with several spatial streams.
     Ht,
+    /// Very high throughput OFDM.
+    Vht,
+    /// High efficiency OFDM.
+    He,
+}
+
+impl Modulation {
+    /// True if its frames go in A-MPDUs and are answered by OFDM: HT, VHT and HE.
+    pub const fn aggregates(self) -> bool {
+        matches!(self, Self::Ht | Self::Vht | Self::He)
+    }
 }
 
 /// A rate at which frames are sent.
@@ -42,13 +102,13 @@ pub struct Mode {
     pub modulation: Modulation,
     /// Thousands of bits per second.
     pub kbit: u32,
-    /// Bits on a subcarrier of OFDM: 1 (BPSK), 2 (QPSK), 4 (16-QAM) or 6 (64-QAM); 0 for DSSS.
+    /// Bits on a subcarrier of OFDM: 1 (BPSK), 2 (QPSK), 4 (16-QAM), 6 (64-QAM), 8 or 10; 0 for DSSS.
     pub bits_on_subcarrier: u8,
     /// The convolutional code: of so many coded bits ...
     pub coded: u8,
     /// ... so many are data.
     pub data: u8,
-    /// Index of the modulation and coding scheme of HT.
+    /// Index of the modulation and coding scheme. That of HT tells the number of streams, too.
     pub mcs: Option<u8>,
     /// Preamble and header.
     preamble: Span,
@@ -130,11 +190,13 @@ pub struct PhySettings {
     pub short_preamble: bool,
     /// HT at 2.4 GHz, and not at 5 GHz.
     pub low_band: bool,
-    /// HT with channels of 40 MHz, and not 20 MHz.
-    pub wide: bool,
-    /// HT with the short guard interval.
+    /// The channel.
+    pub width: Width,
+    /// HT and VHT with the short guard interval.
     pub short_guard: bool,
-    /// Spatial streams of HT, 1 to 4.
+    /// The guard interval of HE.
+    pub guard: Guard,
+    /// Spatial streams of HT, VHT and HE, 1 to 4.
     pub streams: u8,
 }
 
@@ -146,8 +208,9 @@ impl PhySettings {
             protection: false,
             short_preamble: false,
             low_band: false,
-            wide: false,
+            width: Width::Mhz20,
             short_guard: false,
+            guard: Guard::Short,
             streams: 2,
         }
     }
@@ -156,10 +219,12 @@ impl PhySettings {
 impl PhySettings {
     /// The width of the channel.
     pub(crate) fn megahertz(&self) -> f64 {
-        match self.standard {
-            Standard::B => 22.0,
-            Standard::N if self.wide => 40.0,
-            _ => 20.0,
+        match (self.standard, self.width) {
+            (Standard::B, _) => 22.0,
+            (Standard::A | Standard::G, _) | (_, Width::Mhz20) => 20.0,
+            (_, Width::Mhz40) => 40.0,
+            (_, Width::Mhz80) => 80.0,
+            (_, Width::Mhz160) => 160.0,
         }
     }
 }
@@ -191,6 +256,8 @@ pub struct Phy {
 const ACK: u32 = 14;
 const RTS: u32 = 20;
 const BLOCK_ACK: u32 = 32;
+/// Bytes of a block ACK whose bitmap has 256 bits in place of 64 (802.11ax).
+const BLOCK_ACK_256: u32 = BLOCK_ACK + 24;
 
 /// The smallest contention window of DSSS.
 pub(crate) const DSSS_CW_MIN: u32 = 31;
@@ -201,7 +268,7 @@ impl Phy {
     pub fn new(settings: &PhySettings, basic: &[u32]) -> Self {
         let micros = Span::from_micros;
         let low = match settings.standard {
-            Standard::A => false,
+            Standard::A | Standard::Ac | Standard::Ax => false,
             Standard::B | Standard::G => true,
             Standard::N => settings.low_band,
         };
@@ -217,9 +284,14 @@ impl Phy {
             first = modes.len() as u8;
             modes.extend(OFDM.map(|row| ofdm(row, extension)));
         }
-        if settings.standard == Standard::N {
+        if settings.standard.aggregates() {
             first = modes.len() as u8;
-            modes.extend((0..8 * settings.streams).map(|mcs| ht(mcs, settings, extension)));
+        }
+        match settings.standard {
+            Standard::N => modes.extend((0..8 * settings.streams).map(|mcs| ht(mcs, settings, extension))),
+            Standard::Ac => modes.extend(wide::vht(settings)),
+            Standard::Ax => modes.extend(wide::he(settings)),
+            Standard::A | Standard::B | Standard::G => {}
         }
         let long_slot = settings.standard == Standard::B || settings.protection;
         let sifs = if low { micros(10) } else { micros(16) };
@@ -247,11 +319,12 @@ impl Phy {
     }
 
     /// The rate of the response to a frame at `mode`: the highest basic rate of its kind that is not above it, or else
-    /// the highest mandatory one (clause 9.7.6.5.2). HT frames are answered by OFDM.
+    /// the highest mandatory one (clause 9.7.6.5.2). HT and later frames are answered by OFDM.
     fn response_to(&self, mode: &Mode, basic: &[u32]) -> u8 {
-        let kind = if mode.modulation == Modulation::Ht { Modulation::Ofdm } else { mode.modulation };
-        // A frame of HT counts as the OFDM rate of the same modulation and code (table 9-5).
-        let limit = if mode.modulation == Modulation::Ht {
+        let aggregates = mode.modulation.aggregates();
+        let kind = if aggregates { Modulation::Ofdm } else { mode.modulation };
+        // A frame of HT and later counts as the OFDM rate of the same modulation and code (table 9-5).
+        let limit = if aggregates {
             OFDM.iter().filter(|row| is_no_denser(row, mode)).map(|row| row.0).max().unwrap_or(6000)
         } else {
             mode.kbit
@@ -275,9 +348,10 @@ impl Phy {
         self.response(mode).airtime(ACK)
     }
 
-    /// How long the block ACK of an A-MPDU at rate `mode` takes.
+    /// How long the block ACK of an A-MPDU at rate `mode` takes; HE has a bitmap for 256 frames.
     pub fn block_ack(&self, mode: u8) -> Span {
-        self.response(mode).airtime(BLOCK_ACK)
+        let he = self.modes[usize::from(mode)].modulation == Modulation::He;
+        self.response(mode).airtime(if he { BLOCK_ACK_256 } else { BLOCK_ACK })
     }
 
     /// How long the RTS before a frame at rate `mode` takes, and the CTS that answers it.
@@ -321,7 +395,7 @@ impl Phy {
 
     /// True if `kbit` can be a basic rate: one of DSSS or OFDM that this physical layer has.
     pub fn has_basic(&self, kbit: u32) -> bool {
-        self.modes.iter().any(|mode| mode.kbit == kbit && mode.modulation != Modulation::Ht)
+        self.modes.iter().any(|mode| mode.kbit == kbit && !mode.modulation.aggregates())
     }
 
     /// The fastest rate for data.
@@ -388,7 +462,7 @@ fn ofdm((kbit, bits, bits_on_subcarrier, coded, data): (u32, u32, u8, u8, u8), e
 fn ht(mcs: u8, settings: &PhySettings, extension: Span) -> Mode {
     let (narrow, wide, bits_on_subcarrier, coded, data) = HT[usize::from(mcs % 8)];
     let streams = u32::from(mcs / 8 + 1);
-    let bits = streams * if settings.wide { wide } else { narrow };
+    let bits = streams * if settings.width == Width::Mhz20 { narrow } else { wide };
     let symbol = if settings.short_guard { SHORT_SYMBOL } else { SYMBOL };
     let kbit = (u64::from(bits) * 1_000_000).div_ceil(symbol) as u32;
     let training = if streams == 3 { 4 } else { streams };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::Span;
 
 use super::errors::FrameErrors;
-use super::phy::PhySettings;
+use super::phy::{PhySettings, Standard};
 use super::rates::RateSettings;
 use crate::QueueSettings;
 
@@ -99,10 +99,24 @@ impl Category {
 pub struct Aggregation {
     /// Most bytes of one.
     pub bytes: u32,
-    /// Most frames of one, at most 64: what a block ACK can answer.
+    /// Most frames of one: what a block ACK can answer.
     pub frames: u32,
     /// Longest time on the air of one.
     pub time: Span,
+}
+
+impl Aggregation {
+    /// The most that a standard allows, if it has A-MPDUs. VHT and HE let them grow to 2^20 - 1 bytes; a block ACK of
+    /// HE answers 256 frames.
+    pub fn of(standard: Standard) -> Option<Self> {
+        let most = Self { bytes: 1_048_575, ..Self::default() };
+        match standard {
+            Standard::A | Standard::B | Standard::G => None,
+            Standard::N => Some(Self::default()),
+            Standard::Ac => Some(most),
+            Standard::Ax => Some(Self { frames: 256, ..most }),
+        }
+    }
 }
 
 impl Default for Aggregation {

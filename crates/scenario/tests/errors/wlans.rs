@@ -16,7 +16,7 @@ fn a_standard_that_is_missing_or_unknown() {
     assert_eq!(
         wlan("standard = \"802.11x\", stations = 2"),
         "demo.toml, line 2: wlans.0.standard: unknown variant `802.11x`, expected one of `802.11a`, `802.11b`, \
-         `802.11g`, `802.11n`"
+         `802.11g`, `802.11n`, `802.11ac`, `802.11ax`"
     );
 }
 
@@ -130,13 +130,34 @@ fn an_access_category_where_there_is_none() {
 }
 
 #[test]
-fn keys_of_802_11n_are_for_802_11n() {
-    for (key, value) in [("channel_width", "\"40MHz\""), ("short_guard_interval", "true"), ("streams", "1")] {
+fn keys_of_802_11n_and_later_are_for_these() {
+    for (standard, key, value, message) in [
+        ("802.11g", "channel_width", "\"40MHz\"", "is for networks of `802.11n`, `ac` or `ax`"),
+        ("802.11n", "channel_width", "\"80MHz\"", "must be `20MHz` or `40MHz`: 80 and 160 MHz are of `802.11ac`"),
+        (
+            "802.11ax",
+            "short_guard_interval",
+            "true",
+            "is for networks of `802.11n` or `ac`; `802.11ax` has `guard_interval`",
+        ),
+        (
+            "802.11ac",
+            "guard_interval",
+            "\"1.6us\"",
+            "is for networks of `802.11ax`; `802.11n` and `ac` have `short_guard_interval`",
+        ),
+        ("802.11g", "streams", "1", "is for networks of `802.11n`, `ac` or `ax`"),
+    ] {
         assert_eq!(
-            wlan(&format!("standard = \"802.11g\", stations = 1, {key} = {value}")),
-            format!("demo.toml, line 2: wlans.0.{key}: is for networks of `802.11n`")
+            wlan(&format!("standard = \"{standard}\", stations = 1, {key} = {value}")),
+            format!("demo.toml, line 2: wlans.0.{key}: {message}")
         );
     }
+    assert_eq!(
+        wlan("standard = \"802.11ac\", stations = 1, rate = \"mcs10\", streams = 2"),
+        "demo.toml, line 2: wlans.0.rate: `mcs10` is no rate of this standard; there are mcs0, mcs1, mcs2, mcs3, \
+         mcs4, mcs5, mcs6, mcs7, mcs8, mcs9"
+    );
     assert_eq!(
         wlan("standard = \"802.11n\", stations = 1, streams = 5"),
         "demo.toml, line 2: wlans.0.streams: must be from 1 to 4"

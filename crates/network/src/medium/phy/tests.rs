@@ -61,7 +61,7 @@ fn high_throughput_frames_have_longer_preambles_and_more_bits() {
     // MCS 15: two streams, 520 bits: 24 symbols after 40 us.
     assert_eq!(micros(&n, 130_000, 1538), 40.0 + 24.0 * 4.0);
     // MCS 7, 40 MHz, short guard interval: 540 bits in 3.6 us are 150 Mbit/s. 23 symbols take 82.8 us, so 84.
-    let settings = PhySettings { wide: true, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
+    let settings = PhySettings { width: Width::Mhz40, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
     let wide = Phy::new(&settings, &[]);
     assert_eq!(micros(&wide, 150_000, 1538), 36.0 + 84.0);
     assert_eq!(wide.modes.last().unwrap().kbit, 600_000);
@@ -76,7 +76,7 @@ fn as_many_bytes_fit_into_a_time_as_take_no_longer() {
     assert_eq!(mcs7.most_bytes(Span::from_micros(5484)), 44_262);
     assert!(mcs7.airtime(44_262) <= Span::from_micros(5484) && mcs7.airtime(44_263) > Span::from_micros(5484));
     // Symbols of 3.6 us: 100 us are whole symbols of 4 us, of 27 short ones 26 us would be over. `27 * 540 - 22 bits`.
-    let settings = PhySettings { wide: true, short_guard: true, streams: 1, ..PhySettings::of(Standard::N) };
+    let settings = PhySettings { width: Width::Mhz40, short_guard: true, streams: 1, ..PhySettings::of(Standard::N) };
     let short = Phy::new(&settings, &[]).modes.pop().unwrap();
     assert_eq!(short.most_bytes(Span::from_micros(136)), (27 * 540 - 22) / 8);
     assert!(short.airtime((27 * 540 - 22) / 8) <= Span::from_micros(136));
@@ -126,12 +126,12 @@ fn rates_of_high_throughput_are_those_of_the_tables() {
     let short = PhySettings { short_guard: true, ..n };
     assert_eq!(rates(short)[..2], [7223, 14_445]);
     let wide = [15_000, 30_000, 45_000, 60_000, 90_000, 120_000, 135_000, 150_000];
-    assert_eq!(rates(PhySettings { wide: true, ..short }), wide);
+    assert_eq!(rates(PhySettings { width: Width::Mhz40, ..short }), wide);
 }
 
 #[test]
 fn streams_train_the_receiver_and_two_encoders_have_a_tail_each() {
-    let settings = PhySettings { wide: true, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
+    let settings = PhySettings { width: Width::Mhz40, short_guard: true, streams: 4, ..PhySettings::of(Standard::N) };
     let phy = Phy::new(&settings, &[]);
     let ht: Vec<&Mode> = phy.data_modes_for(false).map(|mode| &phy.modes[usize::from(mode)]).collect();
     // Of MCS 7, 15, 23 and 31: 32 us and 4 us for each stream, of which three take four.
@@ -214,7 +214,7 @@ fn bands_and_channels_differ_in_sifs_extension_and_width() {
     assert_eq!((low.sifs, high.sifs), (Span::from_micros(10), Span::from_micros(16)));
     assert_eq!(micros(&low, 65_000, 1538) - micros(&high, 65_000, 1538), 6.0);
     assert_eq!((low.slot, low.cw_min), (Span::from_micros(9), 15));
-    let wide = |standard| PhySettings { wide: true, ..of(standard) }.megahertz();
+    let wide = |standard| PhySettings { width: Width::Mhz40, ..of(standard) }.megahertz();
     assert_eq!(
         [Standard::A, Standard::B, Standard::G, Standard::N].map(|s| of(s).megahertz()),
         [20.0, 22.0, 20.0, 20.0]

@@ -13,7 +13,7 @@ use self::arf::AutoRateFallback;
 use self::freebsd::Freebsd;
 use self::minstrel::Minstrel;
 use self::sample_rate::SampleRate;
-use super::phy::{DSSS_CW_MIN, Modulation, Phy};
+use super::phy::{DSSS_CW_MIN, Phy};
 
 /// How the rate of a frame is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Rates {
             }
             RateSettings::Minstrel => {
                 let nominal = Nominal::new(phy, dsss);
-                let aggregates = phy.modes[usize::from(nominal.ladder[0])].modulation == Modulation::Ht;
+                let aggregates = phy.modes[usize::from(nominal.ladder[0])].modulation.aggregates();
                 Self::Adaptive(Box::new(Minstrel::new(nominal, aggregates)))
             }
         }

@@ -5,7 +5,6 @@ use units::{Span, Time};
 use super::Medium;
 use crate::Packet;
 use crate::medium::access::{Most, Mpdu};
-use crate::medium::phy::Modulation;
 use crate::medium::room::Reports;
 use crate::medium::{Attempt, Fate, Listener};
 
@@ -57,7 +56,7 @@ impl<P: Packet> Medium<P> {
         let rate = &self.phy.modes[usize::from(mode)];
         let contender = &mut self.accesses[access as usize];
         let mut aggregate = false;
-        if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation == Modulation::Ht) {
+        if let Some(aggregation) = self.rules.aggregation.filter(|_| rate.modulation.aggregates()) {
             let bytes = aggregation.bytes.min(rate.most_bytes(left.min(aggregation.time)));
             let most = Most { frames: aggregation.frames, bytes };
             aggregate = contender.gather(now, most, &mut Reports { access, listener: out }) > 1;

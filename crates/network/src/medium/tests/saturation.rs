@@ -47,7 +47,7 @@ impl Saturated {
         let sends = |access: &u32| settings.accesses[*access as usize].station != ACCESS_POINT;
         let senders: Vec<u32> = (0..accesses as u32).filter(sends).collect();
         // Enough for the longest A-MPDU.
-        let fill = if settings.aggregation.is_some() { 64 } else { 1 };
+        let fill = settings.aggregation.map_or(1, |most| most.frames.max(64));
         let end = Time::ZERO + Span::from_secs(seconds);
         let mut now = Time::ZERO;
         while now < end {
@@ -160,4 +160,41 @@ fn one_station_alone_sends_a_frame_per_exchange_and_mean_backoff() {
     let seen = Saturated::run(&network(1, 54_000), 1500, 20);
     assert!((seen.throughput(1500) - 30.496).abs() < 0.05, "{}", seen.throughput(1500));
     assert_eq!(seen.collisions, 0);
+}
+
+/// A medium of `standard` on 80 MHz with one stream at its fastest rate, frame by frame unless there is `aggregation`.
+fn on_80_mhz(standard: Standard, stations: u32, aggregation: Option<Aggregation>) -> MediumSettings {
+    let mut settings = network(stations, 54_000);
+    settings.phy = PhySettings { streams: 1, width: Width::Mhz80, ..PhySettings::of(standard) };
+    settings.qos = true;
+    settings.aggregation = aggregation;
+    settings.stations.iter_mut().for_each(|station| station.rate = RateSettings::Fastest);
+    settings
+}
+
+#[test]
+fn very_high_throughput_and_high_efficiency_saturate_as_bianchi_has_it() {
+    // Frames of 1538 bytes: `22 + 12,304` bits are 8 symbols of 1560, `16 + 12,304` two of 8166. An ACK takes 28 us.
+    for (standard, frame) in [(Standard::Ac, 40.0 + 8.0 * 4.0), (Standard::Ax, 43.2 + 2.0 * 13.6)] {
+        for n in [5, 10, 50] {
+            let seen = Saturated::run(&as_in_the_model(on_80_mhz(standard, n, None)), 1500, 20);
+            let expected = model_throughput(n, frame + 16.0 + 28.0 + 34.0, frame + 34.0);
+            let ratio = seen.throughput(1500) / expected;
+            assert!((ratio - 1.0).abs() < 0.02, "{n} stations of {standard:?}: {ratio} of {expected}");
+            let ratio = seen.collided() / collision_probability(n).0;
+            assert!((ratio - 1.0).abs() < 0.02, "{n} stations of {standard:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn aggregates_of_one_station_take_the_time_that_the_clauses_give() {
+    // 64 frames of `4 + 1540` bytes at 390 Mbit/s: `22 + 790,528` bits are 507 symbols of 1560, so 2068 us. With
+    // backoff, SIFS and block ACK `34 + 67.5 + 2068 + 16 + 32 = 2217.5 us` for 768,000 bits.
+    let ac = Saturated::run(&on_80_mhz(Standard::Ac, 1, Aggregation::of(Standard::Ac)), 1500, 20);
+    assert!((ac.throughput(1500) - 346.34).abs() < 0.5, "{}", ac.throughput(1500));
+    // 256 of them: `16 + 3,162,112` bits are 388 symbols of 8166, `43.2 + 5276.8 = 5320 us`, still below 5484 us.
+    // `34 + 67.5 + 5320 + 16 + 40 = 5477.5 us` for 3,072,000 bits.
+    let ax = Saturated::run(&on_80_mhz(Standard::Ax, 1, Aggregation::of(Standard::Ax)), 1500, 20);
+    assert!((ax.throughput(1500) - 560.84).abs() < 0.8, "{}", ax.throughput(1500));
 }
