@@ -290,6 +290,7 @@ def test_links_of_the_pages_open_scenarios():
     assert set(linked) <= known
 
 
+@pytest.mark.skipif(shutil.which("wasm-opt") is None, reason="needs wasm-opt (Debian: apt install binaryen)")
 def test_the_module_is_below_600_kilobytes(written):
     text = re.search(r'<script type="text/plain" id="wasm">([^<]+)', written.read_text("utf-8"))
     assert len(base64.b64decode(text[1])) < 600_000
