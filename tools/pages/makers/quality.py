@@ -27,7 +27,7 @@ def cells() -> Table:
     """Cells near, within the spread of seeds, and far, of each comparison of engines."""
     rows = []
     for name, what in (
-        ("linux-7.2-virtual", "TCP of Linux in virtual time: `newreno`, `cubic`"),
+        ("linux-6.1-virtual", "TCP of Linux in virtual time: `newreno`, `cubic`"),
         ("linux-6.18", "TCP of Linux in real time: `cdg`, `siad`"),
     ):
         head, document = load(f"parity/{name}.json")
