@@ -1,4 +1,4 @@
-"""The controllers of a command line: ``cdg``, ``'cdg(G=10ms)'``, ``./mine.bpf.c``, ``./mine.py:Class``."""
+"""The controllers of a command line: ``cdg``, ``'cdg(G=10ms)'``, ``./mine.bpf.c``, ``./mine.rs:Mine``."""
 
 from __future__ import annotations
 
@@ -117,6 +117,7 @@ def _contender(text: str, number: int) -> Contender:
         raise InputError(f"{cc}: must be a controller; `ackclock run {cc}` runs a scenario")
     python = _PYTHON.fullmatch(cc)
     if python is None:
+        cc = _crate(cc) or cc
         return Contender(display_name(cc) + shown, cc, parameters)
     file = Path(python["file"])
     kind = _class(file, python["class"])
@@ -128,6 +129,15 @@ def _contender(text: str, number: int) -> Contender:
     factory = partial(kind, **parameters)
     code = identity.of_python(file)
     return Contender(kind.__name__ + shown, spelling, parameters, factory, code.digest + shown, code.unknown)
+
+
+def _crate(cc: str) -> str | None:
+    """The spelling of a crate in a scenario, where ``cc`` is its folder: ``./mine``, ``./mine:Mine``."""
+    folder, colon, name = cc.partition(":")
+    manifest = Path(folder, "Cargo.toml")
+    # A name without a folder is that of a controller.
+    is_path = "/" in folder or folder in (".", "..")
+    return f"{manifest.absolute()}{colon}{name}" if is_path and manifest.is_file() else None
 
 
 def made_again(compared: Sequence[Contender]) -> list[str]:

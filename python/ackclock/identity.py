@@ -21,8 +21,13 @@ from pathlib import Path
 
 from ackclock import _engine
 
-CONTROLLER = ".bpf.c"
+C = ".bpf.c"
 """The end of the name of a controller in C."""
+CONTROLLERS = (C, ".rs", "Cargo.toml")
+"""The ends of the names of files of controllers that are compiled."""
+
+_READ_BY_RUST = re.compile(rb"\b(include(?:_str|_bytes)?!|env!|option_env!|mod \w+;)")
+"""Code of Rust that reads another file, or the environment."""
 
 _INCLUDE = re.compile(rb"(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)")
 _NAMED = re.compile(rb'["<]([^">]+)[">]')
@@ -76,6 +81,15 @@ def of_c(file: Path, content: bytes) -> Code:
                 found[name] = header.read_bytes()
                 waiting.append((header, found[name]))
     return Code(_hashed(found))
+
+
+def of_rust(file: Path, content: bytes) -> Code:
+    """A file of Rust besides its text, or a crate by its ``Cargo.toml``."""
+    if file.name == "Cargo.toml":
+        return _new(f"{file.parent}: is a crate, whose files only Cargo knows")
+    if read := _READ_BY_RUST.search(content):
+        return _new(f"{file}: reads by `{read[1].decode()}` what its text does not show")
+    return Code("")
 
 
 def of_python(file: Path) -> Code:
@@ -135,17 +149,18 @@ def _place(module: str) -> Path | None:
 
 @dataclass
 class Identities:
-    """Digests of runs. The headers of each controller in C are read once."""
+    """Digests of runs. The other files of each controller are read once."""
 
     code: dict[str, Code] = field(default_factory=dict)
 
     def of(self, plan: _engine.Plan, seed: int, context: str = "") -> str:
         """The identity of a run: 128 bits. ``context`` has what else it depends on."""
         parts = {os.fspath(file): content for file, content in plan.files.items()}
-        for file in [name for name in parts if name.endswith(CONTROLLER)]:
+        for file in [name for name in parts if name.endswith(CONTROLLERS)]:
             if file not in self.code:
-                self.code[file] = of_c(Path(file), parts[file])
-            parts[f"{file}\0headers"] = self.code[file].digest.encode()
+                made_of = of_c if file.endswith(C) else of_rust
+                self.code[file] = made_of(Path(file), parts[file])
+            parts[f"{file}\0others"] = self.code[file].digest.encode()
         named = f"{_engine.version()}\0{context}\0{seed}\0{plan.resolved}".encode()
         return _hashed(parts | {"": named})[:32]
 

@@ -175,7 +175,7 @@ class Flow:
     """One sender with its receiver, or several alike."""
 
     cc: str | type[Controller]
-    """The congestion controller: its name, a class written in Python, or a file ``….bpf.c`` in C."""
+    """The congestion controller: its name, a class written in Python, or a file ``….bpf.c`` or ``….rs``."""
     parameters: Mapping[str, Any] | None = None
     """Parameters of the controller."""
     name: str | None = None

@@ -2,9 +2,9 @@
 
 In every page the blocks run in order, in one folder and one namespace: Python blocks, and the lines of shell
 blocks that start with `ackclock`. A TOML block is saved under the name in its first line, if it has one
-(`# two-flows.toml`), and so is a controller in C (`// mimd.bpf.c`). A `text` block shows what the block
-before it printed. After a change of behaviour, `UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts what is
-printed now in its place and renews the pictures in `docs/images`; look at the difference.
+(`# two-flows.toml`), and so is a controller in C or Rust (`// mimd.bpf.c`). A `text` block shows what the
+block before it printed. After a change of behaviour, `UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts
+what is printed now in its place and renews the pictures in `docs/images`; look at the difference.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ def play(page):
                 exec(compile(body, named(page), "exec"), namespace)
             elif language == "toml":
                 save(body)
-            elif name := re.match(r"// (\S+\.bpf\.c)\n", body):
+            elif name := re.match(r"// (\S+\.(?:bpf\.c|rs))\n", body):
                 Path(name[1]).write_text(body)
             elif language in ("sh", ""):
                 run_commands(body)

@@ -86,3 +86,11 @@ def test_a_controller_that_reads_by_name_is_unknown(tmp_path, text):
 def test_a_live_run_identity_the_kernel(monkeypatch):
     monkeypatch.setattr("platform.release", lambda: "99.0")
     assert Live(gso_max_segs=2).identity() == {"engine": "live", "kernel": "99.0", "gso_max_segs": 2}
+
+
+def test_a_file_of_rust_is_its_text_and_a_crate_is_unknown(tmp_path):
+    file = tmp_path / "mine.rs"
+    assert identity.of_rust(file, b"use control::Ack;").unknown == ""
+    for text in (b"mod helper;", b'const X: &str = include_str!("x");', b'env!("HOME")'):
+        assert "reads by" in identity.of_rust(file, text).unknown
+    assert "is a crate" in identity.of_rust(tmp_path / "Cargo.toml", b"").unknown

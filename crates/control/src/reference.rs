@@ -1,10 +1,10 @@
-//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C, a shared object, a class
-//! in Python, or an engine.
+//! Which controller a flow has, wherever it comes from: the list of this crate, a file in C or Rust, a shared object, a
+//! class in Python, or an engine.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,6 +15,10 @@ use crate::{ParameterError, registry, tfrc};
 const SOURCE: &str = ".bpf.c";
 /// The end of the name of a shared object that holds one in Rust.
 const OBJECT: &str = ".so";
+/// The end of the name of a file in Rust.
+const RUST: &str = ".rs";
+/// The file that makes a folder a crate.
+const CRATE: &str = "Cargo.toml";
 /// The beginning of the spelling of a controller in Python.
 const PYTHON: &str = "python:";
 
@@ -23,8 +27,8 @@ const PYTHON: &str = "python:";
 pub enum ControllerRef {
     /// One of [`registry::CONTROLLERS`], by its name.
     Registered(&'static str),
-    /// A file: in C, written for the kernel, where its name ends in `.bpf.c`; a shared object, where it ends in `.so`.
-    /// Spelled as its path.
+    /// A file, by the end of its name: in C for the kernel (`.bpf.c`), a shared object (`.so`), or in Rust (`.rs`, or the
+    /// `Cargo.toml` of a crate). Spelled as its path; in Rust, `:NAME` may follow.
     Source(PathBuf),
     /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
     Python {
@@ -52,7 +56,16 @@ impl ControllerRef {
     /// What tables and plots show: of a file its name without the folder, else the spelling.
     pub fn label(&self) -> Cow<'_, str> {
         match self {
-            Self::Source(path) => path.file_name().map_or_else(|| self.spelling(), |name| name.to_string_lossy()),
+            Self::Source(path) => {
+                let of_crate = self.rust().filter(|(file, _)| file.ends_with(CRATE));
+                let folder = of_crate.as_ref().and_then(|(file, name)| Some((file.parent()?.file_name()?, name)));
+                match (folder, path.file_name()) {
+                    (Some((folder, None)), _) => Cow::Owned(folder.to_string_lossy().into_owned()),
+                    (Some((folder, Some(name))), _) => Cow::Owned(format!("{}:{name}", folder.to_string_lossy())),
+                    (None, Some(file)) => file.to_string_lossy(),
+                    (None, None) => self.spelling(),
+                }
+            }
             _ => self.spelling(),
         }
     }
@@ -68,12 +81,28 @@ impl ControllerRef {
         }
     }
 
-    /// Whether it is a shared object, which only the simulator loads.
+    /// Whether it is a shared object or becomes one, which only the simulator loads.
     pub fn is_object(&self) -> bool {
-        matches!(self, Self::Source(path) if path.to_string_lossy().ends_with(OBJECT))
+        let is_built = matches!(self, Self::Source(path) if path.to_string_lossy().ends_with(OBJECT));
+        is_built || self.rust().is_some()
     }
 
-    /// The beginning of the names of its flows: the label, of a file without `.bpf.c` or `.so`.
+    /// The file in Rust, or the `Cargo.toml` of the crate, and the name of the controller in it, if it has one.
+    pub fn rust(&self) -> Option<(PathBuf, Option<String>)> {
+        let Self::Source(path) = self else { return None };
+        let text = path.to_string_lossy();
+        let (file, name) = rust(&text)?;
+        Some((PathBuf::from(file), name.map(str::to_owned)))
+    }
+
+    /// The file that it is in, if it is in one.
+    pub fn file(&self) -> Option<PathBuf> {
+        let Self::Source(path) = self else { return None };
+        Some(self.rust().map_or_else(|| path.clone(), |(file, _)| file))
+    }
+
+    /// The beginning of the names of its flows: the label without the end of a file's name; in Rust, the name in the
+    /// file if it has one.
     pub fn stem(&self) -> Cow<'_, str> {
         match (self, self.label()) {
             (Self::Source(_), Cow::Borrowed(label)) => Cow::Borrowed(without_end(label)),
@@ -85,7 +114,21 @@ impl ControllerRef {
 
 /// The name of a file without what says that it is one.
 fn without_end(label: &str) -> &str {
-    [SOURCE, OBJECT].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
+    if let Some((_, name)) = label.split_once(':') {
+        return name;
+    }
+    [SOURCE, OBJECT, RUST].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
+}
+
+/// The file and the name in it, where `text` spells a controller in Rust: `mine.rs`, `mine.rs:Mine`.
+fn rust(text: &str) -> Option<(&str, Option<&str>)> {
+    let is_rust = |file: &str| file.ends_with(RUST) || Path::new(file).ends_with(CRATE);
+    if is_rust(text) {
+        return Some((text, None));
+    }
+    let (file, name) = text.rsplit_once(':')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_rust(file) && is_name).then_some((file, Some(name)))
 }
 
 /// The longest name that the kernel takes for a controller (`TCP_CA_NAME_MAX` without its final zero).
@@ -116,7 +159,7 @@ impl fmt::Display for ControllerRef {
 
 impl From<&str> for ControllerRef {
     fn from(text: &str) -> Self {
-        if text.ends_with(SOURCE) || text.ends_with(OBJECT) {
+        if text.ends_with(SOURCE) || text.ends_with(OBJECT) || rust(text).is_some() {
             return Self::Source(PathBuf::from(text));
         }
         if let Some((index, label)) = python(text) {
@@ -203,6 +246,18 @@ mod tests {
         let object = ControllerRef::from("target/release/libmine.so");
         assert_eq!((object.is_object(), source.is_object()), (true, false));
         assert_eq!((object.to_string(), object.stem().into_owned()), ("libmine.so".to_owned(), "libmine".to_owned()));
+        for (text, label, stem) in [
+            ("try/mine.rs", "mine.rs", "mine"),
+            ("try/mine.rs:Mine", "mine.rs:Mine", "Mine"),
+            ("try/mine/Cargo.toml", "mine", "mine"),
+            ("try/mine/Cargo.toml:ENTRY", "mine:ENTRY", "ENTRY"),
+        ] {
+            let rust = ControllerRef::from(text);
+            assert_eq!((rust.to_string().as_str(), &*rust.stem(), rust.is_object()), (label, stem, true));
+            assert_eq!(rust.file(), Some(PathBuf::from(text.split(':').next().unwrap())));
+            assert_eq!(rust.spelling(), text);
+        }
+        assert_eq!(ControllerRef::from("mine.rs:").rust(), None);
         assert_eq!(ControllerRef::from("python:0:Fixed").to_string(), "python:0:Fixed");
         assert_eq!(ControllerRef::from("bbr").stem(), "bbr");
     }

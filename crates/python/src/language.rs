@@ -69,7 +69,7 @@ pub(crate) fn controller_label(cc: &str) -> String {
     ControllerRef::from(cc).to_string()
 }
 
-/// The file in C that scenarios spell `cc`, if it is one.
+/// The path of the file that scenarios spell `cc`, if it is one; in Rust with the name of the controller in it.
 #[pyfunction]
 pub(crate) fn controller_file(cc: &str) -> Option<PathBuf> {
     match cc.into() {

@@ -20,7 +20,7 @@ enum Code {
 impl Code {
     fn open(cc: &ControllerRef, path: &Path) -> Result<Self, shim::Error> {
         if cc.is_object() {
-            Plugin::open(path).map(|plugin| Self::Object(Arc::new(plugin)))
+            Plugin::open(path).map(Self::Object)
         } else {
             Source::open(path).map(|source| Self::C(Arc::new(source)))
         }

@@ -145,13 +145,13 @@ pub struct SnoopAgent {
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// The congestion controller, as in `ackclock controllers`, or a file `….bpf.c` in C, beside the scenario.
+    /// The congestion controller, as in `ackclock controllers`, or a file beside the scenario: `….bpf.c`, `….rs`, `….so`.
     #[schemars(with = "String")]
     pub cc: ControllerRef,
     /// Parameters of the controller.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// Its name in reports; by default `<cc>-<index among the flows>`, of a file the name before `.bpf.c`.
+    /// Its name in reports; by default `<cc>-<index among the flows>`, of a file its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Number of copies; `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.

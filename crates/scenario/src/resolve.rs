@@ -156,11 +156,11 @@ impl Scenario {
     /// The [`PlannedFlow::cc`] of `flow` with its `parameters`.
     fn controller(&self, flow: &Flow, parameters: &Parameters, files: &dyn Files) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
-            ControllerRef::Source(file) => {
-                let (path, file) = (self.origin.beside(file), file.display());
-                match files.read(&path) {
-                    Ok(_) => Ok(ControllerRef::Source(path)),
-                    Err(error) => Err(flow_error("cc", format!("`{file}` cannot be read: {error}"))),
+            ControllerRef::Source(spelled) => {
+                let file = flow.cc.file().unwrap_or_default();
+                match files.read(&self.origin.beside(&file)) {
+                    Ok(_) => Ok(ControllerRef::Source(self.origin.beside(spelled))),
+                    Err(error) => Err(flow_error("cc", format!("`{}` cannot be read: {error}", file.display()))),
                 }
             }
             ControllerRef::Registered(name) => match registry::build(name, parameters) {

@@ -1,19 +1,20 @@
 //! From a C file to a shared object, which is kept in the user's cache.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use scratch::Scratch;
 
-use crate::Error;
+use crate::{Error, cache};
 
 /// The files that a controller includes: every header of `kernel/` by its path there.
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+
+/// The folder of compiled controllers in the cache.
+pub(crate) const FOLDER: &str = "controllers";
 
 /// Looked for in this order.
 const COMPILERS: [&str; 3] = ["cc", "clang", "gcc"];
@@ -43,7 +44,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     write_headers(&scratch).map_err(failed)?;
     let (compiler, output) = preprocess(path, &scratch)?;
     let text = accepted(path, output)?.stdout;
-    let kept = cache().map(|folder| folder.join(format!("{}.so", fingerprint(compiler, &text))));
+    let kept = cache::folder(FOLDER).map(|folder| folder.join(format!("{}.so", fingerprint(compiler, &text))));
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
     }
@@ -56,7 +57,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     let object = fs::read(&out).map_err(failed)?;
     if let Some(kept) = kept {
         // Without the cache it is compiled again the next time: no more than that.
-        let _ = keep(&object, &kept);
+        let _ = cache::keep(&object, &kept);
     }
     Ok(object)
 }
@@ -103,39 +104,6 @@ fn fingerprint(compiler: &str, text: &[u8]) -> String {
         text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"# ")).for_each(|line| line.hash(hasher));
     }
     hashers.iter().map(|hasher| format!("{:016x}", hasher.finish())).collect()
-}
-
-/// The folder of compiled controllers: nobody else may write there, as what is found is run. `None` if there is none
-/// such.
-fn cache() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-    let folder = base.join("ackclock").join("controllers");
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
-    let is_ours = |folder: &Path| {
-        let known = fs::symlink_metadata(folder).ok()?;
-        Some(known.is_dir() && known.uid() == rustix::process::geteuid().as_raw() && known.mode() & 0o022 == 0)
-    };
-    (is_ours(&folder) == Some(true)).then_some(folder)
-}
-
-/// Puts `object` at `path` in one step: others see all of it or nothing.
-fn keep(object: &[u8], path: &Path) -> io::Result<()> {
-    let part = path.with_extension(format!("{}-{}", std::process::id(), next()));
-    let written = File::create_new(&part).and_then(|mut file| {
-        file.write_all(object)?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
-fn next() -> u64 {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn write_headers(scratch: &Scratch) -> io::Result<()> {

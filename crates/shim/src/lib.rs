@@ -4,9 +4,13 @@
 //! `kernel/shim/shim.h`, loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then
 //! [`Source::build`] for each flow. The kernel's TCP around its controllers is in `tcp.rs`.
 //!
+//! A controller in Rust is in a shared object ([`Plugin`]); Cargo builds that of a file or a crate.
+//!
 //! The file is native code of the user's and runs as such: a crash in it ends the process, with a sentence that names
 //! the file (`crash.rs`).
 
+mod cache;
+mod cargo;
 mod compile;
 mod connection;
 mod crash;

@@ -1,20 +1,24 @@
 //! Controllers in Rust from shared objects: the side that loads them. The table that an object shows is in `plugin`.
 #![allow(unsafe_code)]
 
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::{CString, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::plugin::{Context, Decisions, Event, Made, Mirror, SYMBOL, Table, Text, VERSION, Wants};
-use control::{Controller, Parameters, Probe};
+use control::{Controller, ControllerRef, Parameters, Probe};
 use units::{Rate, Span, Time};
 
 use crate::object::{Object, named};
-use crate::{Error, crash};
+use crate::{Error, cache, cargo, crash};
 
 /// Takes the sentence about a controller that failed during a run.
 pub type Report = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Objects by name and digest, each loaded once as none is unloaded: a search makes thousands of batches.
+static LOADED: Mutex<BTreeMap<(String, String), Arc<Plugin>>> = Mutex::new(BTreeMap::new());
 
 /// A loaded object with a controller in Rust.
 #[derive(Debug)]
@@ -29,15 +33,28 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Loads the object at `path`. Its code runs from here on.
+    /// Loads the object at `path`, or the one that Cargo builds from the file of Rust or the crate there. Its code runs
+    /// from here on.
     ///
     /// # Errors
-    /// One sentence: the file cannot be read or loaded, has no controller, or one for another version of the table.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// One sentence: the file cannot be read, built or loaded, has no controller, or one for another version of the
+    /// table.
+    pub fn open(path: &Path) -> Result<Arc<Self>, Error> {
         let name = path.display().to_string();
+        let bytes = match ControllerRef::Source(path.to_owned()).rust() {
+            Some((file, controller)) => cargo::compile(&file, controller.as_deref())?,
+            None => std::fs::read(path).map_err(|error| Error::Source(format!("`{name}` cannot be read: {error}")))?,
+        };
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        match loaded.entry((name.clone(), cache::digest(&bytes))) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(place) => Ok(place.insert(Arc::new(Self::load(name, &bytes)?)).clone()),
+        }
+    }
+
+    fn load(name: String, bytes: &[u8]) -> Result<Self, Error> {
         let refuse = |what: String| Err(Error::Source(format!("`{name}` {what}")));
-        let bytes = std::fs::read(path).map_err(|error| Error::Source(format!("`{name}` cannot be read: {error}")))?;
-        let object = Object::open(&name, &bytes)?;
+        let object = Object::open(&name, bytes)?;
         let Some(table) = object.symbol::<Table>(SYMBOL) else {
             return refuse("has no controller: it needs `plugin::export!(ENTRY);`".to_owned());
         };

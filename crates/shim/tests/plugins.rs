@@ -161,7 +161,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 fn plugin(name: &str) -> Arc<Plugin> {
-    Arc::new(Plugin::open(&BUILT.join(format!("lib{name}.so"))).unwrap())
+    Plugin::open(&BUILT.join(format!("lib{name}.so"))).unwrap()
 }
 
 fn parameters(json: serde_json::Value) -> Parameters {

@@ -31,7 +31,7 @@ TargetArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="TARGET",
-        help="`cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.so`, `./mine.py:Class`, `noq:bbr3`.",
+        help="`cdg`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
         autocompletion=completing.controllers,
     ),
 ]

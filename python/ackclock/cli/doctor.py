@@ -62,8 +62,9 @@ def findings() -> Iterator[Finding]:
     yield from _live()
     yield from _kernel()
     yield from _virtual_time()
-    clang, tshark = (shutil.which(name) is not None for name in ("clang", "tshark"))
+    clang, cargo, tshark = (shutil.which(name) is not None for name in ("clang", "cargo", "tshark"))
     yield Finding("controllers in C", "clang", clang, "apt install clang")
+    yield Finding("controllers in Rust", "cargo", cargo, "install Rust, by rustup")
     yield Finding("captures", "tshark, to read them", tshark, "apt install tshark")
     for purpose, module, extra in (
         ("models and draws", "scipy", "models"),

@@ -65,7 +65,7 @@ ControllersArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="CC…",
-        help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Class`.",
+        help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Mine`, `./mine.rs:Mine`.",
         autocompletion=completing.controllers,
     ),
 ]

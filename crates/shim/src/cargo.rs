@@ -1,0 +1,300 @@
+//! From a file of Rust, or a crate, to a shared object: Cargo builds it against the crates of this ackclock, whose
+//! sources are embedded. So the interface is that of the program that loads it.
+//!
+//! A package around the controller shows its table. A file becomes the root of that package, a crate its dependency.
+//! Both are in the user's cache, with the built crates.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::{Error, cache, compile};
+
+/// The sources of `control`, `plugin` and `units` and of their workspace, by their paths in it.
+const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+const PROFILE: &str = "[profile.release]\nopt-level = 2\ndebug = false\nincremental = false\n";
+
+/// The object of the controller in `file`, of Rust or the manifest of a crate. With a `name` in capitals it is that
+/// entry, else that type. Without one it is the entry `ENTRY`, or the only type of the file that is a controller.
+pub(crate) fn compile(file: &Path, name: Option<&str>) -> Result<Vec<u8>, Error> {
+    let shown = shown(file);
+    let text = fs::read_to_string(file).map_err(|error| failed(&shown, "read", &error))?;
+    let file = std::path::absolute(file).map_err(|error| failed(&shown, "read", &error))?;
+    let of_crate = file.ends_with("Cargo.toml");
+    let workspace = workspace().map_err(|error| failed(&shown, "built", &error))?;
+    let (root, dependency) = if of_crate {
+        (of_dependency(name), dependency(&file, &text, &shown)?)
+    } else {
+        (of_file(&text, name, &shown)?, String::new())
+    };
+    let manifest = manifest(&workspace, &file, &dependency);
+    let kept = cache::folder(compile::FOLDER).map(|folder| {
+        let object = format!("{}.so", cache::digest(&(&workspace, &manifest, &root)));
+        folder.join(object)
+    });
+    // Cargo knows whether a crate has changed.
+    let known = kept.as_deref().filter(|_| !of_crate).and_then(|kept| fs::read(kept).ok());
+    if let Some(object) = known {
+        return Ok(object);
+    }
+    let package = workspace.join("packages").join(cache::digest(&(&file, name)));
+    let built = build(&workspace, &package, &manifest, &root).map_err(|error| failed(&shown, "built", &error))?;
+    let object = object(&built, &shown, of_crate)?;
+    if let Some(kept) = kept.filter(|_| !of_crate) {
+        // Without the cache it is built again the next time: no more than that.
+        let _ = cache::keep(&object, &kept);
+    }
+    Ok(object)
+}
+
+/// The file as messages name it: a crate is its folder.
+fn shown(file: &Path) -> String {
+    let folder = file.parent().filter(|folder| file.ends_with("Cargo.toml") && !folder.as_os_str().is_empty());
+    folder.unwrap_or(file).display().to_string()
+}
+
+fn failed(shown: &str, what: &str, error: &io::Error) -> Error {
+    Error::Source(format!("`{shown}` cannot be {what}: {error}"))
+}
+
+/// The folder of the crates in the cache, which is written once for each state of their sources.
+fn workspace() -> io::Result<PathBuf> {
+    let none = || io::Error::other("there is no folder for it: HOME or XDG_CACHE_HOME must name one of your own");
+    let folder = cache::folder("rust").ok_or_else(none)?.join(cache::digest(&SOURCES));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let part = cache::beside(&folder);
+    for (name, text) in SOURCES {
+        let path = part.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&part))?;
+        fs::write(path, if *name == "Cargo.toml" { of_these(text) } else { (*text).to_owned() })?;
+    }
+    // The build of `control` looks at it, and would take it for changed each time if it were missing.
+    fs::write(part.join("CONTRIBUTING.md"), "")?;
+    if let Err(error) = fs::rename(&part, &folder) {
+        let _ = fs::remove_dir_all(&part);
+        // Another process was faster.
+        if !folder.is_dir() {
+            return Err(error);
+        }
+    }
+    Ok(folder)
+}
+
+/// The manifest of the workspace with the embedded crates alone: a source distribution lists others by name.
+fn of_these(text: &str) -> String {
+    let mut manifest: toml::Table = text.parse().unwrap_or_default();
+    if let Some(toml::Value::Table(workspace)) = manifest.get_mut("workspace") {
+        workspace.insert("members".to_owned(), vec!["crates/*".to_owned()].into());
+        workspace.remove("default-members");
+    }
+    manifest.to_string()
+}
+
+fn manifest(workspace: &Path, file: &Path, dependency: &str) -> String {
+    let path = |name: &str| workspace.join("crates").join(name).display().to_string();
+    let of_crate = !dependency.is_empty();
+    let ours = ["control", "plugin", "units"];
+    let dependencies: String =
+        ours.map(|name| format!("{name} = {{ package = \"ackclock-{name}\", path = {:?} }}\n", path(name))).concat();
+    // A crate asks the registry for ours, and gets those of this ackclock.
+    let patches =
+        ["control", "units"].map(|name| format!("ackclock-{name} = {{ path = {:?} }}\n", path(name))).concat();
+    let patches = if of_crate { format!("[patch.crates-io]\n{patches}\n") } else { String::new() };
+    format!(
+        "[package]\nname = \"controller-{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[lib]\npath = \
+         \"lib.rs\"\ncrate-type = [\"cdylib\"]\n\n[dependencies]\n{dependencies}{dependency}\n{patches}{PROFILE}",
+        cache::digest(&file),
+    )
+}
+
+/// The line of the crate at `file` among dependencies, under the name `mine`.
+fn dependency(file: &Path, text: &str, shown: &str) -> Result<String, Error> {
+    let refuse = |what: &str| Error::Source(format!("`{shown}` is no crate: {what}"));
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| refuse(error.message()))?;
+    let name = table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
+    let name = name.ok_or_else(|| refuse("its Cargo.toml has no `package.name`"))?;
+    let folder = file.parent().unwrap_or(file).display().to_string();
+    Ok(format!("mine = {{ package = {name:?}, path = {folder:?} }}\n"))
+}
+
+fn of_dependency(name: Option<&str>) -> String {
+    match name {
+        None => entry("mine::ENTRY"),
+        Some(name) if is_entry(name) => entry(&format!("mine::{name}")),
+        Some(name) => of_type(&format!("mine::{name}"), name),
+    }
+}
+
+/// The text of a file, and behind it the table of the controller that is asked for.
+fn of_file(text: &str, name: Option<&str>, shown: &str) -> Result<String, Error> {
+    let refuse = |what: String| Err(Error::Source(format!("`{shown}` {what}")));
+    let types = controllers(text);
+    let has_entry = ["const ENTRY:", "static ENTRY:"].iter().any(|one| text.contains(one));
+    let shows_table = text.contains("plugin::export!");
+    let tail = match (name, types.as_slice()) {
+        (None, _) if shows_table => String::new(),
+        (None, _) if has_entry => entry("crate::ENTRY"),
+        (None, [only]) => of_type(&format!("crate::{only}"), only),
+        (None, []) => return refuse("has no controller: it needs `impl Controller for …`".to_owned()),
+        (None, [first, ..]) => return refuse(format!("has several controllers; write `{shown}:{first}`")),
+        (Some(name), _) if is_entry(name) => entry(&format!("crate::{name}")),
+        // The entry of the only type has its parameters, too.
+        (Some(name), [only]) if only == name && shows_table => String::new(),
+        (Some(name), [only]) if only == name && has_entry => entry("crate::ENTRY"),
+        (Some(name), _) if types.iter().any(|one| one == name) => of_type(&format!("crate::{name}"), name),
+        (Some(name), _) => return refuse(format!("has no controller `{name}`; it has {}", listed(&types))),
+    };
+    Ok(format!("{text}\n{tail}"))
+}
+
+fn listed(types: &[String]) -> String {
+    if types.is_empty() { "none".to_owned() } else { types.join(", ") }
+}
+
+/// Constants are in capitals.
+fn is_entry(name: &str) -> bool {
+    !name.chars().any(|letter| letter.is_ascii_lowercase())
+}
+
+/// The types of a file that are controllers, as their implementations name them.
+fn controllers(text: &str) -> Vec<String> {
+    let of_line = |line: &str| {
+        let (_, of) = line.trim_start().strip_prefix("impl ")?.split_once("Controller for ")?;
+        let name: String = of.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+        Some(name).filter(|name| !name.is_empty())
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+fn entry(path: &str) -> String {
+    format!("plugin::export!({path});\n")
+}
+
+/// The table of a type that has a default and no parameters.
+fn of_type(path: &str, name: &str) -> String {
+    format!(
+        "const _: () = {{\n    const ENTRY: control::Entry = control::Entry {{\n        name: {name:?},\n        \
+         title: {name:?},\n        summary: \"\",\n        source: \"\",\n        aim: control::Aim::General,\n        \
+         parameters: &[],\n        probes: &[],\n        make: |_| Ok(Box::new(<{path} as Default>::default())),\n    \
+         }};\n    plugin::export!(ENTRY);\n}};\n"
+    )
+}
+
+/// Runs Cargo on the package, one at a time.
+fn build(workspace: &Path, package: &Path, manifest: &str, root: &str) -> io::Result<Output> {
+    fs::create_dir_all(package)?;
+    let lock = File::create(workspace.join("packages").join("lock"))?;
+    lock.lock()?;
+    // Versions are those of this ackclock; a crate may need more.
+    fs::copy(workspace.join("Cargo.lock"), package.join("Cargo.lock"))?;
+    for (name, text) in [("Cargo.toml", manifest), ("lib.rs", root)] {
+        // An old time would have Cargo build nothing, a new one all.
+        if fs::read_to_string(package.join(name)).ok().as_deref() != Some(text) {
+            fs::write(package.join(name), text)?;
+        }
+    }
+    Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--color", "never", "--message-format", "json-diagnostic-short"])
+        .arg("--target-dir")
+        .arg(workspace.join("target"))
+        .current_dir(package)
+        .output()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other("there is no `cargo` on the PATH; install Rust, by rustup"),
+            _ => error,
+        })
+}
+
+/// The object that Cargo has built, or its first error.
+fn object(built: &Output, shown: &str, of_crate: bool) -> Result<Vec<u8>, Error> {
+    let text = String::from_utf8_lossy(&built.stdout);
+    let messages: Vec<serde_json::Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if built.status.success() {
+        let files = messages.iter().rev().filter_map(|message| message["filenames"].as_array()).flatten();
+        let object = files.filter_map(serde_json::Value::as_str).find(|file| file.ends_with(".so"));
+        let object = object.ok_or_else(|| Error::Source(format!("`{shown}` gives no shared object")))?;
+        return fs::read(object).map_err(|error| failed(shown, "built", &error));
+    }
+    let is_error = |message: &&serde_json::Value| message["message"]["level"] == "error";
+    let rendered = messages.iter().find(is_error).and_then(|message| message["message"]["rendered"].as_str());
+    let Some(rendered) = rendered else {
+        return Err(Error::Source(format!("`{shown}` cannot be built: {}", said(&built.stderr))));
+    };
+    let first = rendered.lines().next().unwrap_or_default().trim();
+    // The root of the package is the file, or stands before the crate.
+    Err(Error::Source(match first.strip_prefix("lib.rs:") {
+        Some(rest) if of_crate => {
+            let why = rest.split_once(' ').map_or(rest, |(_, why)| why);
+            format!("`{shown}` does not show its controller: {why}")
+        }
+        Some(rest) => format!("`{shown}` does not compile: {shown}:{rest}"),
+        None => format!("`{shown}` does not compile: {first}"),
+    }))
+}
+
+/// The lines in which Cargo says why it builds nothing, as one.
+fn said(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
+    if lines.is_empty() { "Cargo does not say why".to_owned() } else { lines.join(" ").replacen("error: ", "", 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "impl Controller for One {}\n    impl control::Controller for Two {}\nimpl Clone for One {}\n";
+
+    fn tail(text: &str, name: Option<&str>) -> String {
+        let whole = of_file(text, name, "mine.rs").unwrap();
+        whole.strip_prefix(text).unwrap().trim().to_owned()
+    }
+
+    fn refused(text: &str, name: Option<&str>) -> String {
+        of_file(text, name, "mine.rs").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_shows_the_controller_that_is_asked_for() {
+        let one = "impl Controller for One {}\n";
+        let with_entry = format!("{one}pub const ENTRY: Entry = Entry {{}};\n");
+        let shown = format!("{with_entry}plugin::export!(ENTRY);\n");
+        assert!(tail(one, None).contains("<crate::One as Default>"));
+        assert_eq!(tail(&with_entry, None), "plugin::export!(crate::ENTRY);");
+        assert_eq!(tail(&with_entry, Some("One")), "plugin::export!(crate::ENTRY);");
+        assert_eq!(tail(&with_entry, Some("OTHER")), "plugin::export!(crate::OTHER);");
+        assert_eq!((tail(&shown, None), tail(&shown, Some("One"))), (String::new(), String::new()));
+        assert!(tail(TWO, Some("Two")).contains("<crate::Two as Default>"));
+    }
+
+    #[test]
+    fn a_file_without_it_is_refused() {
+        assert_eq!(refused("fn main() {}", None), "`mine.rs` has no controller: it needs `impl Controller for …`");
+        assert_eq!(refused(TWO, None), "`mine.rs` has several controllers; write `mine.rs:One`");
+        assert_eq!(refused(TWO, Some("Three")), "`mine.rs` has no controller `Three`; it has One, Two");
+    }
+
+    #[test]
+    fn the_workspace_in_the_cache_has_no_other_members() {
+        let text = "[workspace]\nresolver = \"3\"\nmembers = [\"crates/control\", \"crates/python\"]\n\
+                    [profile.test]\nopt-level = 2\n";
+        let manifest: toml::Table = of_these(text).parse().unwrap();
+        assert_eq!(manifest["workspace"]["members"].as_array().unwrap(), &["crates/*".into()]);
+        assert_eq!(manifest["workspace"]["resolver"].as_str(), Some("3"));
+        assert_eq!(manifest["profile"]["test"]["opt-level"].as_integer(), Some(2));
+    }
+
+    #[test]
+    fn a_folder_is_a_crate_by_the_name_of_its_package() {
+        let of = |text| dependency(Path::new("/home/me/mine/Cargo.toml"), text, "mine");
+        let line = "mine = { package = \"my-cc\", path = \"/home/me/mine\" }\n";
+        assert_eq!(of("[package]\nname = \"my-cc\"\n").unwrap(), line);
+        let refused = |text| of(text).unwrap_err().to_string();
+        assert_eq!(refused("[workspace]\n"), "`mine` is no crate: its Cargo.toml has no `package.name`");
+        assert!(refused("[").starts_with("`mine` is no crate: "));
+    }
+}
