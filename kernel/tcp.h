@@ -42,6 +42,7 @@ struct tcp_congestion_ops {
 	void (*cong_control)(u64 *);
 	u32 (*undo_cwnd)(u64 *);
 	u32 (*sndbuf_expand)(u64 *);
+	u32 flags;
 	char name[16];
 	void (*init)(u64 *);
 	void (*release)(u64 *);

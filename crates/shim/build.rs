@@ -1,4 +1,4 @@
-//! Lists texts to embed: the headers of `kernel/` for `src/compile.rs`, and for
+//! Lists texts to embed: the headers of `kernel/` with the functions of the kernel for `src/compile.rs`, and for
 //! `src/cargo.rs` the sources of the crates against which controllers in Rust are built.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn main() {
     for folder in ["", "shim/"] {
         for entry in fs::read_dir(root.join(folder)).expect("the folder of headers can be read") {
             let name = entry.expect("a folder lists its files").file_name().into_string().unwrap_or_default();
-            if name.ends_with(".h") {
+            if name.ends_with(".h") || name == "kfuncs.c" {
                 headers.push(format!("{folder}{name}"));
             }
         }

@@ -5,134 +5,26 @@
  * calls the callbacks.
  *
  * A loaded object serves any number of connections on any number of threads: whatever belongs to a connection is in its
- * `struct connection`, and parameters are written once, before the first. crates/shim/src/connection.rs has the same
- * structures.
+ * `struct connection`, and parameters are written once, before the first.
  */
 #ifndef ACK_SHIM_H
 #define ACK_SHIM_H
 
 #define inline_always static inline __attribute__((always_inline, unused))
 
-#include "../tcp.h"
-
-/* ---- types of the kernel ---- */
-
-struct net {
-	u64 net_cookie;
-};
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
-struct sock_common {
-	be16 skc_dport;
-	u16 skc_num;
-	possible_net_t skc_net;
-};
-
-struct sock {
-	struct sock_common __sk_common;
-	unsigned long sk_pacing_rate; /* bytes a second; all ones: unlimited */
-};
-
-struct inet_connection_sock {
-	u8 icsk_ca_state;
-	u64 icsk_ca_priv[13];
-};
-
-struct tcp_options_received {
-	u32 rcv_tsecr;
-	u16 saw_tstamp;
-};
-
-struct tcp_rack {
-	u32 rtt_us;
-	u32 end_seq;
-};
-
-struct tcp_sock {
-	u32 snd_cwnd;
-	u32 snd_cwnd_cnt;
-	u32 snd_ssthresh;
-	u32 snd_cwnd_clamp; /* the largest window; all ones without a limit */
-	u32 prior_cwnd;
-	u32 snd_una;
-	u32 snd_nxt;
-	u32 srtt_us; /* eight times the smoothed RTT, in microseconds */
-	u32 packets_out;
-	u32 sacked_out;
-	u32 lost_out;
-	u32 retrans_out;
-	u32 max_packets_out;
-	u32 reordering;
-	u32 delivered;
-	u32 delivered_ce; /* of these, reported as marked: with accurate ECN */
-	u32 lost;
-	u32 app_limited; /* 0, or what delivered is when the sample of an idle application is over */
-	u32 mss_cache;
-	u8 is_cwnd_limited;
-	u64 tcp_mstamp; /* microseconds */
-	u64 delivered_mstamp; /* when delivered last grew, microseconds */
-	struct tcp_options_received rx_opt;
-	struct tcp_rack rack;
-};
-
-/* A connection as crates/shim keeps it. Spans are in nanoseconds. */
-struct connection {
-	struct sock sk;
-	struct inet_connection_sock icsk;
-	struct tcp_sock tp;
-	u64 now;
-	/* The present ACK: its RTT sample, 0 without one that can be trusted; the RTT by timestamps, -1 without. */
-	u64 rtt;
-	s64 timestamp_rtt;
-	u64 timestamp_tick;
-	u64 smoothed_rtt;
-	/* STORED_STATE, and the last record of the probes. */
-	void *stored;
-	void *record;
-	u32 (*random)(void *source);
-	void *source;
-};
-
-struct ack_sample {
-	u32 pkts_acked;
-	s32 rtt_us;
-};
-
-struct rate_sample {
-	u32 prior_delivered; /* delivered when the segment of the sample left */
-	u32 prior_delivered_ce;
-	s32 delivered;
-	s32 delivered_ce;
-	long interval_us;
-	long rtt_us;
-	int losses;
-	u32 acked_sacked;
-	u32 prior_in_flight;
-	bool is_app_limited;
-	bool is_retrans;
-};
+#include "types.h"
 
 /* ---- reaching into a socket ---- */
-
-/* The connection of the callback that runs on this thread, for functions that are not handed the connection. */
-static _Thread_local struct connection *ack_present __attribute__((unused));
 
 inline_always struct connection *ack_connection(const struct sock *sk) { return (struct connection *)sk; }
 
 inline_always struct tcp_sock *tcp_sk(const struct sock *sk) { return &ack_connection(sk)->tp; }
 
-inline_always struct inet_connection_sock *inet_csk(const struct sock *sk) { return &ack_connection(sk)->icsk; }
+inline_always struct inet_connection_sock *inet_csk(const struct sock *sk) { return &tcp_sk(sk)->inet_conn; }
 
 #define BITFIELD(from, field) ((u64)(from)->field)
 
 /* ---- helpers ---- */
-
-inline_always u64 bpf_ktime_get_ns(void) { return ack_present->now; }
-
-inline_always u32 bpf_get_prandom_u32(void) { return ack_present->random(ack_present->source); }
 
 /* Uniform over 32 bits, from the random stream of the flow. */
 inline_always u32 random_u32(void) { return bpf_get_prandom_u32(); }
@@ -145,35 +37,10 @@ inline_always void loop(u32 times, loop_step *step, void *context)
 		;
 }
 
-/* Slow start (RFC 5681): a segment for each acknowledged, not beyond the threshold. Returns how many are left. */
-inline_always u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
-{
-	u32 room = tp->snd_ssthresh > tp->snd_cwnd ? tp->snd_ssthresh - tp->snd_cwnd : 0;
-	u32 step = acked < room ? acked : room;
-	tp->snd_cwnd += step;
-	return acked - step;
-}
-
-/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt; a count against a larger `w` gives one. */
-inline_always void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked)
-{
-	if (w == 0)
-		w = 1;
-	if (tp->snd_cwnd_cnt >= w) {
-		tp->snd_cwnd_cnt = 0;
-		tp->snd_cwnd += 1;
-	}
-	tp->snd_cwnd_cnt += acked;
-	tp->snd_cwnd += tp->snd_cwnd_cnt / w;
-	tp->snd_cwnd_cnt %= w;
-}
-
-/* The window of before the reduction, if it was larger. */
-inline_always u32 tcp_reno_undo_cwnd(struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	return tp->snd_cwnd > tp->prior_cwnd ? tp->snd_cwnd : tp->prior_cwnd;
-}
+/* The functions of the kernel are in kfuncs.c. */
+u32 tcp_slow_start(struct tcp_sock *tp, u32 acked);
+void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked);
+u32 tcp_reno_undo_cwnd(struct sock *sk);
 
 /* ---- measurements ---- */
 
@@ -233,33 +100,7 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return ack_connection(sk
 	}                                                                                                                     \
 	inline_always result name##_body(t0 a0, t1 a1, t2 a2, t3 a3)
 
-/* ---- what crates/shim finds ---- */
-
-struct ack_parameter {
-	const char *name;
-	const char *type;
-	/* The names of a choice, with commas between. */
-	const char *choices;
-	void *at;
-	u64 size;
-	struct ack_parameter *next;
-};
-
-struct ack_module {
-	/* Differs where crates/shim was built with another layout. */
-	u64 connection_size;
-	const struct tcp_congestion_ops *ops;
-	struct ack_parameter *const *parameters;
-	const u64 *state_size;
-	/* Names with commas between; NULL without probes. */
-	const char *const *probes;
-	/* A change of compiler is a change of this file. */
-	const char *compiler;
-};
-
-static struct ack_parameter *ack_parameters __attribute__((unused));
-static u64 ack_state_size __attribute__((unused));
-static const char *ack_probe_names __attribute__((unused));
+/* ---- the controller ---- */
 
 #define CONTROLLER(called, ...)                                                                                        \
 	static const struct tcp_congestion_ops ack_ops = {__VA_ARGS__, .name = called};                                       \

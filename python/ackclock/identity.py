@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ackclock import _engine
 
-C = ".bpf.c"
+C = ".c"
 """The end of the name of a controller in C."""
 CONTROLLERS = (C, ".rs", "Cargo.toml")
 """The ends of the names of files of controllers that are compiled."""

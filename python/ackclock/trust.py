@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ackclock import _engine
 
-CODE = (".bpf.c", ".so", ".rs", "Cargo.toml")
+CODE = (".c", ".so", ".rs", "Cargo.toml")
 """The ends of the names of controllers in files."""
 
 

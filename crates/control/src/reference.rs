@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{ParameterError, registry, tfrc};
 
 /// The end of the name of a file that holds a controller in C.
-const SOURCE: &str = ".bpf.c";
+const SOURCE: &str = ".c";
 /// The end of the name of a shared object that holds one in Rust.
 const OBJECT: &str = ".so";
 /// The end of the name of a file in Rust.
@@ -27,7 +27,7 @@ const PYTHON: &str = "python:";
 pub enum ControllerRef {
     /// One of [`registry::CONTROLLERS`], by its name.
     Registered(&'static str),
-    /// A file, by the end of its name: in C for the kernel (`.bpf.c`), a shared object (`.so`), or in Rust (`.rs`, or the
+    /// A file, by the end of its name: in C for the kernel (`.c`), a shared object (`.so`), or in Rust (`.rs`, or the
     /// `Cargo.toml` of a crate). Spelled as its path; in Rust, `:NAME` may follow.
     Source(PathBuf),
     /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
@@ -117,7 +117,7 @@ fn without_end(label: &str) -> &str {
     if let Some((_, name)) = label.split_once(':') {
         return name;
     }
-    [SOURCE, OBJECT, RUST].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
+    [".bpf.c", SOURCE, OBJECT, RUST].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
 }
 
 /// The file and the name in it, where `text` spells a controller in Rust: `mine.rs`, `mine.rs:Mine`.
@@ -227,6 +227,7 @@ mod tests {
         for (text, expected) in [
             ("cubic", ControllerRef::Registered("cubic")),
             ("mine/fast.bpf.c", ControllerRef::Source("mine/fast.bpf.c".into())),
+            ("bpf_cubic.c", ControllerRef::Source("bpf_cubic.c".into())),
             ("python:3", python(3, None)),
             ("python:0:Fixed", python(0, Some("Fixed"))),
             ("python:first", ControllerRef::Engine("python:first".to_owned())),

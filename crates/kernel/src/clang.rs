@@ -9,9 +9,15 @@ use std::process::Command;
 pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<(), String> {
     let mut clang = Command::new("clang");
     clang.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"]);
+    // Where Debian has the headers of a processor, which those of the kernel include.
+    clang.arg("-idirafter").arg(format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH));
     // A crash of clang would leave the program in the temporary folder.
     clang.arg("-fno-crash-diagnostics");
-    clang.arg("-I").arg(include).arg("-c").arg(source).arg("-o").arg(output);
+    // Headers of libbpf and of the C library ask for the processor of the kernel.
+    let [short, defined] = if cfg!(target_arch = "aarch64") { ["arm64", "__aarch64__"] } else { ["x86", "__x86_64__"] };
+    clang.arg(format!("-D__TARGET_ARCH_{short}")).arg(format!("-D{defined}"));
+    let beside = source.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    clang.arg("-I").arg(include).arg("-I").arg(beside).arg("-c").arg(source).arg("-o").arg(output);
     let run = match clang.output() {
         Ok(run) => run,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -37,6 +43,9 @@ fn explained(line: &str) -> String {
         let place = line.rsplit_once(", ").and_then(|(_, place)| place.split(" @").next());
         let place = place.filter(|place| place.contains(':')).map_or(String::new(), |place| format!("{place}: "));
         return format!("{place}BPF has no signed division: divide numbers without sign, and the sign apart");
+    }
+    if line.contains("'bpf/") && line.contains("file not found") {
+        return format!("{line}: the headers of libbpf are missing (Debian: apt install libbpf-dev)");
     }
     let called = line.split_once("built-in function '__").and_then(|(_, rest)| rest.split_once('\''));
     // The names of libgcc for single (sf) and double (df) precision, such as __floatunsidf and __muldf3.

@@ -1,6 +1,7 @@
 //! Controllers in the kernel: loading, naming, parameters, probes.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use control::stacks::LINUX;
 use control::{ControllerRef, LONGEST_NAME, Parameters, declared_name, registry};
@@ -17,6 +18,9 @@ use crate::{messages, object, requirements};
 
 /// The longest name for `TCP_CONGESTION`, with its final zero.
 const NAME_SIZE: usize = LONGEST_NAME + 1;
+
+/// BPF_F_LINK: a link holds the controller, also where the file has the older section `.struct_ops`.
+const LINKED: u32 = 1 << 13;
 
 /// More controllers of one name than this are a mistake.
 const MOST_INSTANCES: u32 = 999;
@@ -71,6 +75,8 @@ struct Opened<'a> {
     controller: &'a str,
     object: OpenObject,
     types: Btf<'a>,
+    /// The name of the map with its callbacks.
+    callbacks: OsString,
 }
 
 impl<'a> Opened<'a> {
@@ -80,18 +86,39 @@ impl<'a> Opened<'a> {
         let types = Btf::from_raw("controller", bytes).map_err(refused(&failed))?;
         let types =
             types.ok_or_else(|| LoadError::Refused(format!("`{controller}` has no types: compile it with -g")))?;
-        Ok(Self { controller, object, types })
+        let mut opened = Self { controller, object, types, callbacks: OsString::new() };
+        opened.callbacks = opened.find_callbacks()?;
+        Ok(opened)
+    }
+
+    /// The place of a member among the callbacks.
+    fn place(&self, name: &str) -> Result<usize, LoadError> {
+        let callbacks = self.types.type_by_name::<Struct<'_>>("tcp_congestion_ops").ok_or_else(|| self.none())?;
+        let member = callbacks.iter().find(|m| m.name.is_some_and(|known| known == name)).ok_or_else(|| self.none())?;
+        let MemberAttr::Normal { offset } = member.attr else { return Err(self.none()) };
+        Ok(offset as usize / 8)
+    }
+
+    fn none(&self) -> LoadError {
+        LoadError::Refused(format!("`{}` has no controller: no CONTROLLER(...) or struct_ops", self.controller))
+    }
+
+    /// The map of the controller: of several the first that is complete, as tests of the kernel have others beside it.
+    fn find_callbacks(&self) -> Result<OsString, LoadError> {
+        let needed = [self.place("ssthresh")?, self.place("undo_cwnd")?];
+        let is_set = |all: &[u8], at: usize| all.get(at..at + 8).is_some_and(|pointer| pointer != [0; 8]);
+        let maps: Vec<_> = self.object.maps().filter(|map| map.map_type() == MapType::StructOps).collect();
+        let complete =
+            maps.iter().find(|map| map.initial_value().is_some_and(|all| needed.iter().all(|&at| is_set(all, at))));
+        complete.or(maps.first()).map(|map| map.name().to_owned()).ok_or_else(|| self.none())
     }
 
     /// Does `change` to the bytes of the name in the callbacks.
     fn with_name<T>(&mut self, change: impl FnOnce(&mut [u8]) -> T) -> Result<T, LoadError> {
-        let missing = || LoadError::Refused(format!("`{}` declares no CONTROLLER(...)", self.controller));
-        let callbacks = self.types.type_by_name::<Struct<'_>>("tcp_congestion_ops").ok_or_else(missing)?;
-        let member = callbacks.iter().find(|m| m.name.is_some_and(|name| name == "name")).ok_or_else(missing)?;
-        let MemberAttr::Normal { offset } = member.attr else { return Err(missing()) };
-        let at = offset as usize / 8;
-        let mut map = self.object.maps_mut().find(|map| map.map_type() == MapType::StructOps).ok_or_else(missing)?;
-        let bytes = map.initial_value_mut().and_then(|all| all.get_mut(at..at + NAME_SIZE)).ok_or_else(missing)?;
+        let (at, none) = (self.place("name")?, self.none());
+        let mut map = self.object.maps_mut().find(|map| map.name() == self.callbacks);
+        let all = map.as_mut().and_then(|map| map.initial_value_mut());
+        let bytes = all.and_then(|all| all.get_mut(at..at + NAME_SIZE)).ok_or(none)?;
         Ok(change(bytes))
     }
 
@@ -119,14 +146,18 @@ impl<'a> Opened<'a> {
     }
 
     /// Loads and registers; `None` if somebody else took the name meanwhile.
-    fn load(self, called: String) -> Result<Option<Loaded>, LoadError> {
-        let Self { controller, object, types } = self;
+    fn load(mut self, called: String) -> Result<Option<Loaded>, LoadError> {
+        let none = self.none();
+        if let Some(mut map) = self.object.maps_mut().find(|map| map.name() == self.callbacks) {
+            let flags = map.map_flags() | LINKED;
+            map.set_map_flags(flags).map_err(refused("the flags of a map cannot be set"))?;
+        }
+        let Self { controller, object, types, callbacks } = self;
         let (slots, probes) = (variables(&types, ".data"), probe_names(&types));
         let mut object = object.load().map_err(|error| {
             LoadError::Refused(format!("the kernel refuses `{controller}`: {}", messages::why(&error)))
         })?;
-        let link =
-            object.maps_mut().find(|map| map.map_type() == MapType::StructOps).map(|mut map| map.attach_struct_ops());
+        let link = object.maps_mut().find(|map| map.name() == callbacks).map(|mut map| map.attach_struct_ops());
         match link {
             Some(Ok(link)) => {
                 let controller = controller.to_string();
@@ -136,7 +167,7 @@ impl<'a> Opened<'a> {
             Some(Err(error)) => {
                 Err(LoadError::Refused(format!("the kernel does not register `{controller}`: {error:#}")))
             }
-            None => Err(LoadError::Refused(format!("`{controller}` declares no CONTROLLER(...)"))),
+            None => Err(none),
         }
     }
 }

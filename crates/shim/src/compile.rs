@@ -1,6 +1,6 @@
 //! From a C file to a shared object, which is kept in the user's cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
@@ -8,9 +8,13 @@ use std::process::{Command, Output};
 
 use scratch::Scratch;
 
+use crate::style::Style;
 use crate::{Error, cache};
 
-/// The files that a controller includes: every header of `kernel/` by its path there.
+/// The functions of the kernel, which are compiled with every controller.
+const KFUNCS: &str = "shim/kfuncs.c";
+
+/// The files that a controller includes: every header of `kernel/` by its path there; and [`KFUNCS`].
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// The folder of compiled controllers in the cache.
@@ -38,12 +42,16 @@ const COMPILE: &[&str] = &[
 /// The shared object of the controller at `path`.
 pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     let file = path.display();
-    File::open(path).map_err(|error| Error::Source(format!("`{file}` cannot be read: {error}")))?;
+    let text = fs::read(path).map_err(|error| Error::Source(format!("`{file}` cannot be read: {error}")))?;
+    let style = Style::of(&String::from_utf8_lossy(&text));
     let failed = |error: io::Error| Error::Source(format!("temporary files: {error}"));
     let scratch = Scratch::new().map_err(failed)?;
     write_headers(&scratch).map_err(failed)?;
-    let (compiler, output) = preprocess(path, &scratch)?;
-    let text = accepted(path, output)?.stdout;
+    let flags = style.prepare(&scratch).map_err(failed)?;
+    let (compiler, output) = preprocess(path, &scratch, &flags)?;
+    let mut text = accepted(path, output)?.stdout;
+    let tail = style.tail(&String::from_utf8_lossy(&text));
+    text.extend(tail.map_err(|why| Error::Source(format!("`{file}` {why}")))?.bytes());
     let kept = cache::folder(FOLDER).map(|folder| folder.join(format!("{}.so", fingerprint(compiler, &text))));
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
@@ -52,7 +60,15 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     // errors.
     let (input, out) = (scratch.path("controller.i"), scratch.path("controller.so"));
     fs::write(&input, &text).map_err(failed)?;
-    let output = Command::new(compiler).env("LC_ALL", "C").args(COMPILE).arg("-o").arg(&out).arg(&input).output();
+    let output = Command::new(compiler)
+        .env("LC_ALL", "C")
+        .args(COMPILE)
+        .arg("-I")
+        .arg(scratch.folder())
+        .arg("-o")
+        .arg(&out)
+        .args([input, scratch.path(KFUNCS)])
+        .output();
     accepted(path, output.map_err(|error| Error::Source(format!("`{compiler}` cannot be run: {error}")))?)?;
     let object = fs::read(&out).map_err(failed)?;
     if let Some(kept) = kept {
@@ -63,11 +79,12 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// The output of the first compiler that there is.
-fn preprocess(path: &Path, scratch: &Scratch) -> Result<(&'static str, Output), Error> {
+fn preprocess(path: &Path, scratch: &Scratch, flags: &[String]) -> Result<(&'static str, Output), Error> {
     for compiler in COMPILERS {
         let output = Command::new(compiler)
             .env("LC_ALL", "C")
             .args(PREPROCESS)
+            .args(flags)
             .arg("-I")
             .arg(scratch.folder())
             .arg(path)
@@ -99,11 +116,15 @@ fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
 fn fingerprint(compiler: &str, text: &[u8]) -> String {
     let mut hashers = [DefaultHasher::new(), DefaultHasher::new()];
     for (i, hasher) in hashers.iter_mut().enumerate() {
-        (i, compiler, COMPILE, std::env::consts::ARCH).hash(hasher);
+        (i, compiler, COMPILE, std::env::consts::ARCH, kfuncs()).hash(hasher);
         // Line markers name the folder of the headers, which is another each time.
         text.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"# ")).for_each(|line| line.hash(hasher));
     }
     hashers.iter().map(|hasher| format!("{:016x}", hasher.finish())).collect()
+}
+
+fn kfuncs() -> &'static str {
+    HEADERS.iter().find(|(name, _)| *name == KFUNCS).map_or("", |(_, text)| text)
 }
 
 fn write_headers(scratch: &Scratch) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The structures of `kernel/shim/shim.h`. Their sizes are compared when an object is loaded.
+//! The structures of `kernel/shim/types.h`. Their sizes are compared when an object is loaded.
 
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::ptr::null_mut;
@@ -30,15 +30,10 @@ pub(crate) enum Event {
 /// CA_ACK_ECE.
 pub(crate) const ECHO: u64 = 4;
 
-/// `struct connection`, as the start of what it holds: `struct sock`.
+/// `struct connection`.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Connection {
-    ports: [u16; 2],
-    net: *mut c_void,
-    pub(crate) pacing_rate: c_ulong,
-    pub(crate) state: u8,
-    private: [u64; 13],
     pub(crate) tp: TcpSock,
     pub(crate) now: u64,
     pub(crate) rtt: u64,
@@ -53,7 +48,27 @@ pub(crate) struct Connection {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sock {
+    ports: [u16; 2],
+    net: usize,
+    pacing_status: u32,
+    pub(crate) pacing_rate: c_ulong,
+    max_pacing_rate: c_ulong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InetConnectionSock {
+    pub(crate) sock: Sock,
+    pub(crate) ca_state: u8,
+    ack_pending: u8,
+    private: [u64; 13],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpSock {
+    pub(crate) inet_conn: InetConnectionSock,
     pub(crate) snd_cwnd: u32,
     pub(crate) snd_cwnd_cnt: u32,
     pub(crate) snd_ssthresh: u32,
@@ -80,6 +95,9 @@ pub(crate) struct TcpSock {
     pub(crate) saw_tstamp: u16,
     pub(crate) rack_rtt_us: u32,
     pub(crate) rack_end_seq: u32,
+    pub(crate) lsndtime: u32,
+    rcv_nxt: u32,
+    ecn_flags: u8,
 }
 
 #[repr(C)]
@@ -115,13 +133,10 @@ pub(crate) struct ProbeValue {
 
 impl Connection {
     pub(crate) fn new(random: extern "C" fn(*mut c_void) -> u32) -> Self {
+        let sock = Sock { pacing_rate: c_ulong::MAX, max_pacing_rate: c_ulong::MAX, ..Sock::default() };
+        let inet_conn = InetConnectionSock { sock, ca_state: State::Open as u8, ..InetConnectionSock::default() };
         Self {
-            ports: [0; 2],
-            net: null_mut(),
-            pacing_rate: c_ulong::MAX,
-            state: State::Open as u8,
-            private: [0; 13],
-            tp: TcpSock { snd_ssthresh: INFINITE, snd_cwnd_clamp: u32::MAX, ..TcpSock::default() },
+            tp: TcpSock { inet_conn, snd_ssthresh: INFINITE, snd_cwnd_clamp: u32::MAX, ..TcpSock::default() },
             now: 0,
             rtt: 0,
             timestamp_rtt: -1,

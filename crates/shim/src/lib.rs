@@ -18,6 +18,7 @@ mod error;
 mod library;
 mod object;
 mod plugin;
+mod style;
 mod tcp;
 
 use std::collections::BTreeMap;

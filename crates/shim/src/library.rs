@@ -30,6 +30,7 @@ struct Ops {
     cong_control: Nothing,
     undo_cwnd: Number,
     sndbuf_expand: Number,
+    flags: u32,
     name: [c_char; 16],
     init: Nothing,
     release: Nothing,

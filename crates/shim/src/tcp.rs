@@ -42,6 +42,11 @@ const LARGEST_WINDOW: u32 = 10_000_000;
 /// `DEFAULT_REORDERING` of `kernel/ack.h`.
 const DEFAULT_REORDERING: u32 = 3;
 
+/// CONFIG_HZ, of Debian's kernels.
+const HZ: u64 = 250;
+/// The tick at the start of a run: controllers take 0 for none.
+const FIRST_TICK: u64 = 100_000;
+
 /// A controller of the kernel on one connection.
 pub(crate) struct Kernel {
     flow: Instance,
@@ -75,7 +80,7 @@ impl Kernel {
     fn set_state(&mut self, cx: &mut Context<'_>, next: State) {
         self.flow.set_state(cx.random, next as u8);
         self.state = next;
-        self.flow.connection_mut().state = next as u8;
+        self.flow.connection_mut().tp.inet_conn.ca_state = next as u8;
     }
 
     fn set_time(&mut self, cx: &Context<'_>) {
@@ -159,12 +164,12 @@ impl Kernel {
 
     /// The kernel reports the ACK that ends a recovery before it does; what the end left holds.
     fn acked_in_recovery(&mut self, cx: &mut Context<'_>, sample: &AckSample) {
-        let connection = self.flow.connection_mut();
-        let (state, window, threshold) = (connection.state, connection.tp.snd_cwnd, connection.tp.snd_ssthresh);
-        connection.state = State::Recovery as u8;
+        let tp = &mut self.flow.connection_mut().tp;
+        let (state, window, threshold) = (tp.inet_conn.ca_state, tp.snd_cwnd, tp.snd_ssthresh);
+        tp.inet_conn.ca_state = State::Recovery as u8;
         self.flow.pkts_acked(cx.random, sample);
-        let connection = self.flow.connection_mut();
-        (connection.state, connection.tp.snd_cwnd, connection.tp.snd_ssthresh) = (state, window, threshold);
+        let tp = &mut self.flow.connection_mut().tp;
+        (tp.inet_conn.ca_state, tp.snd_cwnd, tp.snd_ssthresh) = (state, window, threshold);
     }
 
     fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64, may_raise: bool) {
@@ -225,6 +230,11 @@ impl Kernel {
     }
 }
 
+/// Ticks of the kernel's clock, as `ack_jiffies` of `kernel/shim/libbpf.h`.
+fn jiffies(nanos: u64) -> u32 {
+    (nanos / (1_000_000_000 / HZ) + FIRST_TICK) as u32
+}
+
 fn microseconds(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
@@ -241,7 +251,9 @@ impl Controller for Kernel {
         self.set_time(cx);
         let tp = &mut self.flow.connection_mut().tp;
         tp.app_limited = if start.application_limited { tp.delivered.max(1) } else { 0 };
+        tp.lsndtime = jiffies(cx.now.as_nanos().saturating_sub(start.idle.as_nanos()));
         self.flow.cwnd_event(cx.random, Event::TransmitStart as u32);
+        self.flow.connection_mut().tp.lsndtime = jiffies(cx.now.as_nanos());
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
@@ -316,7 +328,7 @@ impl Controller for Kernel {
             self.flow.cwnd_event(cx.random, Event::Loss as u32);
         } else if matches!(self.state, State::Open | State::Disorder) {
             // A stack without fast recovery has left the reduction while its repair goes on; the kernel has not.
-            self.flow.connection_mut().state = State::Recovery as u8;
+            self.flow.connection_mut().tp.inet_conn.ca_state = State::Recovery as u8;
         }
         let tp = &mut self.flow.connection_mut().tp;
         // Nothing is in flight, and one segment may be.
@@ -366,7 +378,7 @@ impl Controller for Kernel {
 
     fn pacing_rate(&self) -> Option<Rate> {
         // Unlimited while the controller leaves it alone.
-        match self.flow.connection().pacing_rate {
+        match self.flow.connection().tp.inet_conn.sock.pacing_rate {
             0 | std::ffi::c_ulong::MAX => None,
             bytes => Some(Rate::from_bits_per_second(bytes.saturating_mul(8))),
         }
