@@ -144,6 +144,12 @@ def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: F
 def resolve_json(document: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:
     """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
 
+def trace_keys(text: str, columns: str | None = None) -> list[str]:
+    """The keys of a path for which a file has values over time: "rate", "rtt" or "delay", "loss".
+
+    Raises ValueError.
+    """
+
 def engines() -> list[str]:
     """The names of the engines that are built in, the default first."""
 

@@ -20,21 +20,25 @@ from ackclock.controller import Controller, check_controller
 
 Rate: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
 """``"10mbit"``, ``"unlimited"``, ``[["0s", "10mbit"], ["20s", "5mbit"]]``, ``{"trace": "saw.down"}``
-or ``{"rate": "10mbit", "burst": "32kB", "peakrate": "100mbit"}``."""
+or ``{"rate": "10mbit", "burst": "32kB"}``, perhaps with ``peakrate``."""
 
-Queue: TypeAlias = str | Mapping[str, Any]
-"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"`` or a table ``{"limit": "84p", …}`` with
-the keys ``count_in_service``, ``mark_above``, ``discipline`` (``"fifo"``, ``"fq_codel"``, ``"red"`` …) and
-the settings of the discipline."""
+Queue: TypeAlias = str | Mapping[str, Any] | Sequence[Sequence[Any]]
+"""``"84p"``, ``"64kB"``, ``"100ms"``, ``"1bdp"``, ``"infinite"``, ``"fq_codel:100p"`` or a table
+``{"limit": "84p", …}`` with the keys ``count_in_service``, ``count_delayed``, ``mark_above``, ``discipline``
+(``"fifo"``, ``"fq_codel"``, ``"red"`` …) and the settings of the discipline; or steps of its limit."""
 
-LossModel: TypeAlias = str | float | Mapping[str, Any]
-"""``"1%"``, ``{"model": "gilbert-elliott", …}`` or ``{"packets": [10, 11]}``."""
+LossModel: TypeAlias = str | float | Mapping[str, Any] | Sequence[Sequence[Any]]
+"""``"1%"``, ``{"model": "gilbert-elliott", …}``, ``{"share": "5%", "correlation": "25%"}``,
+``{"packets": [10, 11]}``, ``{"trace": "leo.csv"}``, or steps."""
 
-Delay: TypeAlias = str | Sequence[Sequence[str]]
-"""``"40ms"``, or steps ``[["0s", "100ms"], ["30s", "40ms"]]``."""
+Delay: TypeAlias = str | Sequence[Sequence[str]] | Mapping[str, str]
+"""``"40ms"``, steps ``[["0s", "100ms"], ["30s", "40ms"]]``, or ``{"trace": "leo.csv"}``."""
 
-Jitter: TypeAlias = str | Mapping[str, Any]
-"""``"3ms"`` or ``{"uniform": "3ms", "reorder": True}``."""
+Jitter: TypeAlias = str | Mapping[str, Any] | Sequence[Sequence[Any]]
+"""``"3ms"``, ``{"normal": "20ms", "correlation": "25%", "reorder": True}``, or steps."""
+
+Duplicate: TypeAlias = str | float | Mapping[str, Any]
+"""``"1%"``, or ``{"share": "1%", "correlation": "25%"}``."""
 
 Distribution: TypeAlias = str | Mapping[str, Any]
 """``"2s"``, ``{"uniform": ["2s", "3s"]}``, ``{"exponential": "2s"}`` or
@@ -56,6 +60,7 @@ class Reverse:
     queue: Queue | None = None
     loss: LossModel | None = None
     jitter: Jitter | None = None
+    duplicate: Duplicate | None = None
 
 
 @dataclass
@@ -78,6 +83,8 @@ class Path:
     """Random delay behind the bottleneck."""
     reorder: bool | None = None
     """Packets overtake others when a delay becomes shorter, in both directions."""
+    duplicate: Duplicate | None = None
+    """Data of TCP flows that arrive twice at the bottleneck."""
 
 
 @dataclass(kw_only=True)
@@ -104,6 +111,8 @@ class Link:
     """The reverse direction, where it differs."""
     jitter: Jitter | None = None
     """Random delay behind it."""
+    duplicate: Duplicate | None = None
+    """Data of TCP flows that arrive twice at it."""
     reorder: bool | None = None
     """Packets overtake others when the delay becomes shorter, in both directions."""
     snoop: Mapping[str, str] | None = None

@@ -32,7 +32,7 @@ def shell(line, *arguments, **environment):
         ('rtt = "20ms"', 'rtt = "20"', "line 5: path.rtt: `20` has no unit: write `20ms` or `20s`"),
         ("queue", "queu", "line 6: path.queu: there is no such key here; did you mean `queue`?"),
         ("newreno", "newrino", "line 8: flows.0.cc: there is no controller `newrino`; did you mean"),
-        ('"5mbit"', '"5kbps"', "line 4: path.rate: `5kbps`: `kbps` is ambiguous"),
+        ('"5mbit"', '"5kbps"', "line 4: path.rate: `5kbps` is ambiguous: tc reads bytes"),
         ('"5mbit"', "nan", "line 4: path.rate: invalid type: floating point `NaN`, expected a rate like"),
         ('"5mbit"', '"1e300mbit"', "line 4: path.rate: `1e300mbit` is too large for a rate"),
         ('"5mbit"', '{ trace = "none" }', "line 4: path.rate: the trace `none` cannot be read: No such file"),

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use network::{Jitter, Link, Offered, Service, Wire};
+use network::{Chances, Discard, Egress, Jitter, Link, Offered, Service, Wire};
 use record::{LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, StationRow, seconds};
 use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
@@ -17,7 +17,7 @@ use crate::EventQueue;
 use crate::cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
-use crate::state::{LinkState, NetworkState, Observer, Routed, Tap, Ways, or_never};
+use crate::state::{Held, LinkState, NetworkState, Observer, Routed, Tap, Ways, or_never};
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
@@ -58,11 +58,15 @@ impl<P: Routed> Fabric<P> {
         for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
             let stream = |name| Random::stream(seed, name, index);
             let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
+            let link = link.with_limits(&planned.limits);
+            let lead = routes.leads[index as usize];
             states.push(LinkState {
                 meter: LinkMeter::new(sending(&planned.settings.service)),
                 offered: Offered::new(&planned.settings.service),
                 offered_before: -(link.stock(Time::ZERO).get() as f64),
-                jitter: Jitter::new(planned.jitter, stream("jitter")),
+                jitter: Jitter::new(&planned.jitter, lead, stream("jitter")),
+                held: planned.held.map(|most| Box::new(Held::new(most))),
+                twice: planned.duplicate.map(|chance| Box::new((Chances::new(chance), stream("duplicate")))),
                 wake_after: if in_time && link.drops_at_head() {
                     Some(Span::ZERO)
                 } else {
@@ -235,8 +239,32 @@ impl<P: Routed> Fabric<P> {
             return self.send_by_air(now, packet, tap);
         };
         self.state.links[step.link as usize].meter.counters.arrived_packets += 1;
+        if self.state.links[step.link as usize].is_special() {
+            return self.forward_specially(now, packet, step.link, tap);
+        }
         link.offer(now, packet, &mut self.state.observe(step.link, tap));
         self.wake_link(step.link);
+    }
+
+    /// `packet` arrives at a `link` where packets under way take room or some arrive twice.
+    #[cold]
+    #[inline(never)]
+    fn forward_specially(&mut self, now: Time, packet: P, link: u32, tap: &mut impl Tap<P>) {
+        let served = &mut self.links[link as usize];
+        let mut observer = self.state.observe(link, tap);
+        let twice = observer.own.twice.as_deref_mut().is_some_and(|(chances, random)| chances.strike(random));
+        let copy = if twice { packet.duplicate() } else { None };
+        observer.own.meter.counters.arrived_packets += u64::from(copy.is_some());
+        for packet in std::iter::once(packet).chain(copy) {
+            served.advance(now, &mut observer);
+            let waiting = served.queued_packets();
+            if observer.own.held.as_mut().is_some_and(|held| held.is_full(now, waiting)) {
+                observer.discard(packet, now, Discard::Full, waiting);
+            } else {
+                served.offer(now, packet, &mut observer);
+            }
+        }
+        self.wake_link(link);
     }
 
     /// Packets begin the step they are on, each at its time, as long as `next` gives one. It is asked with what is
@@ -250,7 +278,8 @@ impl<P: Routed> Fabric<P> {
             let first = packet.step();
             let link = self.state.ways.routes.steps[first as usize].link;
             // A link that is itself looked at changes what is next.
-            if self.state.links.get(link as usize).is_none_or(|state| state.wake_after.is_some()) {
+            let alone = |state: &LinkState| state.wake_after.is_some() || state.is_special();
+            if self.state.links.get(link as usize).is_none_or(alone) {
                 self.forward(now, packet, tap);
                 continue;
             }

@@ -117,7 +117,7 @@ impl<P: Routed, T: Tap<P>> Listener<P> for Watcher<'_, P, T> {
     fn deliver(&mut self, access: u32, packet: P, waited: Span, at: Time) {
         self.meter(access).departs(at, waited, packet.size());
         let step = self.state.ways.routes.steps[packet.step() as usize];
-        let jitter = self.state.links[step.link as usize].jitter.draw();
+        let jitter = self.state.links[step.link as usize].jitter.draw(at, packet.size());
         let wire = &mut self.state.ways.wires[step.wire as usize];
         if wire.push(at, jitter, packet) {
             self.state.ways.look_at(step.wire);

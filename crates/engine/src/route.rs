@@ -40,6 +40,8 @@ pub(crate) struct Routes {
     pub(crate) offers: [bool; 3],
     /// One for each link.
     pub(crate) behind: Vec<Behind>,
+    /// By how much the wires behind each link are shorter than their delays: packets get it back with their jitter.
+    pub(crate) leads: Vec<Span>,
 }
 
 /// The places from which a wire takes packets, and those to which it brings them.
@@ -75,6 +77,7 @@ impl Routes {
             delays: Vec::new(),
             between: Vec::new(),
             offers: [false; 3],
+            leads: leads(plan),
             behind: vec![Behind { shortest: Span::MAX, overtaking: false }; plan.links.len()],
         };
         for (i, flow) in plan.flows.iter().enumerate() {
@@ -101,14 +104,16 @@ impl Routes {
         for (i, hop) in hops.iter().enumerate() {
             let link = hop.link.map_or(NO_LINK, |l| l as u32);
             let next = wires.len() as u32;
-            let varies = !hop.delay.is_constant() || hop.link.is_some_and(|l| !plan.links[l].jitter.is_zero());
+            let varies = !hop.delay.is_constant() || hop.link.is_some_and(|l| !plan.links[l].jitter.is_none());
             let overtaking = hop.reorder && varies;
+            let lead = hop.link.map_or(Span::ZERO, |l| self.leads[l]);
+            let delay = if lead.is_zero() { hop.delay.clone() } else { hop.delay.map(|delay| delay - lead) };
             // Wires without a link carry either data or ACKs, so that a wire of one kind never wakes for the other.
-            let key = (link, reverse && link == NO_LINK, hop.delay.clone(), overtaking);
+            let key = (link, reverse && link == NO_LINK, delay.clone(), overtaking);
             let wire = *wires.entry(key).or_insert(next);
             if wire == next {
                 self.wire_link.push(link);
-                self.delays.push((hop.delay.clone(), overtaking));
+                self.delays.push((delay, overtaking));
                 self.between.push(Between::default());
             }
             let last = i + 1 == hops.len();
@@ -124,4 +129,15 @@ impl Routes {
         }
         first
     }
+}
+
+/// By how much jitter may make packets earlier behind each link, at most by the shortest delay there.
+fn leads(plan: &Plan) -> Vec<Span> {
+    let mut leads: Vec<Span> = plan.links.iter().map(|link| link.jitter.lead()).collect();
+    for hop in plan.flows.iter().flat_map(|flow| flow.forward.iter().chain(&flow.reverse)) {
+        if let Some(lead) = hop.link.and_then(|link| leads.get_mut(link)) {
+            *lead = (*lead).min(hop.delay.shortest());
+        }
+    }
+    leads
 }

@@ -1,10 +1,12 @@
 //! State of a network beside its links: meters, wires, routes; and the reports of links to an engine.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use network::{Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
+use network::{Chances, Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
 use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
-use units::{Span, Time};
+use units::{Random, Span, Time};
 
 use crate::EventQueue;
 use crate::route::Routes;
@@ -96,10 +98,48 @@ pub(crate) struct LinkState {
     pub(crate) offered: Offered,
     pub(crate) offered_before: f64,
     pub(crate) jitter: Jitter,
+    /// The packets that take room although they wait no longer, where some do.
+    pub(crate) held: Option<Box<Held>>,
+    /// Which packets arrive twice, where some do.
+    pub(crate) twice: Option<Box<(Chances, Random)>>,
     /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
     pub(crate) wake_after: Option<Span>,
     /// The shortest delay behind it.
     pub(crate) shortest: Span,
+}
+
+impl LinkState {
+    /// True if a packet that arrives takes more than an offer to the link.
+    pub(crate) fn is_special(&self) -> bool {
+        self.held.is_some() || self.twice.is_some()
+    }
+}
+
+/// Packets in service or under way, which take room in the queue, as within `netem`.
+#[derive(Debug)]
+pub(crate) struct Held {
+    most: u32,
+    arrivals: BinaryHeap<Reverse<Time>>,
+}
+
+impl Held {
+    /// At most so many may wait, be in service or be under way.
+    pub(crate) fn new(most: u32) -> Self {
+        Self { most, arrivals: BinaryHeap::new() }
+    }
+
+    /// A packet left the queue, and arrives at `arrival`.
+    fn enter(&mut self, arrival: Time) {
+        self.arrivals.push(Reverse(arrival));
+    }
+
+    /// True if there is no room for a packet that comes at `now`, when `waiting` packets wait.
+    pub(crate) fn is_full(&mut self, now: Time, waiting: u32) -> bool {
+        while self.arrivals.peek().is_some_and(|arrival| arrival.0 <= now) {
+            self.arrivals.pop();
+        }
+        self.arrivals.len() + waiting as usize >= self.most as usize
+    }
 }
 
 /// The observer of one link: meters, rows, wires.
@@ -133,7 +173,11 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
         self.own.meter.service(start, finish, start.since(arrived), packet.size());
         self.tap.departed(self.link, &packet, &departure);
         let wire = self.ways.routes.steps[packet.step() as usize].wire;
-        if self.ways.wires[wire as usize].push(finish, self.own.jitter.draw(), packet) {
+        let extra = self.own.jitter.draw(finish, packet.size());
+        if let Some(held) = &mut self.own.held {
+            held.enter(finish + self.ways.routes.delays[wire as usize].0.at(finish) + extra);
+        }
+        if self.ways.wires[wire as usize].push(finish, extra, packet) {
             self.ways.look_at(wire);
         }
     }

@@ -46,6 +46,12 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     if let Some(medium) = plan.media.first() {
         return Err(Refusal(format!("wlans: `{}` cannot run live: a wireless medium is only simulated", medium.name)));
     }
+    if let Some(link) = plan.links.iter().find(|link| link.duplicate.is_some()) {
+        return Err(Refusal(format!(
+            "duplicate of `{}` cannot run live: packets are only copied in simulation",
+            link.name
+        )));
+    }
     for flow in &plan.flows {
         let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
         check_flow(flow).map_err(refuse)?;

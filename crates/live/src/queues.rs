@@ -1,7 +1,7 @@
 //! Queues of a plan that the kernel's queue disciplines can be, in the words of `tc`.
 
 use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, PieSettings, RedSettings};
-use network::{Limit, QueueSettings, Service};
+use network::{Limit, LinkLayer, QueueSettings, Service};
 use scenario::PlannedLink;
 use units::{Rate, Span};
 
@@ -64,6 +64,9 @@ fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline
     let Service::Fixed(rate) = link.settings.service else {
         return Err("they serve at a constant rate only".to_owned());
     };
+    if !link.limits.is_empty() || link.held.is_some() {
+        return Err("`tc` has no steps of a limit and no `count_delayed`".to_owned());
+    }
     if *count_in_service || mark_above.is_some() {
         let key = if *count_in_service { "count_in_service" } else { "mark_above" };
         return Err(format!("`tc` has no `{key}`"));
@@ -178,12 +181,15 @@ fn red(settings: &RedSettings, limit: &str, rate: Rate) -> Result<Words, String>
 }
 
 fn cake(settings: &CakeSettings, rate: Rate) -> Words {
-    let CakeSettings { rtt, flowblind, memlimit } = *settings;
+    let CakeSettings { rtt, flowblind, overhead, mpu, link_layer, memlimit } = *settings;
     Words::new("cake")
         .with("bandwidth", rate_of(rate))
         .flag("besteffort", true)
         .flag(if flowblind { "flowblind" } else { "flows" }, true)
-        .with("overhead", 0)
+        .with("overhead", overhead)
+        .perhaps("mpu", (mpu > 0).then_some(mpu))
+        .flag("atm", link_layer == LinkLayer::Atm)
+        .flag("ptm", link_layer == LinkLayer::Ptm)
         .with("rtt", time(rtt))
         .perhaps("memlimit", memlimit.map(|size| size.get()))
 }

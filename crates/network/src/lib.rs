@@ -12,6 +12,9 @@
 //! A wireless [`medium`] is shared: when a packet is served depends on who else has something to send.
 
 mod ahead;
+mod chance;
+mod framing;
+mod jitter;
 mod link;
 mod loss;
 pub mod medium;
@@ -29,6 +32,9 @@ mod wire;
 
 use std::fmt;
 
+pub use chance::{Chance, Chances};
+pub use framing::LinkLayer;
+pub use jitter::{Early, Jitter, JitterModel, Shape, Slots, Spread};
 pub use link::{Link, LinkSettings};
 pub use loss::LossModel;
 pub use propagation::Propagation;
@@ -38,7 +44,7 @@ pub use shaper::TokenBucket;
 pub use slot_heap::{Ranked, SlotHeap};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
-pub use wire::{Jitter, Wire};
+pub use wire::Wire;
 
 /// The packet that a link carries: a simulated segment, or the bytes of a real packet.
 pub trait Packet: fmt::Debug + Send + 'static {
@@ -56,6 +62,14 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// True if it opens or closes a connection: lists of lost packets count such packets apart.
     fn opens(&self) -> bool {
         false
+    }
+
+    /// A second packet like it, where one may come to be; `None` for one that is there only once.
+    fn duplicate(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
     }
 
     /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.

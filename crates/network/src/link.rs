@@ -2,6 +2,7 @@
 
 use units::{Bytes, Random, Time};
 
+use crate::framing::Framing;
 use crate::loss::Losses;
 use crate::queue::Queue;
 use crate::service::Server;
@@ -24,6 +25,9 @@ pub struct Link<P> {
     losses: Losses,
     queue: Queue<P>,
     settings: QueueSettings,
+    /// The limits that follow, the next one last.
+    later: Vec<(Time, Limit)>,
+    framing: Framing,
     server: Server,
     /// When the last bit of the packet in service leaves.
     free_at: Time,
@@ -42,6 +46,8 @@ impl<P: Packet> Link<P> {
             losses: Losses::new(settings.loss, losses),
             queue: Queue::new(settings.queue, &settings.service, queue),
             settings: settings.queue,
+            later: Vec::new(),
+            framing: settings.queue.discipline.framing(),
             server: Server::new(settings.service),
             free_at: Time::ZERO,
             in_service: Bytes::ZERO,
@@ -61,6 +67,17 @@ impl<P: Packet> Link<P> {
         Self { queue: Queue::managed(discipline, queue.clone()), ..Self::new(settings, losses, queue) }
     }
 
+    /// The same with other limits of the queue from these times on. What waits already stays.
+    ///
+    /// # Panics
+    /// If the times are not in order.
+    #[must_use]
+    pub fn with_limits(mut self, limits: &[(Time, Limit)]) -> Self {
+        assert!(limits.is_sorted_by_key(|step| step.0), "the steps of a limit must be in order of time");
+        self.later = limits.iter().rev().copied().collect();
+        self
+    }
+
     /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
     ///
     /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by
@@ -75,7 +92,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn offer_in_row(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
-        if self.losses.loses(|| packet.opens()) {
+        if self.losses.loses(now, || packet.opens()) {
             return out.discard(packet, now, Discard::Lost, self.queue.packets());
         }
         let idle = self.is_free(now);
@@ -146,7 +163,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn start(&mut self, start: Time, packet: P, arrived: Time, out: &mut impl Egress<P>) {
         self.in_service = packet.size();
-        self.free_at = self.server.serve(start, self.in_service);
+        self.free_at = self.server.serve(start, self.framing.on_link(self.in_service));
         let (queued_packets, queued_bytes) = (self.queue.packets(), self.queue.bytes());
         out.depart(packet, Departure { arrived, start, finish: self.free_at, queued_packets, queued_bytes });
     }
@@ -201,6 +218,9 @@ impl<P: Packet> Link<P> {
     /// True if a packet of `size` that has to wait finds no room. A packet is in service then.
     #[inline]
     fn is_full(&mut self, now: Time, size: Bytes) -> bool {
+        while let Some((_, limit)) = self.later.pop_if(|step| step.0 <= now) {
+            self.settings.limit = limit;
+        }
         let counted = self.settings.count_in_service;
         match self.settings.limit {
             Limit::Infinite => false,
@@ -252,6 +272,17 @@ mod tests {
         link.offer(now, packet, &mut out);
         assert!(out.marked.is_empty() && out.taken.len() + out.discarded.len() == 1);
         !out.taken.is_empty()
+    }
+
+    #[test]
+    fn a_limit_holds_from_its_time_on_and_what_waits_stays() {
+        let mut link = limited(Limit::Packets(3), false)
+            .with_limits(&[(at(100), Limit::Packets(1)), (at(3000), Limit::Bytes(Bytes::new(3000)))]);
+        assert!((0..4).all(|number| takes(&mut link, at(0), Parcel::full(number))));
+        assert!(!takes(&mut link, at(99), Parcel::full(4)));
+        // At 1.2 and 2.4 ms two of the three that wait leave; one waits at 2.5 ms, and that is the limit.
+        assert!(!takes(&mut link, at(1300), Parcel::full(5)) && !takes(&mut link, at(2500), Parcel::full(6)));
+        assert!(takes(&mut link, at(3000), Parcel::full(7)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Random loss: packets that vanish whatever the queue holds.
 
 use serde::{Deserialize, Serialize};
-use units::{Fraction, Random};
+use units::{Fraction, Random, Span, Time};
 
 /// Which packets are lost on arrival, before the queue sees them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -26,6 +26,20 @@ pub enum LossModel {
         /// Probability of loss in the bad state (1 - h).
         loss_bad: Fraction,
     },
+    /// Losses while a state lasts: good and bad states follow each other in time, whatever arrives, beginning with a
+    /// good one.
+    Periods {
+        /// The mean length of good states, which is exponentially distributed; above 0.
+        good_for: Span,
+        /// That of bad ones.
+        bad_for: Span,
+        /// Probability of loss in a good state.
+        loss_good: Fraction,
+        /// Probability of loss in a bad state.
+        loss_bad: Fraction,
+    },
+    /// Another model from each time on, in order of time; none before the first.
+    Steps(Vec<(Time, Self)>),
     /// Exactly the packets with these numbers, counted from 0 in the order of arrival; the lists ascend. Packets that
     /// open a connection ([`Packet::opens`](crate::Packet::opens)) are counted apart.
     Packets {
@@ -40,9 +54,14 @@ pub enum LossModel {
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     model: LossModel,
+    /// The models that follow, the next one last.
+    later: Vec<(Time, LossModel)>,
     random: Random,
-    /// The Gilbert-Elliott chain is in the bad state.
+    /// The state is the bad one.
     bad: bool,
+    /// Where states last: one has begun, and when it ends.
+    begun: bool,
+    until: Time,
     /// For the lists, of data and of openings.
     counts: [Count; 2],
 }
@@ -68,29 +87,49 @@ impl Count {
 
 impl Losses {
     pub(crate) fn new(model: LossModel, random: Random) -> Self {
-        if let LossModel::Packets { data, openings } = &model {
-            let ascends = |numbers: &[u64]| numbers.is_sorted_by(|a, b| a < b);
-            assert!(ascends(data) && ascends(openings), "the numbers of lost packets must ascend");
-        }
-        Self { model, random, bad: false, counts: [Count::default(); 2] }
+        let (model, mut later) = match model {
+            LossModel::Steps(steps) => (LossModel::None, steps),
+            model => (model, Vec::new()),
+        };
+        assert!(later.is_sorted_by_key(|step| step.0), "the steps of losses must be in order of time");
+        later.reverse();
+        later.iter().map(|step| &step.1).chain([&model]).for_each(check);
+        Self { model, later, random, bad: false, begun: false, until: Time::ZERO, counts: [Count::default(); 2] }
     }
 
-    /// True if the packet that arrives now is lost; `opens` says whether it opens a connection.
+    /// True if the packet that arrives at `now` is lost; `opens` says whether it opens a connection.
     #[inline]
-    pub(crate) fn loses(&mut self, opens: impl FnOnce() -> bool) -> bool {
-        !matches!(self.model, LossModel::None) && self.strikes(opens())
+    pub(crate) fn loses(&mut self, now: Time, opens: impl FnOnce() -> bool) -> bool {
+        let silent = matches!(self.model, LossModel::None) && self.later.is_empty();
+        !silent && self.strikes(now, opens())
     }
 
     #[inline(never)]
-    fn strikes(&mut self, opens: bool) -> bool {
+    fn strikes(&mut self, now: Time, opens: bool) -> bool {
+        while let Some((from, model)) = self.later.pop_if(|step| step.0 <= now) {
+            // A state of before means nothing to another model.
+            (self.model, self.bad, self.begun, self.until) = (model, false, false, from);
+        }
         match &self.model {
-            LossModel::None => false,
+            LossModel::None | LossModel::Steps(_) => false,
             LossModel::Bernoulli(probability) => self.random.happens(probability.get()),
             LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
                 let (loss, change) = if self.bad { (loss_bad, bad_to_good) } else { (loss_good, good_to_bad) };
                 let lost = self.random.happens(loss.get());
                 self.bad ^= self.random.happens(change.get());
                 lost
+            }
+            LossModel::Periods { good_for, bad_for, loss_good, loss_bad } => {
+                if !self.begun {
+                    self.begun = true;
+                    self.until += good_for.scale(self.random.exponential());
+                }
+                while self.until <= now {
+                    self.bad = !self.bad;
+                    let mean = if self.bad { bad_for } else { good_for };
+                    self.until += mean.scale(self.random.exponential()).max(Span::from_nanos(1));
+                }
+                self.random.happens(if self.bad { loss_bad } else { loss_good }.get())
             }
             LossModel::Packets { data, openings } => {
                 let numbers = if opens { openings } else { data };
@@ -100,15 +139,32 @@ impl Losses {
     }
 }
 
+/// # Panics
+/// If the numbers of lost packets do not ascend, steps hold steps, or a state lasts no time.
+fn check(model: &LossModel) {
+    match model {
+        LossModel::Packets { data, openings } => {
+            let ascends = |numbers: &[u64]| numbers.is_sorted_by(|a, b| a < b);
+            assert!(ascends(data) && ascends(openings), "the numbers of lost packets must ascend");
+        }
+        LossModel::Periods { good_for, bad_for, .. } => {
+            assert!(!good_for.is_zero() && !bad_for.is_zero(), "a state must last");
+        }
+        LossModel::Steps(_) => panic!("steps of losses hold no steps"),
+        LossModel::None | LossModel::Bernoulli(_) | LossModel::GilbertElliott { .. } => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::at;
 
     const N: u32 = 1_000_000;
 
     fn strikes(model: LossModel) -> Vec<bool> {
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        (0..N).map(|_| losses.loses(|| false)).collect()
+        (0..N).map(|_| losses.loses(Time::ZERO, || false)).collect()
     }
 
     fn share(strikes: &[bool]) -> f64 {
@@ -183,8 +239,37 @@ mod tests {
     fn packets_that_open_connections_are_counted_apart() {
         let model = LossModel::Packets { data: vec![0, 2], openings: vec![1] };
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        let lost = [true, false, true, false, false, true].map(|opens| losses.loses(|| opens));
+        let lost = [true, false, true, false, false, true].map(|opens| losses.loses(Time::ZERO, || opens));
         assert_eq!(lost, [false, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn states_last_by_time_however_many_packets_arrive() {
+        let periods = LossModel::Periods {
+            good_for: Span::from_millis(900),
+            bad_for: Span::from_millis(100),
+            loss_good: Fraction::ZERO,
+            loss_bad: fraction(1.0),
+        };
+        let mut losses = Losses::new(periods, Random::stream(1, "loss", 0));
+        // 10,000 s of 5000 pairs of states: the share of the bad time deviates by
+        // `0.1 * 0.9 * sqrt(2 / 10000) = 0.0013`.
+        let strikes: Vec<bool> = (0..N).map(|packet| losses.loses(at(10_000 * u64::from(packet)), || false)).collect();
+        assert!((share(&strikes) - 0.1).abs() < 3.0 * 0.0013, "{}", share(&strikes));
+        let bursts = strikes.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        // Of lengths of a mean of 100 ms nine in ten hold a packet every 10 ms: `100 / (1 - e^-0.1) = 105 ms`.
+        let length = share(&strikes) * f64::from(N) / bursts;
+        assert!((length - 10.5).abs() < 0.5, "{length}");
+    }
+
+    #[test]
+    fn a_model_holds_from_its_time_on() {
+        let all = LossModel::Bernoulli(fraction(1.0));
+        let listed = LossModel::Packets { data: vec![1], openings: Vec::new() };
+        let steps = LossModel::Steps(vec![(at(10), all), (at(20), LossModel::None), (at(30), listed)]);
+        let mut losses = Losses::new(steps, Random::stream(1, "loss", 0));
+        let lost = [9, 10, 19, 20, 30, 30, 30].map(|micros| losses.loses(at(micros), || false));
+        assert_eq!(lost, [false, true, true, false, false, true, false]);
     }
 
     #[test]

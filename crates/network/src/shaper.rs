@@ -22,6 +22,11 @@ pub struct TokenBucket {
     pub peak: Rate,
 }
 
+impl TokenBucket {
+    /// The peak rate of a bucket without one: bursts leave at once.
+    pub const AT_ONCE: Rate = Rate::from_bits_per_second(1_000_000_000_000_000);
+}
+
 /// A shaper at work. The bucket is full at first.
 #[derive(Clone, Debug)]
 pub(crate) struct Shaper {

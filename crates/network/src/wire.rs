@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use prefetch_index::prefetch_index;
-use units::{Random, Span, Time};
+use units::{Span, Time};
 
 use crate::Propagation;
 use crate::ahead::prefetch_place;
@@ -276,33 +276,10 @@ impl<P> PartialEq for Numbered<P> {
 
 impl<P> Eq for Numbered<P> {}
 
-/// The random part of the delay behind a link, uniform from zero to below a limit for each packet.
-#[derive(Clone, Debug)]
-pub struct Jitter {
-    limit: Span,
-    random: Random,
-}
-
-impl Jitter {
-    /// Draws from `random`; nothing at all where `limit` is zero.
-    pub fn new(limit: Span, random: Random) -> Self {
-        Self { limit, random }
-    }
-
-    /// The lateness of the next packet.
-    #[inline]
-    pub fn draw(&mut self) -> Span {
-        if self.limit.is_zero() { Span::ZERO } else { self.draw_some() }
-    }
-
-    #[inline(never)]
-    fn draw_some(&mut self) -> Span {
-        self.limit.scale(self.random.uniform())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use units::Random;
+
     use super::*;
 
     const MS: fn(u64) -> Span = Span::from_millis;
@@ -417,16 +394,6 @@ mod tests {
             assert_eq!((here.packets(), here.next_arrival()), (0, None));
             assert_eq!(arrivals(other), packets.into_iter().zip(20..).collect::<Vec<_>>());
         }
-    }
-
-    #[test]
-    fn jitter_is_uniform_below_its_limit_and_none_draws_nothing() {
-        let mut jitter = Jitter::new(MS(3), Random::stream(1, "test", 0));
-        let drawn: Vec<f64> = (0..50_000).map(|_| jitter.draw().as_millis_f64()).collect();
-        assert!(drawn.iter().all(|d| (0.0..=3.0).contains(d)));
-        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
-        assert!((mean - 1.5).abs() < 0.015, "{mean}");
-        assert_eq!(Jitter::new(Span::ZERO, Random::stream(1, "test", 0)).draw(), Span::ZERO);
     }
 
     #[test]

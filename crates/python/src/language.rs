@@ -63,6 +63,13 @@ pub(crate) fn resolve_json(
     resolved(document, "", &overrides, files).map_err(|error| exception(py, &error))
 }
 
+/// The keys of a path that a file with `text` has values for over time: "rate", "rtt" or "delay", "loss".
+#[pyfunction]
+#[pyo3(signature = (text, columns=None))]
+pub(crate) fn trace_keys(text: &str, columns: Option<&str>) -> PyResult<Vec<&'static str>> {
+    scenario::trace_keys(text, columns).map_err(PyValueError::new_err)
+}
+
 /// The name in tables and plots of the controller that scenarios spell `cc`.
 #[pyfunction]
 pub(crate) fn controller_label(cc: &str) -> String {

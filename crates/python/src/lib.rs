@@ -47,7 +47,7 @@ mod _engine {
     #[pymodule_export]
     use crate::failure::MachineError;
     #[pymodule_export]
-    use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json};
+    use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json, trace_keys};
     #[pymodule_export]
     use crate::memory::available_memory;
     #[cfg(feature = "live")]

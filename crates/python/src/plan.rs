@@ -225,6 +225,7 @@ fn inspected(plan: &Plan) -> Value {
     });
     json!({
         "warnings": plan.warnings,
+        "notes": plan.notes,
         "estimated_memory_bytes": plan.estimated_memory().get(),
         "available_memory_bytes": memory::available(memory::MACHINE).map(Bytes::get),
         "duration_s": record::seconds(Time::ZERO + plan.duration),

@@ -40,6 +40,10 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
         (matches!(flow.kind, Kind::Tfrc { .. }), "cc: `tfrc` does not run over QUIC, as noq paces by itself"),
         (flow.subflow.is_some(), "subflows: multipath flows do not run over QUIC"),
         (flow.relays.is_some(), "relays: a proxy of TCP does not run over QUIC"),
+        (
+            flow.changes.iter().any(|change| change.receive_window.is_some()),
+            "changes.receive_window: the windows of QUIC are noq's",
+        ),
         (flow.quick_start.is_some(), "quick_start: QUIC does not ask routers for a rate"),
     ];
     if let Some((_, sentence)) = refusals.into_iter().find(|(refused, _)| *refused) {

@@ -57,6 +57,9 @@ impl Engine for Quic {
 
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
         plan.check_controllers(|cc| self.builds(cc)).map_err(Failure::Scenario)?;
+        if let Some(link) = plan.links.iter().find(|link| link.duplicate.is_some()) {
+            return Err(Failure::Refused(format!("duplicate of `{}`: packets of QUIC are not copied", link.name)));
+        }
         for flow in &plan.flows {
             check::check_flow(flow).map_err(|message| refused(flow, &message))?;
             if let ControllerRef::Registered(_) = flow.cc {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
-use crate::values::{Delay, DelaySpec, JitterSpec, LossSpec, QueueSpec, RateSpec, Sampling, Source};
+use crate::values::{
+    ChangingQueue, Delay, DelaySpec, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
+};
 use crate::wlan::{AccessCategory, Wlan};
 
 /// A network and the flows on it. The network is either one bottleneck (`path`) or any number of `links`.
@@ -61,13 +63,16 @@ pub struct Path {
     pub delay: Option<Delay>,
     /// The queue before the bottleneck. To be given unless the rate is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<QueueSpec>,
+    pub queue: Option<ChangingQueue>,
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
     /// Random delay behind it.
     #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
     pub jitter: JitterSpec,
+    /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<DuplicateSpec>,
     /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
@@ -85,13 +90,16 @@ pub struct Reverse {
     pub rate: RateSpec,
     /// Its queue.
     #[serde(default)]
-    pub queue: QueueSpec,
+    pub queue: ChangingQueue,
     /// Its random loss.
     #[serde(default)]
     pub loss: LossSpec,
     /// Random delay behind it.
     #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
     pub jitter: JitterSpec,
+    /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<DuplicateSpec>,
 }
 
 /// A link between two nodes.
@@ -111,13 +119,16 @@ pub struct Link {
     pub delay: DelaySpec,
     /// The queue before it. To be given unless the rate is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<QueueSpec>,
+    pub queue: Option<ChangingQueue>,
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
     /// Random delay behind it.
     #[serde(default, skip_serializing_if = "JitterSpec::is_none")]
     pub jitter: JitterSpec,
+    /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<DuplicateSpec>,
     /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
@@ -228,7 +239,7 @@ pub struct Flow {
     #[serde(default)]
     pub source: Source,
     /// Parameters of the controller that change while the flow runs, where the controller allows it (SIAD's Num_RTT,
-    /// Kühlewind 2016).
+    /// Kühlewind 2016), and receive windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -276,14 +287,19 @@ impl Flow {
     }
 }
 
-/// Parameters of a controller that change while a flow runs.
+/// A change of a flow while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When they change.
+    /// When it changes.
     pub at: Time,
-    /// Their new values; the others stay.
+    /// New values of parameters of the controller; the others stay.
+    #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
+    /// A new receive window, in segments; a larger one is announced at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub receive_window: Option<u32>,
 }
 
 /// TCP options by name.
@@ -340,10 +356,8 @@ impl Scenario {
     #[must_use]
     pub fn anchored(mut self, directory: &std::path::Path) -> Self {
         let anchored = |path: &std::path::Path| directory.join(path).components().collect::<PathBuf>();
-        for rate in self.rates_mut() {
-            if let RateSpec::Trace(file) = rate {
-                *file = anchored(file.as_ref()).display().to_string();
-            }
+        for trace in self.traces_mut() {
+            trace.trace = anchored(trace.trace.as_ref()).display().to_string();
         }
         for flow in &mut self.flows {
             if let ControllerRef::Source(file) = &mut flow.cc {
@@ -356,13 +370,30 @@ impl Scenario {
         self
     }
 
-    /// The rates of all links, there and back.
-    fn rates_mut(&mut self) -> impl Iterator<Item = &mut RateSpec> {
-        let path = self.path.iter_mut().flat_map(|path| [&mut path.rate, &mut path.reverse.rate]);
-        let links = self.links.iter_mut().flat_map(|link| {
-            std::iter::once(&mut link.rate).chain(link.reverse.as_mut().map(|reverse| &mut reverse.rate))
-        });
-        path.chain(links)
+    /// The files that stand in place of values.
+    fn traces_mut(&mut self) -> impl Iterator<Item = &mut TraceRef> {
+        let mut found: Vec<&mut TraceRef> = Vec::new();
+        if let Some(path) = &mut self.path {
+            found.extend([&mut path.rate, &mut path.reverse.rate].into_iter().filter_map(RateSpec::trace_mut));
+            found.extend(path.rtt.iter_mut().filter_map(|rtt| rtt.trace.as_mut()));
+            let delays = path.delay.iter_mut().flat_map(|delay| [&mut delay.forward, &mut delay.reverse]);
+            found.extend(delays.filter_map(|delay| delay.trace.as_mut()));
+            found.extend([&mut path.loss, &mut path.reverse.loss].into_iter().filter_map(|loss| loss.trace.as_mut()));
+        }
+        for link in &mut self.links {
+            found.extend(link.rate.trace_mut());
+            found.extend(link.delay.trace.as_mut());
+            found.extend(link.loss.trace.as_mut());
+            if let Some(reverse) = &mut link.reverse {
+                found.extend(reverse.rate.trace_mut());
+                found.extend(reverse.loss.trace.as_mut());
+            }
+        }
+        for flow in &mut self.flows {
+            let subflows = flow.subflows.iter_mut().filter_map(|subflow| subflow.rtt.as_mut());
+            found.extend(flow.rtt.iter_mut().chain(subflows).filter_map(|rtt| rtt.trace.as_mut()));
+        }
+        found.into_iter()
     }
 
     /// Fills in the defaults that depend on something else.

@@ -42,6 +42,7 @@ mod resolve;
 mod route;
 mod routing;
 mod schema;
+mod tables;
 mod transport_options;
 mod values;
 mod wireless;
@@ -58,9 +59,10 @@ pub use plan::{
 };
 pub use quick_start::quick_start_rate;
 pub use schema::schema;
+pub use tables::trace_keys;
 pub use transport_options::TransportOptions;
 pub use values::{
-    Arrivals, Delay, DelaySpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling,
-    Source,
+    Arrivals, ChangingQueue, Delay, DelaySpec, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
+    QueueSpec, RateSpec, Sampling, Source, TraceRef,
 };
 pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

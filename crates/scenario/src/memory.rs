@@ -2,7 +2,7 @@
 
 use control::ControllerRef;
 use control::registry::find;
-use network::{Limit, Propagation, Service};
+use network::{Limit, Propagation, Service, TokenBucket};
 use units::packet::MTU;
 use units::{Bytes, Rate, Span};
 
@@ -142,7 +142,7 @@ impl Plan {
         let options = &flow.options;
         let segments = bytes.get().div_ceil(options.segment_size.get());
         let links = flow.forward.iter().chain(&flow.reverse).filter_map(|hop| hop.link);
-        let waiting: Span = links.map(|link| self.links[link].jitter + longest_wait(&self.links[link])).sum();
+        let waiting: Span = links.map(|link| self.links[link].jitter.longest() + longest_wait(&self.links[link])).sum();
         let round_trip = round_trip(flow, Propagation::longest) + waiting;
         let rounds = slow_start_rounds(segments, options.initial_window, options.receive_window);
         let rate = flow.forward.iter().filter_map(|hop| lowest(&self.links[hop.link?])).min();
@@ -189,7 +189,7 @@ impl Plan {
     fn room(&self, flow: &PlannedFlow, rate: Rate) -> u64 {
         let queues = flow.forward.iter().filter_map(|hop| hop.link).map(|link| queue_room(&self.links[link]));
         let hops = flow.forward.iter().chain(&flow.reverse);
-        let jitter: Span = hops.filter_map(|hop| hop.link).map(|link| self.links[link].jitter).sum();
+        let jitter: Span = hops.filter_map(|hop| hop.link).map(|link| self.links[link].jitter.longest()).sum();
         queues.fold(packets(rate, round_trip(flow, Propagation::longest) + jitter), u64::saturating_add)
     }
 }
@@ -220,6 +220,11 @@ fn round_trip(flow: &PlannedFlow, of_each: fn(&Propagation) -> Span) -> Span {
 fn peak(link: &PlannedLink) -> Option<Rate> {
     match &link.settings.service {
         Service::Steps(steps) => steps.iter().map(|&(_, rate)| rate).max(),
+        // A burst that leaves at once counts as if it took a tenth of a second.
+        Service::Shaped(TokenBucket { rate, burst, peak: TokenBucket::AT_ONCE }) => {
+            let of_burst = burst.get().saturating_mul(80);
+            Some(Rate::from_bits_per_second(rate.bits_per_second().saturating_add(of_burst)))
+        }
         Service::Shaped(bucket) => Some(bucket.peak),
         Service::Unlimited | Service::Fixed(_) | Service::Trace(_) => link.rate,
     }

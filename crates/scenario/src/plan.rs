@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use control::ControllerRef;
 use network::medium::MediumSettings;
-use network::{LinkSettings, Propagation};
+use network::{Chance, JitterModel, Limit, LinkSettings, Propagation};
 use transport::Datagrams;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
@@ -41,6 +41,8 @@ pub struct Plan {
     pub bottleneck: Option<usize>,
     /// Settings that are allowed but probably a mistake, one sentence each.
     pub warnings: Vec<String>,
+    /// Period and mean of each file of rates, delays or losses over time, a sentence each.
+    pub notes: Vec<String>,
     /// The origin that errors about it name.
     pub(crate) origin: Origin,
 }
@@ -56,8 +58,14 @@ pub struct PlannedLink {
     pub rate: Option<Rate>,
     /// Propagation delay of the link itself at time zero; in a dumbbell zero, as each flow has its own.
     pub delay: Span,
-    /// A packet is late behind it by a time drawn uniformly from zero to below this.
-    pub jitter: Span,
+    /// How much later than after the propagation delay packets arrive.
+    pub jitter: JitterModel,
+    /// Limits of the queue that follow that of the settings, each from its time on.
+    pub limits: Vec<(Time, Limit)>,
+    /// The most packets that wait, are in service or are under way behind it; by default there is no such limit.
+    pub held: Option<u32>,
+    /// Packets that arrive twice.
+    pub duplicate: Option<Chance>,
 }
 
 /// A wireless network.

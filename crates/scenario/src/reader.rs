@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::document::Origin;
-use crate::{Error, Files};
+use crate::{Error, Files, Scenario};
 
 /// Reads the files that a scenario names.
 pub(crate) struct Reader<'a> {
@@ -11,7 +11,11 @@ pub(crate) struct Reader<'a> {
     pub(crate) files: &'a dyn Files,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(crate) fn of(scenario: &'a Scenario, files: &'a dyn Files) -> Self {
+        Self { origin: &scenario.origin, files }
+    }
+
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
         self.origin.error(key, message)
     }

@@ -37,8 +37,17 @@ impl Scenario {
     /// controller in a file has to be readable.
     pub fn plan(&self, files: &dyn Files) -> Result<Plan, Error> {
         self.check_run()?;
-        let network = Network::of(self, files)?;
+        let (scenario, notes) = self.with_tables(files)?;
+        scenario.planned(notes, files)
+    }
+
+    /// The plan of a scenario whose delays and losses are no files.
+    fn planned(&self, notes: Vec<String>, files: &dyn Files) -> Result<Plan, Error> {
+        let mut network = Network::of(self, files)?;
+        network.notes.extend(notes);
         let flows = self.plan_flows(&network, files)?;
+        check_duplicates(&network.links, &flows).map_err(|message| self.origin.error("", message))?;
+        check_early(&network.links, &flows).map_err(|message| self.origin.error("", message))?;
         let limiting = limiting(&network.links, &flows);
         let bottleneck = limiting.iter().copied().min_by_key(|&link| network.links[link].rate);
         let unheard = unheard_marks(&flows, &network.links);
@@ -55,6 +64,7 @@ impl Scenario {
             limiting,
             bottleneck,
             warnings,
+            notes: network.notes,
             origin: self.origin.clone(),
         })
     }
@@ -180,9 +190,10 @@ impl Scenario {
         let mut changes = flow.changes.clone();
         changes.sort_by_key(|change| change.at);
         let Some(first) = changes.first() else { return Ok(changes) };
-        let ControllerRef::Registered(name) = &flow.cc else {
-            return Err(flow_error("changes", "only parameters of a controller of the engine's own can change"));
-        };
+        let mut wrong = changes.iter().filter_map(|change| wrong_change(flow, change));
+        if let Some(message) = wrong.next() {
+            return Err(flow_error("changes", message));
+        }
         if let Some(key) = [("every", flow.every), ("think", flow.think)].iter().find_map(|(k, v)| v.map(|_| k)) {
             return Err(flow_error("changes", format!("is for one connection, not for `{key}`")));
         }
@@ -195,6 +206,12 @@ impl Scenario {
         if let Some(late) = changes.iter().find(|change| change.at >= stop) {
             return Err(flow_error("changes", format!("`{}` is not before the end of the flow at `{stop}`", late.at)));
         }
+        if changes.iter().all(|change| change.parameters.is_empty()) {
+            return Ok(changes);
+        }
+        let ControllerRef::Registered(name) = &flow.cc else {
+            return Err(flow_error("changes", "only parameters of a controller of the engine's own can change"));
+        };
         let mut controller = registry::build(name, parameters).map_err(|e| flow_error("parameters", e.to_string()))?;
         for change in &changes {
             let changed = controller.set_parameters(&change.parameters);
@@ -267,6 +284,49 @@ impl Scenario {
 }
 
 /// Refuses a flow that is named as one of the connections of another may be: `NAME-0`, `NAME-1`…
+/// Why `change` of `flow` is none.
+fn wrong_change(flow: &Flow, change: &Change) -> Option<String> {
+    match change.receive_window {
+        Some(0) => Some(format!("`{}`: a receive window is at least 1", change.at)),
+        Some(_) if flow.kind != Protocol::Tcp || flow.relays.is_some() => {
+            Some("`receive_window` is for flows of kind `tcp` without `relays`".to_owned())
+        }
+        None if change.parameters.is_empty() => Some(format!("`{}` changes nothing", change.at)),
+        _ => None,
+    }
+}
+
+/// Only data of TCP flows may arrive twice: other ends count what arrives.
+fn check_duplicates(links: &[PlannedLink], flows: &[PlannedFlow]) -> Result<(), String> {
+    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.duplicate.is_some()) {
+        let mut others = flows.iter().filter(|flow| flow.kind != Kind::Tcp);
+        if let Some(flow) = others.find(|flow| flow.forward.iter().any(|hop| hop.link == Some(index))) {
+            return Err(format!(
+                "`duplicate` of `{}` is for flows of kind `tcp`, and `{}`, which passes it, is none",
+                link.name, flow.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Packets that take no delay need to know of one.
+fn check_early(links: &[PlannedLink], flows: &[PlannedFlow]) -> Result<(), String> {
+    for (index, link) in links.iter().enumerate().filter(|(_, link)| link.jitter.early.is_some()) {
+        let hops = flows.iter().flat_map(|flow| flow.forward.iter().chain(&flow.reverse));
+        let mut delays = hops.filter(|hop| hop.link == Some(index)).map(|hop| &hop.delay);
+        let first = delays.next();
+        if first.is_some_and(|first| !first.is_constant()) || delays.any(|delay| Some(delay) != first) {
+            return Err(format!(
+                "the jitter of `{}` lets a share of its packets take no delay: there must be one delay behind it, \
+                 without steps",
+                link.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// [`Plan::limiting`].
 fn limiting(links: &[PlannedLink], flows: &[PlannedFlow]) -> Vec<usize> {
     let any_greedy = flows.iter().any(|flow| flow.is_greedy());

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use network::{DisciplineSettings, LinkSettings, LossModel, Propagation, QueueSettings, Service, Trace};
+use network::{DisciplineSettings, LinkSettings, Propagation, QueueSettings, Service, Trace};
 use units::packet::MTU;
-use units::{Rate, Span};
+use units::{Rate, Span, Time};
 
 use crate::language::{Flow, Link, Path, Reverse};
 use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::queue_remarks::{queue_warning, short_queue, short_trace};
 use crate::reader::Reader;
 use crate::routing::{Border, Edge, Routes, graph_routes};
-use crate::values::{Delay, DelaySpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::tables::{TimeTable, is_table, note};
+use crate::values::{ChangingQueue, Delay, DuplicateSpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
@@ -25,27 +26,34 @@ pub(crate) struct Network {
     pub(crate) links: Vec<PlannedLink>,
     pub(crate) media: Vec<PlannedMedium>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// The end of the run.
+    end: Span,
     shape: Shape,
 }
 
 enum Shape {
     /// The hops have no delay: each flow has its own.
     Dumbbell {
-        delay: Delay,
+        delay: Box<Delay>,
         forward: Hop,
         reverse: Hop,
     },
     Graph(Vec<Edge>),
 }
 
+/// A queue, the limits that follow, and how many packets it and the delay behind it hold.
+type Queues = (QueueSettings, Vec<(Time, network::Limit)>, Option<u32>);
+
 /// One direction as written.
 struct Direction<'a> {
     key: &'a str,
     name: String,
     rate: &'a RateSpec,
-    queue: Option<&'a QueueSpec>,
+    queue: Option<&'a ChangingQueue>,
     loss: &'a LossSpec,
-    jitter: JitterSpec,
+    jitter: &'a JitterSpec,
+    duplicate: Option<DuplicateSpec>,
     delay: Propagation,
     reorder: bool,
     base_rtt: Option<Span>,
@@ -55,7 +63,9 @@ impl Network {
     pub(crate) fn of(scenario: &Scenario, files: &dyn Files) -> Result<Self, Error> {
         let reader = &Reader { origin: &scenario.origin, files };
         let shape = Shape::Graph(Vec::new());
-        let mut network = Self { links: Vec::new(), media: Vec::new(), warnings: Vec::new(), shape };
+        let end = scenario.duration;
+        let mut network =
+            Self { links: Vec::new(), media: Vec::new(), warnings: Vec::new(), notes: Vec::new(), end, shape };
         let no_links = scenario.links.is_empty();
         match &scenario.path {
             Some(_) if !no_links => {
@@ -87,7 +97,7 @@ impl Network {
 
     fn dumbbell(&mut self, reader: &Reader<'_>, path: &Path) -> Result<Shape, Error> {
         let delay = match (&path.rtt, &path.delay) {
-            (Some(DelaySpec(rtt)), None) => Delay::of_rtt(rtt),
+            (Some(rtt), None) => Delay::of_rtt(&rtt.delay),
             (None, Some(delay)) => delay.clone(),
             (None, None) => return Err(reader.error("path", "give either `rtt` or `delay`, like `rtt = \"40ms\"`")),
             (Some(_), Some(_)) => {
@@ -100,14 +110,15 @@ impl Network {
             rate: &path.rate,
             queue: path.queue.as_ref(),
             loss: &path.loss,
-            jitter: path.jitter,
+            jitter: &path.jitter,
+            duplicate: path.duplicate,
             delay: Span::ZERO.into(),
             reorder: path.reorder,
             base_rtt: Some(delay.initial_rtt()),
         };
         let forward = self.add(reader, &direction)?;
         let reverse = self.add_reverse(reader, &direction, "path.reverse", &path.reverse)?;
-        Ok(Shape::Dumbbell { delay, forward, reverse })
+        Ok(Shape::Dumbbell { delay: Box::new(delay), forward, reverse })
     }
 
     fn graph(&mut self, reader: &Reader<'_>, scenario: &Scenario) -> Result<Shape, Error> {
@@ -140,8 +151,9 @@ impl Network {
                 rate: &link.rate,
                 queue: link.queue.as_ref(),
                 loss: &link.loss,
-                jitter: link.jitter,
-                delay: delay.0.clone(),
+                jitter: &link.jitter,
+                duplicate: link.duplicate,
+                delay: delay.delay.clone(),
                 reorder: link.reorder,
                 base_rtt: None,
             };
@@ -157,9 +169,10 @@ impl Network {
                 (Some(reverse), false) => reverse.clone(),
                 (None, true) => Reverse {
                     rate: link.rate.clone(),
-                    queue: link.queue.unwrap_or_default(),
+                    queue: link.queue.clone().unwrap_or_default(),
                     loss: link.loss.clone(),
-                    jitter: link.jitter,
+                    jitter: link.jitter.clone(),
+                    duplicate: link.duplicate,
                 },
             };
             let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
@@ -172,25 +185,29 @@ impl Network {
     /// Adds one direction and returns the hop across it.
     fn add(&mut self, reader: &Reader<'_>, direction: &Direction<'_>) -> Result<Hop, Error> {
         let key = |name: &str| format!("{}.{name}", direction.key);
-        let (service, rate) = service(direction.rate, reader).map_err(|m| reader.error(&key("rate"), m))?;
-        let queue = match (direction.queue, rate) {
+        let (service, rate) =
+            self.service(direction.rate, &key("rate"), reader).map_err(|m| reader.error(&key("rate"), m))?;
+        let (queue, limits, held) = match (direction.queue, rate) {
             (Some(queue), _) => {
-                self.queue(queue, direction, rate).map_err(|message| reader.error(&key("queue"), message))?
+                self.queues(queue, direction, rate).map_err(|message| reader.error(&key("queue"), message))?
             }
-            (None, None) => QueueSettings::default(),
+            (None, None) => (QueueSettings::default(), Vec::new(), None),
             (None, Some(_)) => {
                 let message = "is missing: write packets `84p`, bytes `64kB`, a time `100ms`, `1bdp` or `infinite`";
                 return Err(reader.error(&key("queue"), message));
             }
         };
-        let settings = LinkSettings { service, queue, loss: direction.loss.0.clone() };
+        let settings = LinkSettings { service, queue, loss: direction.loss.model.clone() };
         self.warnings.extend(short_trace(&direction.name, &settings.service));
         self.links.push(PlannedLink {
             name: direction.name.clone(),
             settings,
             rate,
             delay: direction.delay.initial(),
-            jitter: direction.jitter.uniform,
+            jitter: direction.jitter.model.clone(),
+            limits,
+            held,
+            duplicate: direction.duplicate.map(|spec| spec.0),
         });
         let reorder = direction.reorder || direction.jitter.reorder;
         Ok(Hop {
@@ -210,17 +227,79 @@ impl Network {
         key: &str,
         reverse: &Reverse,
     ) -> Result<Hop, Error> {
-        let Reverse { rate, queue, loss, jitter } = reverse;
+        let Reverse { rate, queue, loss, jitter, duplicate } = reverse;
         let (delay, reorder) = (forward.delay.clone(), forward.reorder);
-        if *rate == RateSpec::Unlimited && loss.0 == LossModel::None && jitter.is_none() {
+        if *rate == RateSpec::Unlimited && loss.is_none() && jitter.is_none() && duplicate.is_none() {
             return Ok(Hop { link: None, delay, reorder, station: None, snoop: None });
         }
         let name = format!("{}{REVERSE}", forward.name);
         let base_rtt = forward.base_rtt;
         self.add(
             reader,
-            &Direction { key, name, rate, queue: Some(queue), loss, jitter: *jitter, delay, reorder, base_rtt },
+            &Direction {
+                key,
+                name,
+                rate,
+                queue: Some(queue),
+                loss,
+                jitter,
+                duplicate: *duplicate,
+                delay,
+                reorder,
+                base_rtt,
+            },
         )
+    }
+
+    /// The service of a rate at `key`, and the rate by which it counts.
+    fn service(&mut self, rate: &RateSpec, key: &str, reader: &Reader<'_>) -> Result<(Service, Option<Rate>), String> {
+        Ok(match rate {
+            RateSpec::Unlimited => (Service::Unlimited, None),
+            RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
+            RateSpec::Shaped(bucket) => (Service::Shaped(*bucket), Some(bucket.rate)),
+            RateSpec::Steps(steps) => {
+                let nominal = steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero());
+                (Service::Steps(steps.clone()), nominal)
+            }
+            RateSpec::Trace(trace) => {
+                let file = &trace.trace;
+                let text = reader.read(file).map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
+                if is_table(&text, trace.columns.as_deref()) {
+                    let in_file = |error| format!("the table `{file}`: {error}");
+                    let table = TimeTable::parse(&text, trace.columns.as_deref()).map_err(in_file)?;
+                    let (steps, mean) = table.rates(self.end).map_err(in_file)?;
+                    self.notes.push(note(key, file, table.period, mean));
+                    return Ok((Service::Steps(steps), Some(mean)));
+                }
+                let read = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;
+                let mean = read.mean_rate();
+                self.notes.push(note(key, file, read.period(), mean));
+                (Service::Trace(Arc::new(read)), Some(mean))
+            }
+        })
+    }
+
+    /// The queue of `direction` with all that belongs to it.
+    fn queues(
+        &mut self,
+        queue: &ChangingQueue,
+        direction: &Direction<'_>,
+        rate: Option<Rate>,
+    ) -> Result<Queues, String> {
+        let settings = self.queue(&queue.first, direction, rate)?;
+        let mut limits = Vec::new();
+        for &(at, limit) in &queue.later {
+            limits.push((at, limit_of(limit, direction, rate)?));
+        }
+        let held = match (queue.first.count_delayed, settings.limit) {
+            (false, _) => None,
+            (true, _) if !limits.is_empty() => {
+                return Err("`count_delayed` does not go with steps of the limit".to_owned());
+            }
+            (true, network::Limit::Packets(packets)) => Some(packets),
+            (true, _) => return Err("`count_delayed` needs a limit in packets, like `1000p`".to_owned()),
+        };
+        Ok((settings, limits, held))
     }
 
     fn queue(
@@ -229,13 +308,7 @@ impl Network {
         direction: &Direction<'_>,
         rate: Option<Rate>,
     ) -> Result<QueueSettings, String> {
-        let limit = match queue.limit {
-            Limit::Infinite => network::Limit::Infinite,
-            Limit::Packets(n) => network::Limit::Packets(n),
-            Limit::Bytes(bytes) => network::Limit::Bytes(bytes),
-            Limit::Delay(span) => network::Limit::Delay(span),
-            Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
-        };
+        let limit = limit_of(queue.limit, direction, rate)?;
         let drops_at_its_limit_alone = matches!(queue.discipline, DisciplineSettings::Fifo);
         if drops_at_its_limit_alone || !matches!(limit, network::Limit::Infinite) {
             self.warnings.extend(queue_warning(&direction.name, limit, rate));
@@ -285,21 +358,13 @@ impl Network {
     }
 }
 
-fn service(rate: &RateSpec, reader: &Reader<'_>) -> Result<(Service, Option<Rate>), String> {
-    Ok(match rate {
-        RateSpec::Unlimited => (Service::Unlimited, None),
-        RateSpec::Fixed(rate) => (Service::Fixed(*rate), Some(*rate)),
-        RateSpec::Shaped(bucket) => (Service::Shaped(*bucket), Some(bucket.rate)),
-        RateSpec::Steps(steps) => {
-            let nominal = steps.iter().map(|&(_, rate)| rate).find(|rate| !rate.is_zero());
-            (Service::Steps(steps.clone()), nominal)
-        }
-        RateSpec::Trace(file) => {
-            let text = reader.read(file).map_err(|error| format!("the trace `{file}` cannot be read: {error}"))?;
-            let trace = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;
-            let mean = trace.mean_rate();
-            (Service::Trace(Arc::new(trace)), Some(mean))
-        }
+fn limit_of(limit: Limit, direction: &Direction<'_>, rate: Option<Rate>) -> Result<network::Limit, String> {
+    Ok(match limit {
+        Limit::Infinite => network::Limit::Infinite,
+        Limit::Packets(n) => network::Limit::Packets(n),
+        Limit::Bytes(bytes) => network::Limit::Bytes(bytes),
+        Limit::Delay(span) => network::Limit::Delay(span),
+        Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
     })
 }
 
@@ -335,9 +400,9 @@ fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> R
     if let Some((key, _)) = of_links.into_iter().find(|(_, given)| *given) {
         return Err((key, "belongs to scenarios with [[links]]; this one has a [path]".to_owned()));
     }
-    let delay = flow.rtt.as_ref().map_or_else(|| path.clone(), |DelaySpec(rtt)| Delay::of_rtt(rtt));
+    let delay = flow.rtt.as_ref().map_or_else(|| path.clone(), |rtt| Delay::of_rtt(&rtt.delay));
     Ok(Routes {
-        forward: vec![Hop { delay: delay.forward, ..forward.clone() }],
-        reverse: vec![Hop { delay: delay.reverse, ..reverse.clone() }],
+        forward: vec![Hop { delay: delay.forward.delay, ..forward.clone() }],
+        reverse: vec![Hop { delay: delay.reverse.delay, ..reverse.clone() }],
     })
 }

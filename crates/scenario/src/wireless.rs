@@ -4,7 +4,7 @@ use network::medium::{
     ACCESS_POINT, AccessSettings, Aggregation, Category, Conventions, FrameErrors, MediumSettings, Phy, PhySettings,
     RateSettings, Standard, StationSettings, Width,
 };
-use network::{LinkSettings, LossModel, QueueSettings, Service};
+use network::{JitterModel, LinkSettings, LossModel, QueueSettings, Service};
 use units::{Fraction, Rate, Span};
 
 use crate::Error;
@@ -349,6 +349,9 @@ fn queue_settings(queue: &QueueSpec) -> Result<QueueSettings, String> {
             ));
         }
     };
+    if queue.count_delayed {
+        return Err("`count_delayed` is for links; a station has no delay behind its queue".to_owned());
+    }
     Ok(QueueSettings {
         limit,
         count_in_service: queue.count_in_service,
@@ -363,7 +366,10 @@ fn planned_link(name: String, queue: QueueSettings, nominal: Rate) -> PlannedLin
         settings: LinkSettings { service: Service::Fixed(nominal), queue, loss: LossModel::None },
         rate: Some(nominal),
         delay: Span::ZERO,
-        jitter: Span::ZERO,
+        jitter: JitterModel::default(),
+        limits: Vec::new(),
+        held: None,
+        duplicate: None,
     }
 }
 

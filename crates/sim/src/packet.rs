@@ -130,6 +130,11 @@ impl network::Packet for Packet {
         self.flags & OPENING != 0
     }
 
+    fn duplicate(&self) -> Option<Self> {
+        // An acknowledgement lies in one place.
+        (self.flags & (ACK | OPENING) == 0).then_some(*self)
+    }
+
     fn mark_congestion(&mut self) {
         self.flags |= u32::from(Ecn::Congestion.bits());
     }

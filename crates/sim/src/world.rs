@@ -326,7 +326,8 @@ fn pays(plan: &Plan, cut: &Cut) -> bool {
 /// from its sender; no connection of many, whose two ends are given up together; no rows that ACKs call for, which
 /// have the bytes at the receiver.
 fn can_be_cut(plan: &Plan, drawn: &[DrawnFlow]) -> bool {
-    let apart = |flow: &PlannedFlow| !matches!(flow.kind, Kind::Tfrc { .. });
+    let of_receiver = |flow: &PlannedFlow| flow.changes.iter().any(|change| change.receive_window.is_some());
+    let apart = |flow: &PlannedFlow| !matches!(flow.kind, Kind::Tfrc { .. }) && !of_receiver(flow);
     let by_acks = matches!(plan.record.flow_series, Sampling::Acks(_));
     !by_acks && plan.flows.iter().all(apart) && drawn.iter().all(|flow| flow.number.is_none())
 }

@@ -45,6 +45,8 @@ fn queue() -> impl Strategy<Value = &'static str> {
         "{ limit = '20kB', count_in_service = true, mark_above = '4p' }",
         "{ limit = '50ms', count_in_service = true, mark_above = '0p' }",
         "{ limit = 'infinite', mark_above = '20p' }",
+        "{ limit = '50p', count_delayed = true }",
+        "[['0s', '60p'], ['1s', '7p']]",
         "{ limit = '20p', discipline = 'fq' }",
         "{ limit = '9kB', mark_above = '4p', discipline = 'fq' }",
         "{ limit = '30p', count_in_service = true, discipline = 'drr' }",
@@ -67,11 +69,13 @@ fn loss() -> impl Strategy<Value = &'static str> {
         "'20%'",
         "{ model = 'gilbert-elliott', good_to_bad = '1%', bad_to_good = '20%' }",
         "{ packets = [0, 3, 4, 50, 51, 52, 53, 54] }",
+        "{ model = 'gilbert-elliott', good_for = '1s', bad_for = '50ms' }",
+        "[['0s', '0%'], ['1s', '5%']]",
     ])
 }
 
 fn jitter() -> impl Strategy<Value = &'static str> {
-    pick(&["'0s'", "'0s'", "'4ms'", "{ uniform = '30ms', reorder = true }"])
+    pick(&["'0s'", "'0s'", "'4ms'", "{ uniform = '30ms', reorder = true }", "{ normal = '3ms', reorder = true }"])
 }
 
 /// Delays, and whether packets may overtake each other where they become shorter.

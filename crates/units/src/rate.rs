@@ -74,15 +74,18 @@ impl FromStr for Rate {
         let scale = match unit {
             "bit" => 1.0,
             "kbit" | "Kbit" => 1e3,
-            "mbit" | "Mbit" | "Mbit/s" | "Mbps" => 1e6,
-            "gbit" | "Gbit" | "Gbit/s" | "Gbps" => 1e9,
+            "mbit" | "Mbit" | "Mbit/s" => 1e6,
+            "gbit" | "Gbit" | "Gbit/s" => 1e9,
             "tbit" | "Tbit" => 1e12,
             "" => {
                 return Err(ParseError::new(format!("`{text}` has no unit: write `{text}mbit` or `{text}kbit`")));
             }
-            "kbps" | "Kbps" | "mbps" | "gbps" | "bps" => {
+            "bps" | "kbps" | "Kbps" | "mbps" | "Mbps" | "gbps" | "Gbps" => {
+                let bits = format!("{}bit", unit[..unit.len() - 3].to_lowercase());
+                let bytes = value * 8.0;
                 return Err(ParseError::new(format!(
-                    "`{text}`: `{unit}` is ambiguous (tc reads bytes, others bits); write bit, kbit, mbit or gbit"
+                    "`{text}` is ambiguous: tc reads bytes, {bytes}{bits}, and others read {value}{bits}; write one of \
+                     the two"
                 )));
             }
             _ => {
@@ -98,7 +101,7 @@ impl FromStr for Rate {
 spelled!(
     Rate,
     "a rate with its unit, like \"10mbit\"",
-    r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKmMgGtT]?bit|[MG]bit/s|[MG]bps)\s*$",
+    r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKmMgGtT]?bit|[MG]bit/s)\s*$",
     "A rate of IP bytes with its unit: bit, kbit, mbit, gbit or tbit, powers of ten",
     "10mbit"
 );
@@ -124,9 +127,10 @@ mod tests {
     fn ambiguous_and_bare_rates_are_refused() {
         let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
         assert!(error("10kbps").contains("ambiguous"));
+        assert!(error("1Mbps").contains("tc reads bytes, 8mbit, and others read 1mbit"));
         assert!(error("10").contains("no unit"));
         assert!(error("10 furlong").contains("unknown unit"));
-        assert_eq!("10Mbps".parse::<Rate>().unwrap(), Rate::from_mbit(10));
+        assert_eq!("10Mbit/s".parse::<Rate>().unwrap(), Rate::from_mbit(10));
     }
 
     #[test]

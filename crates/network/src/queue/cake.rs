@@ -7,8 +7,9 @@
 //! As in Linux: a queue that is found empty is new with its next packet; while its COBALT has not come to rest it keeps
 //! its flow, and one such queue is looked at with each service. How many flows there are does not change CoDel's target
 //! (in Linux it does with `ingress`). Of CAKE this is one tin (`besteffort`) without its shaper, which the rate of the
-//! link is, without isolation of hosts, and without its filter of ACKs. Different: `memlimit` counts the bytes of
-//! packets, in Linux the memory that holds them, about half as much again.
+//! link is, without isolation of hosts, and without its filter of ACKs. `overhead`, `mpu` and `link_layer` count for
+//! the rate of the link, as for that shaper. Different: `memlimit` counts the bytes of packets, in Linux the memory
+//! that holds them, about half as much again.
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,8 @@ use units::{Bytes, Span, Time};
 use super::cobalt::{Cobalt, Parameters, Verdict};
 use super::turns::{Turns, Waiting};
 use super::{Context, Discipline, Served, Settings};
-use crate::{Limit, Packet, Service};
+use crate::framing::Framing;
+use crate::{Limit, LinkLayer, Packet, Service};
 
 const FLOWS: u32 = 1024;
 /// Queues in a set of the hash.
@@ -35,13 +37,33 @@ pub struct CakeSettings {
     pub rtt: Span,
     /// Whether all flows share one queue; by default they do not.
     pub flowblind: bool,
+    /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
+    pub overhead: i32,
+    /// The least size on the link, overhead included, at most 256 bytes.
+    pub mpu: u32,
+    /// Cells of ATM, or the sync bytes of PTM; by default neither.
+    pub link_layer: LinkLayer,
     /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB, at most 15360kB.
     pub memlimit: Option<Bytes>,
 }
 
 impl Default for CakeSettings {
     fn default() -> Self {
-        Self { rtt: Span::from_millis(100), flowblind: false, memlimit: None }
+        Self {
+            rtt: Span::from_millis(100),
+            flowblind: false,
+            overhead: 0,
+            mpu: 0,
+            link_layer: LinkLayer::None,
+            memlimit: None,
+        }
+    }
+}
+
+impl CakeSettings {
+    /// The size of packets for its shaper, which the link is.
+    pub(crate) fn framing(&self) -> Framing {
+        Framing { overhead: self.overhead, mpu: self.mpu, link_layer: self.link_layer }
     }
 }
 
@@ -51,6 +73,12 @@ impl Settings for CakeSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
         if self.rtt.is_zero() {
             return Err(("rtt", format!("`{}` is no time: it must be above 0, like `100ms`", self.rtt)));
+        }
+        if !(-64..=256).contains(&self.overhead) {
+            return Err(("overhead", format!("`{}` is not from -64 to 256 bytes", self.overhead)));
+        }
+        if self.mpu > 256 {
+            return Err(("mpu", format!("`{}` is above 256 bytes", self.mpu)));
         }
         if self.memlimit == Some(Bytes::ZERO) {
             return Err(("memlimit", "`0B` holds nothing: it must be above 0, like `4MiB`".to_owned()));

@@ -38,6 +38,7 @@ pub use self::fq_pie::FqPieSettings;
 pub use self::pie::PieSettings;
 pub use self::police::PoliceSettings;
 pub use self::red::RedSettings;
+use crate::framing::Framing;
 use crate::{Discard, Egress, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
@@ -116,6 +117,11 @@ macro_rules! disciplines {
                     Self::Fifo => Ok(()),
                     $(Self::$variant(settings) => settings.check(),)*
                 }
+            }
+
+            /// The bytes that packets take on its link besides their own.
+            pub(crate) fn framing(&self) -> Framing {
+                if let Self::Cake(settings) = self { settings.framing() } else { Framing::default() }
             }
 
             /// The discipline; `None` for first in, first out, which a queue has in itself.

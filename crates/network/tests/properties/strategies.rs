@@ -214,7 +214,8 @@ fn fq_pie() -> impl Strategy<Value = DisciplineSettings> {
 
 fn cake() -> impl Strategy<Value = DisciplineSettings> {
     (span(1..20_000), any::<bool>(), 1u64..30_000).prop_map(|(rtt, flowblind, memory)| {
-        DisciplineSettings::Cake(CakeSettings { rtt, flowblind, memlimit: Some(Bytes::new(memory)) })
+        let memlimit = Some(Bytes::new(memory));
+        DisciplineSettings::Cake(CakeSettings { rtt, flowblind, memlimit, ..CakeSettings::default() })
     })
 }
 

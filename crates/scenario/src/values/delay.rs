@@ -7,26 +7,48 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Span, Time};
 
+use super::inline::inline;
 use super::steps;
+use super::trace::TraceRef;
 
-/// A propagation delay: `"40ms"`, or steps `[["0s", "100ms"], ["30s", "40ms"]]`.
+/// A propagation delay: `"40ms"`, steps `[["0s", "100ms"], ["30s", "40ms"]]`, or `{ trace = "leo.csv" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelaySpec(pub Propagation);
+pub struct DelaySpec {
+    /// The delay; of a file not read yet zero.
+    pub delay: Propagation,
+    /// The file that has it.
+    pub trace: Option<TraceRef>,
+}
+
+impl From<Propagation> for DelaySpec {
+    fn from(delay: Propagation) -> Self {
+        Self { delay, trace: None }
+    }
+}
+
+impl From<TraceRef> for DelaySpec {
+    fn from(trace: TraceRef) -> Self {
+        Self { delay: Span::ZERO.into(), trace: Some(trace) }
+    }
+}
 
 impl DelaySpec {
-    fn of_steps(steps: &[(Time, Span)]) -> Self {
+    pub(crate) fn of_steps(steps: &[(Time, Span)]) -> Self {
         let initial = steps.first().map_or(Span::ZERO, |step| step.1);
-        Self(Propagation::steps(initial, steps.iter().skip(1).copied()))
+        Propagation::steps(initial, steps.iter().skip(1).copied()).into()
     }
 }
 
 impl Serialize for DelaySpec {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_constant() {
-            return self.0.initial().serialize(s);
+        if let Some(trace) = &self.trace {
+            return trace.serialize(s);
         }
-        let steps: Vec<_> =
-            std::iter::once((Time::ZERO, self.0.initial())).chain(self.0.later().iter().copied()).collect();
+        if self.delay.is_constant() {
+            return self.delay.initial().serialize(s);
+        }
+        let first = (Time::ZERO, self.delay.initial());
+        let steps: Vec<_> = std::iter::once(first).chain(self.delay.later().iter().copied()).collect();
         steps.serialize(s)
     }
 }
@@ -40,10 +62,16 @@ impl<'de> Deserialize<'de> for DelaySpec {
                 f.write_str(r#"a time like "40ms", or steps like [["0s", "100ms"], ["30s", "40ms"]]"#)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<DelaySpec, E> {
-                text.parse::<Span>().map(|delay| DelaySpec(delay.into())).map_err(E::custom)
+                if let Some(spec) = inline(text) {
+                    return spec;
+                }
+                text.parse::<Span>().map(|delay| Propagation::from(delay).into()).map_err(E::custom)
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<DelaySpec, A::Error> {
                 steps::steps(seq).map(|steps| DelaySpec::of_steps(&steps))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<DelaySpec, A::Error> {
+                TraceRef::deserialize(MapAccessDeserializer::new(map)).map(DelaySpec::from)
             }
         }
         d.deserialize_any(Visitor)
@@ -57,45 +85,61 @@ impl schemars::JsonSchema for DelaySpec {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let constant = generator.subschema_for::<Span>();
         let steps = steps::schema::<Span>(generator);
-        schemars::json_schema!({ "description": "One delay, or steps of delays", "anyOf": [constant, steps] })
+        let trace = generator.subschema_for::<TraceRef>();
+        schemars::json_schema!({
+            "description": "One delay, steps of delays, or a table over time", "anyOf": [constant, steps, trace]
+        })
     }
 }
 
-/// Propagation delay of each direction: `"20ms"` or steps for both, or `{ forward = "20ms", reverse = "30ms" }`.
+/// Propagation delay of each direction: `"20ms"`, steps or a table for both, or
+/// `{ forward = "20ms", reverse = "30ms" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// From sender to receiver.
-    pub forward: Propagation,
+    pub forward: DelaySpec,
     /// Back.
-    pub reverse: Propagation,
+    pub reverse: DelaySpec,
 }
 
 impl Delay {
     /// Half of a round trip each way.
     pub fn of_rtt(rtt: &Propagation) -> Self {
-        Self { forward: rtt.map(|rtt| rtt / 2), reverse: rtt.map(|rtt| rtt - rtt / 2) }
+        Self { forward: rtt.map(|rtt| rtt / 2).into(), reverse: rtt.map(|rtt| rtt - rtt / 2).into() }
     }
 
     /// Both ways together, at time zero.
     pub fn initial_rtt(&self) -> Span {
-        self.forward.initial() + self.reverse.initial()
+        self.forward.delay.initial() + self.reverse.delay.initial()
+    }
+
+    fn both(one_way: DelaySpec) -> Self {
+        Self { forward: one_way.clone(), reverse: one_way }
     }
 }
 
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
+struct Table<'a> {
+    forward: &'a DelaySpec,
+    reverse: &'a DelaySpec,
+}
+
+/// The fields of both kinds of table.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    forward: DelaySpec,
-    reverse: DelaySpec,
+struct AnyTable {
+    forward: Option<DelaySpec>,
+    reverse: Option<DelaySpec>,
+    trace: Option<String>,
+    columns: Option<String>,
 }
 
 impl Serialize for Delay {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let forward = DelaySpec(self.forward.clone());
         if self.forward == self.reverse {
-            return forward.serialize(s);
+            return self.forward.serialize(s);
         }
-        Table { forward, reverse: DelaySpec(self.reverse.clone()) }.serialize(s)
+        Table { forward: &self.forward, reverse: &self.reverse }.serialize(s)
     }
 }
 
@@ -111,16 +155,29 @@ impl<'de> Deserialize<'de> for Delay {
                 ))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Delay, E> {
+                if let Some(spec) = inline(text) {
+                    return spec;
+                }
                 let one_way: Span = text.parse().map_err(E::custom)?;
-                Ok(Delay { forward: one_way.into(), reverse: one_way.into() })
+                Ok(Delay::both(Propagation::from(one_way).into()))
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Delay, A::Error> {
-                let DelaySpec(one_way) = DelaySpec::of_steps(&steps::steps(seq)?);
-                Ok(Delay { forward: one_way.clone(), reverse: one_way })
+                Ok(Delay::both(DelaySpec::of_steps(&steps::steps(seq)?)))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Delay, A::Error> {
-                let Table { forward, reverse } = Table::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Delay { forward: forward.0, reverse: reverse.0 })
+                match AnyTable::deserialize(MapAccessDeserializer::new(map))? {
+                    AnyTable { forward: None, reverse: None, trace: Some(trace), columns } => {
+                        Ok(Delay::both(TraceRef::new(trace, columns).into()))
+                    }
+                    AnyTable { forward: Some(forward), reverse: Some(reverse), trace: None, columns: None } => {
+                        Ok(Delay { forward, reverse })
+                    }
+                    AnyTable { forward: Some(_), trace: None, .. } => Err(de::Error::missing_field("reverse")),
+                    AnyTable { reverse: Some(_), trace: None, .. } => Err(de::Error::missing_field("forward")),
+                    _ => Err(de::Error::custom(
+                        "a table of delays is { forward = \"20ms\", reverse = \"30ms\" } or { trace = \"FILE\" }",
+                    )),
+                }
             }
         }
         d.deserialize_any(Visitor)
@@ -133,7 +190,8 @@ impl schemars::JsonSchema for Delay {
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let both = generator.subschema_for::<DelaySpec>();
-        let each = Table::json_schema(generator);
+        let mut each = Table::json_schema(generator);
+        each.insert("additionalProperties".to_owned(), false.into());
         schemars::json_schema!({
             "description": "One-way propagation delay, the same both ways or each",
             "anyOf": [both, each]

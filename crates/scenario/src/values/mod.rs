@@ -1,7 +1,10 @@
 //! Values that have several spellings. Each reads them with a visitor of its own, so that a wrong one is answered
 //! with what is allowed.
 
+mod changing_queue;
 mod delay;
+mod duplicate;
+mod inline;
 mod jitter;
 mod loss;
 mod queue;
@@ -9,12 +12,17 @@ mod rate;
 mod sampling;
 mod source;
 mod steps;
+mod tc_size;
+mod trace;
 
+pub use changing_queue::ChangingQueue;
 pub use delay::{Delay, DelaySpec};
+pub use duplicate::DuplicateSpec;
 pub use jitter::JitterSpec;
 pub use loss::LossSpec;
 pub use queue::{Limit, Packets, QueueSpec};
 pub use rate::RateSpec;
 pub use sampling::Sampling;
 pub use source::{Arrivals, OnOff, Paced, Source};
+pub use trace::TraceRef;
 pub(crate) use units::spelled;

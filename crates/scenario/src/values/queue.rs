@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use units::{Bytes, ParseError, Span};
 
+use super::inline::{inline, read_as};
 use super::spelled;
+use super::tc_size::TcSize;
 use crate::error::suggestion;
 
 /// How much may wait, as a scenario spells it.
@@ -37,7 +39,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Infinite => f.write_str("infinite"),
             Self::Packets(n) => write!(f, "{n}p"),
-            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Bytes(bytes) => TcSize(*bytes).fmt(f),
             Self::Delay(span) => span.fmt(f),
             Self::Bdp(factor) => write!(f, "{factor}bdp"),
         }
@@ -62,7 +64,9 @@ impl FromStr for Limit {
                 }
             },
             "" => return Err(ParseError::new(format!("`{text}` has no unit: a queue is {UNITS}"))),
-            _ if unit.ends_with(['B', 'b']) || unit == "bytes" => Self::Bytes(text.parse()?),
+            _ if unit.ends_with(['B', 'b']) || unit == "bytes" || unit.ends_with("bit") => {
+                Self::Bytes(text.parse::<TcSize>()?.0)
+            }
             _ => Self::Delay(
                 text.parse().map_err(|_| ParseError::new(format!("`{text}` is no limit of a queue: write {UNITS}")))?,
             ),
@@ -86,7 +90,7 @@ spelled!(
     "a limit like \"84p\", \"64kB\", \"100ms\", \"1bdp\" or \"infinite\"",
     concat!(
         r"^\s*(infinite|[0-9.]+([eE][-+]?[0-9]+)?\s*",
-        r"(p|packets?|bdp|[kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes|ns|us|µs|ms|s|min|[nmu]?secs?))\s*$",
+        r"(p|packets?|bdp|k?B|b|[KMGkmg]i[bB]|bytes|ns|us|µs|ms|s|min|[nmu]?secs?))\s*$",
     ),
     "How much may wait: packets (p), bytes, a time at the rate of the link, bandwidth-delay products (bdp), or infinite"
 );
@@ -123,6 +127,8 @@ pub struct QueueSpec {
     pub limit: Limit,
     /// The packet in service takes room too, and counts in RED's average.
     pub count_in_service: bool,
+    /// Packets under way behind the link take room too.
+    pub count_delayed: bool,
     /// ECN-capable packets that find at least this many waiting are marked.
     pub mark_above: Option<Packets>,
     /// Who goes first, and who is marked or dropped, with its settings.
@@ -136,6 +142,9 @@ struct Table {
     /// The packet in service takes room too, and counts in RED's average; by default it does not.
     #[serde(default)]
     count_in_service: bool,
+    /// Packets in service and under way to the next node take room too, as within `netem`; by default they do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    count_delayed: bool,
     /// ECN-capable packets that find at least this many waiting are marked; by default none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark_above: Option<Packets>,
@@ -144,7 +153,7 @@ struct Table {
 }
 
 /// The keys of a queue whatever its discipline is.
-const COMMON: [&str; 4] = ["limit", "count_in_service", "mark_above", "discipline"];
+const COMMON: [&str; 5] = ["limit", "count_in_service", "count_delayed", "mark_above", "discipline"];
 
 fn is_fifo(discipline: &DisciplineSettings) -> bool {
     *discipline == DisciplineSettings::Fifo
@@ -192,6 +201,10 @@ fn misnamed(text: &str) -> Option<String> {
     })
 }
 
+fn pair((key, value): (&str, &str)) -> (String, toml::Value) {
+    (key.to_owned(), value.into())
+}
+
 /// The keys of the discipline `name`.
 fn keys_of(name: &str) -> Vec<String> {
     let settings = tagged(name, Map::new()).ok().and_then(|plain| serde_json::to_value(plain).ok());
@@ -226,8 +239,8 @@ impl Serialize for QueueSpec {
         if *self == (Self { limit: self.limit, ..Self::default() }) {
             return self.limit.serialize(s);
         }
-        let Self { limit, count_in_service, mark_above, discipline } = *self;
-        Table { limit, count_in_service, mark_above, discipline }.serialize(s)
+        let Self { limit, count_in_service, count_delayed, mark_above, discipline } = *self;
+        Table { limit, count_in_service, count_delayed, mark_above, discipline }.serialize(s)
     }
 }
 
@@ -242,6 +255,16 @@ impl<'de> Deserialize<'de> for QueueSpec {
                 )
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueSpec, E> {
+                if let Some(spec) = inline(text) {
+                    return spec;
+                }
+                if let Some((name, limit)) = text.split_once(':') {
+                    let known = DisciplineSettings::NAMES.contains(&name.trim());
+                    let table =
+                        || toml::Table::from_iter([("discipline", name.trim()), ("limit", limit.trim())].map(pair));
+                    let why = || E::custom(misnamed(name.trim()).unwrap_or_else(|| format!("`{text}` is no queue")));
+                    return if known { read_as(&toml::Value::Table(table())) } else { Err(why()) };
+                }
                 if let Some(limit) = default_limit(text.trim()) {
                     let discipline = discipline(text.trim(), Map::new()).map_err(E::custom)?;
                     return Ok(QueueSpec { limit, discipline, ..QueueSpec::default() });
@@ -258,6 +281,7 @@ impl<'de> Deserialize<'de> for QueueSpec {
                     match key.as_str() {
                         "limit" => limit = Some(map.next_value()?),
                         "count_in_service" => spec.count_in_service = map.next_value()?,
+                        "count_delayed" => spec.count_delayed = map.next_value()?,
                         "mark_above" => spec.mark_above = map.next_value()?,
                         "discipline" => name = map.next_value()?,
                         _ => drop(settings.insert(key, map.next_value()?)),

@@ -7,7 +7,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Rate, Time};
 
+use super::inline::inline;
 use super::steps;
+use super::tc_size::TcSize;
+use super::trace::TraceRef;
 
 /// The rate of a link: `"10mbit"`, `[["0s", "10mbit"], ["20s", "5mbit"]]`, `{ trace = "verizon.down" }`,
 /// `{ rate = "10mbit", burst = "32kB", peakrate = "100mbit" }` or `"unlimited"`.
@@ -20,10 +23,17 @@ pub enum RateSpec {
     Fixed(Rate),
     /// Each rate from its time on, the first at 0.
     Steps(Vec<(Time, Rate)>),
-    /// The delivery opportunities in a file, which lies relative to the scenario.
-    Trace(String),
+    /// What is in a file: delivery opportunities, or a table of rates over time.
+    Trace(TraceRef),
     /// Through a token bucket.
     Shaped(TokenBucket),
+}
+
+impl RateSpec {
+    /// The file that it is in.
+    pub(crate) fn trace_mut(&mut self) -> Option<&mut TraceRef> {
+        if let Self::Trace(trace) = self { Some(trace) } else { None }
+    }
 }
 
 /// `rate` if it can ever send.
@@ -44,13 +54,6 @@ pub(super) fn can_send(steps: Vec<(Time, Rate)>) -> Result<Vec<(Time, Rate)>, St
     Ok(steps)
 }
 
-#[derive(Serialize, schemars::JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct TraceTable {
-    /// A file in the format of mm-link, relative to the scenario.
-    trace: String,
-}
-
 /// A token bucket, as tbf of `tc`.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -58,9 +61,10 @@ struct BucketTable {
     /// At which it fills: the rate of the link in the long run.
     rate: Rate,
     /// Its capacity: so much may leave at once at `peakrate`.
-    burst: Bytes,
-    /// The rate of the line, not below `rate`.
-    peakrate: Rate,
+    burst: TcSize,
+    /// The rate of the line, not below `rate`; by default bursts leave at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peakrate: Option<Rate>,
 }
 
 /// The fields of both kinds of table.
@@ -68,16 +72,21 @@ struct BucketTable {
 #[serde(deny_unknown_fields)]
 struct AnyTable {
     trace: Option<String>,
+    columns: Option<String>,
     rate: Option<Rate>,
-    burst: Option<Bytes>,
+    burst: Option<TcSize>,
     peakrate: Option<Rate>,
 }
 
 impl AnyTable {
     fn spec(self) -> Result<RateSpec, String> {
         match self {
-            Self { trace: Some(trace), rate: None, burst: None, peakrate: None } => Ok(RateSpec::Trace(trace)),
-            Self { trace: None, rate: Some(rate), burst: Some(burst), peakrate: Some(peak) } => {
+            Self { trace: Some(trace), columns, rate: None, burst: None, peakrate: None } => {
+                Ok(RateSpec::Trace(TraceRef::new(trace, columns)))
+            }
+            Self { trace: None, columns: None, rate: Some(rate), burst: Some(burst), peakrate } => {
+                let peak = peakrate.unwrap_or(TokenBucket::AT_ONCE);
+                let TcSize(burst) = burst;
                 if burst == Bytes::ZERO {
                     return Err("`burst` is 0: the bucket must hold something, like `32kB`".to_owned());
                 }
@@ -88,7 +97,7 @@ impl AnyTable {
             }
             _ => Err(concat!(
                 r#"a table is a trace, `{ trace = "FILE" }`, "#,
-                "or a token bucket with `rate`, `burst` and `peakrate`"
+                "or a token bucket with `rate`, `burst` and perhaps `peakrate`"
             )
             .to_owned()),
         }
@@ -101,9 +110,10 @@ impl Serialize for RateSpec {
             Self::Unlimited => s.serialize_str("unlimited"),
             Self::Fixed(rate) => rate.serialize(s),
             Self::Steps(steps) => steps.serialize(s),
-            Self::Trace(trace) => TraceTable { trace: trace.clone() }.serialize(s),
+            Self::Trace(trace) => trace.serialize(s),
             Self::Shaped(TokenBucket { rate, burst, peak }) => {
-                BucketTable { rate: *rate, burst: *burst, peakrate: *peak }.serialize(s)
+                let peakrate = (*peak != TokenBucket::AT_ONCE).then_some(*peak);
+                BucketTable { rate: *rate, burst: TcSize(*burst), peakrate }.serialize(s)
             }
         }
     }
@@ -121,6 +131,9 @@ impl<'de> Deserialize<'de> for RateSpec {
                 ))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RateSpec, E> {
+                if let Some(spec) = inline(text) {
+                    return spec;
+                }
                 if text.trim() == "unlimited" {
                     return Ok(RateSpec::Unlimited);
                 }
@@ -145,7 +158,7 @@ impl schemars::JsonSchema for RateSpec {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let rate = generator.subschema_for::<Rate>();
         let steps = steps::schema::<Rate>(generator);
-        let trace = TraceTable::json_schema(generator);
+        let trace = generator.subschema_for::<TraceRef>();
         let bucket = BucketTable::json_schema(generator);
         schemars::json_schema!({
             "description": "One rate, steps of rates, a trace, a token bucket, or unlimited",

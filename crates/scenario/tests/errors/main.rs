@@ -111,7 +111,8 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("rtt = ", "rt = "),
         "demo.toml, line 5: path.rt: there is no such key here; did you mean `rtt`? \
-         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `jitter`, `reorder`, `reverse`)"
+         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `jitter`, `duplicate`, `reorder`, \
+         `reverse`)"
     );
     assert_eq!(
         flow("[flows.sources]"),
@@ -123,7 +124,7 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),
         "demo.toml, line 6: path.queue.mark: there is no such key here; did you mean `mark_above`? \
-         (there are `limit`, `count_in_service`, `mark_above`, `discipline`)"
+         (there are `limit`, `count_in_service`, `count_delayed`, `mark_above`, `discipline`)"
     );
 }
 

@@ -17,8 +17,8 @@ fn a_rate_without_unit_in_kbps_or_of_zero() {
     );
     assert_eq!(
         dumbbell("\"10mbit\"", "\"10kbps\""),
-        "demo.toml, line 4: path.rate: `10kbps`: `kbps` is ambiguous (tc reads bytes, others bits); write bit, kbit, \
-         mbit or gbit"
+        "demo.toml, line 4: path.rate: `10kbps` is ambiguous: tc reads bytes, 80kbit, and others read 10kbit; write \
+         one of the two"
     );
     assert_eq!(
         dumbbell("\"10mbit\"", "\"0mbit\""),
@@ -151,7 +151,7 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     assert_eq!(
         queue("quantom = \"1500B\", discipline = \"drr\""),
         "demo.toml, line 6: path.queue.quantom: there is no such key here; did you mean `quantum`? (there are \
-          `limit`, `count_in_service`, `mark_above`, `discipline`, `quantum`)"
+          `limit`, `count_in_service`, `count_delayed`, `mark_above`, `discipline`, `quantum`)"
     );
     assert_eq!(
         queue("discipline = \"drr\", quantum = \"0B\""),
@@ -209,8 +209,9 @@ fn a_loss_above_one_or_of_no_model() {
     assert_eq!(
         dumbbell("[path]", "[path]\nloss = { model = \"gilbert-elliott\", good_to_bad = \"1%\" }"),
         "demo.toml, line 4: path.loss: a table of loss is { model = \"gilbert-elliott\", good_to_bad = \"1%\", \
-         bad_to_good = \"30%\" }, with loss_good and loss_bad if wanted, or { packets = [10, 11] }, \
-         or { openings = [0] }"
+         bad_to_good = \"30%\" } (or good_for = \"10s\", bad_for = \"200ms\"), with loss_good and loss_bad if wanted, \
+         or { share = \"5%\", correlation = \"25%\" }, { packets = [10, 11] }, { openings = [0] } or \
+         { trace = \"FILE\" }"
     );
     assert_eq!(
         dumbbell("[path]", "[path]\nloss = { model = \"gilbert\" }"),
@@ -362,11 +363,24 @@ fn jitter_that_is_none() {
         "demo.toml, line 7: path.jitter: invalid type: integer `3`, expected a time like \"3ms\", or \
          { uniform = \"3ms\", reorder = true }"
     );
-    assert_eq!(path("jitter = { reorder = true }"), "demo.toml, line 7: path.jitter.uniform: is missing");
+    assert_eq!(
+        path("jitter = { reorder = true }"),
+        "demo.toml, line 7: path.jitter: a table of jitter has one of `uniform`, `around`, `normal`, `pareto` and \
+         `paretonormal`, or `slot`, or a share as `reorder`"
+    );
+    assert_eq!(
+        path("jitter = { normal = \"3ms\", pareto = \"3ms\" }"),
+        "demo.toml, line 7: path.jitter: jitter has one distribution: give only one of `uniform`, `around`, `normal`, \
+         `pareto` and `paretonormal`"
+    );
+    assert_eq!(
+        path("jitter = { slot = { min = \"9ms\", max = \"1ms\" } }"),
+        "demo.toml, line 7: path.jitter.slot: max `1ms` is below min `9ms`"
+    );
     assert_eq!(
         path("reverse = { jitter = { uniform = \"3ms\", order = true } }"),
         "demo.toml, line 7: path.reverse.jitter.order: there is no such key here; did you mean `reorder`? \
-         (there are `uniform`, `reorder`)"
+         (there are `uniform`, `around`, `normal`, `pareto`, `paretonormal`, `correlation`, `reorder`, `slot`)"
     );
     assert_eq!(
         path("reorder = 1"),
@@ -393,5 +407,62 @@ fn a_step_of_more_than_time_and_rate() {
     assert_eq!(
         dumbbell("rate = \"10mbit\"", r#"rate = [["0s", "10mbit", "5ms"]]"#),
         "demo.toml, line 4: path.rate.0: invalid length 3, expected a time and a rate, like [\"20s\", \"5mbit\"]"
+    );
+}
+
+#[test]
+fn packets_that_take_no_delay_need_to_know_of_one() {
+    let steps = "rtt = [[\"0s\", \"40ms\"], [\"2s\", \"50ms\"]]\njitter = { reorder = \"25%\" }";
+    assert_eq!(
+        dumbbell("rtt = \"40ms\"", steps),
+        "demo.toml: the jitter of `bottleneck` lets a share of its packets take no delay: there must be one delay \
+         behind it, without steps"
+    );
+}
+
+#[test]
+fn letters_that_mean_another_number_in_tc() {
+    let queue = |limit: &str| dumbbell("queue = \"84p\"", &format!("queue = \"{limit}\""));
+    assert_eq!(
+        queue("0.1MB"),
+        "demo.toml, line 6: path.queue: `0.1MB` is ambiguous: tc reads 104857B, powers of ten make 100000B of it; \
+         write one of the two"
+    );
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"", "rate = \"1Mbps\""),
+        "demo.toml, line 4: path.rate: `1Mbps` is ambiguous: tc reads bytes, 8mbit, and others read 1mbit; write one \
+         of the two"
+    );
+    assert_eq!(
+        dumbbell("rate = \"10mbit\"", "rate = { rate = \"1mbit\", burst = \"32kbit\" }"),
+        "demo.toml, line 4: path.rate.burst: `32kbit` is ambiguous: tc reads 4096B, powers of ten make 4000B of it; \
+         write one of the two"
+    );
+}
+
+#[test]
+fn steps_and_tables_that_are_none() {
+    let queue = |text: &str| dumbbell("queue = \"84p\"", &format!("queue = {text}"));
+    assert_eq!(
+        queue("[[\"0s\", \"84p\"], [\"1s\", \"codel\"]]"),
+        "demo.toml, line 6: path.queue: the step at `1s` changes more than the limit; the rest of a queue stays"
+    );
+    assert_eq!(
+        queue("{ limit = \"64kB\", count_delayed = true }"),
+        "demo.toml, line 6: path.queue: `count_delayed` needs a limit in packets, like `1000p`"
+    );
+    assert_eq!(
+        queue("\"{ limit = \""),
+        "demo.toml, line 6: path.queue: `{ limit =` is neither a table nor a list of TOML or JSON: unclosed inline \
+         table, expected `}`"
+    );
+    let loss = |text: &str| dumbbell("queue = \"84p\"", &format!("queue = \"84p\"\nloss = {text}"));
+    assert_eq!(
+        loss("{ model = \"gilbert-elliott\", good_for = \"0s\", bad_for = \"1s\" }"),
+        "demo.toml, line 7: path.loss: `good_for` and `bad_for` are the mean times of the states: they must be above 0"
+    );
+    assert_eq!(
+        loss("{ trace = \"missing.csv\" }"),
+        "demo.toml, line 7: path.loss: the table `missing.csv`: cannot be read: No such file or directory (os error 2)"
     );
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use network::{
-    CodelSettings, DisciplineSettings, DrrSettings, FqCodelSettings, FqSettings, Limit, LossModel, Service, Trace,
+    Chance, CodelSettings, DisciplineSettings, DrrSettings, Early, FqCodelSettings, FqSettings, JitterModel, Limit,
+    LossModel, Service, Shape, Slots, Spread, TokenBucket, Trace,
 };
-use units::{Bytes, Rate, Time};
+use units::{Bytes, Rate, Span, Time};
 
 use crate::{at, disk, dumbbell, fraction, ms};
 
@@ -153,4 +154,138 @@ fn loss_comes_in_three_models() {
             loss_bad: fraction(1.0)
         }
     );
+}
+
+/// The first link of a path with these keys.
+fn link(keys: &str) -> scenario::PlannedLink {
+    dumbbell(&format!("rate = \"10mbit\"\nrtt = \"40ms\"\n{keys}"), "").links[0].clone()
+}
+
+#[test]
+fn losses_may_last_correlate_and_change() {
+    let loss = |loss: &str| link(&format!("queue = \"84p\"\nloss = {loss}")).settings.loss;
+    let (good_for, bad_for) = (Span::from_secs(10), ms(200));
+    let (loss_good, loss_bad) = (fraction(0.0), fraction(0.5));
+    assert_eq!(
+        loss(r#"{ model = "gilbert-elliott", good_for = "10s", bad_for = "200ms", loss_bad = "50%" }"#),
+        LossModel::Periods { good_for, bad_for, loss_good, loss_bad }
+    );
+    // Of lost packets 0.1 + 0.5 * 0.9 = 55 % are followed by another, of others 5 %.
+    assert_eq!(
+        loss(r#"{ share = "10%", correlation = "50%" }"#),
+        LossModel::GilbertElliott {
+            good_to_bad: fraction(0.05),
+            bad_to_good: fraction(0.45),
+            loss_good: fraction(0.0),
+            loss_bad: fraction(1.0)
+        }
+    );
+    let steps = vec![(Time::ZERO, LossModel::None), (at(20), LossModel::Bernoulli(fraction(0.01)))];
+    assert_eq!(loss(r#"[["0s", "0%"], ["20s", "1%"]]"#), LossModel::Steps(steps));
+}
+
+#[test]
+fn the_limit_of_a_queue_may_change_and_count_what_is_under_way() {
+    let changing = link(r#"queue = [["0s", "100p"], ["20s", "1bdp"], ["30s", { limit = "10p" }]]"#);
+    assert_eq!(changing.settings.queue.limit, Limit::Packets(100));
+    assert_eq!(changing.limits, [(at(20), Limit::Packets(33)), (at(30), Limit::Packets(10))]);
+    let held = link(r#"queue = { limit = "1000p", count_delayed = true }"#);
+    assert_eq!((held.settings.queue.limit, held.held), (Limit::Packets(1000), Some(1000)));
+    let fq = link(r#"queue = [["0s", "fq_codel"], ["9s", "fq_codel:5p"]]"#);
+    assert_eq!((fq.settings.queue.limit, fq.limits), (Limit::Packets(10_240), vec![(at(9), Limit::Packets(5))]));
+}
+
+#[test]
+fn jitter_has_laws_correlation_early_packets_and_slots() {
+    let jitter = |jitter: &str| link(&format!("queue = \"84p\"\njitter = {jitter}")).jitter;
+    let spread = |shape, millis, correlation| Spread { shape, size: ms(millis), correlation: fraction(correlation) };
+    let one = |spread| JitterModel { spreads: vec![(Time::ZERO, spread)], early: None, slots: None };
+    assert_eq!(jitter("\"3ms\""), one(spread(Shape::Uniform, 3, 0.0)));
+    assert_eq!(jitter(r#"{ around = "3ms", reorder = true }"#), one(spread(Shape::Around, 3, 0.0)));
+    let normal = r#"{ normal = "20ms", correlation = "25%" }"#;
+    assert_eq!(jitter(normal), one(spread(Shape::Normal, 20, 0.25)));
+    let early = |share, correlation, gap| {
+        let chance = Chance { share: fraction(share), correlation: fraction(correlation) };
+        Some(Early { chance, gap })
+    };
+    assert_eq!(jitter(r#"{ reorder = "25%" }"#).early, early(0.25, 0.0, 1));
+    let gaps = r#"{ pareto = "2ms", reorder = { share = "25%", correlation = "50%", gap = 5 } }"#;
+    assert_eq!((jitter(gaps).early, jitter(gaps).spreads.len()), (early(0.25, 0.5, 5), 1));
+    let slots = |max, packets, bytes| Some(Slots { min: Span::from_micros(800), max, packets, bytes });
+    let slot = r#"{ slot = { min = "800us", max = "10ms", packets = 42, bytes = "64kB" } }"#;
+    assert_eq!(jitter(slot).slots, slots(ms(10), Some(42), Some(Bytes::new(64_000))));
+    assert_eq!(jitter(r#"{ slot = { min = "800us" } }"#).slots, slots(Span::from_micros(800), None, None));
+    let steps = jitter(r#"[["0s", "0ms"], ["5s", { normal = "1ms" }]]"#);
+    assert_eq!(steps.spreads, [(Time::ZERO, spread(Shape::Uniform, 0, 0.0)), (at(5), spread(Shape::Normal, 1, 0.0))]);
+}
+
+#[test]
+fn a_bucket_needs_no_peak_and_a_share_may_arrive_twice() {
+    let bucket = dumbbell("rate = { rate = \"1mbit\", burst = \"4KiB\" }\nrtt = \"40ms\"\nqueue = \"84p\"", "");
+    let expected = TokenBucket { rate: Rate::from_mbit(1), burst: Bytes::new(4096), peak: TokenBucket::AT_ONCE };
+    assert_eq!(bucket.links[0].settings.service, Service::Shaped(expected));
+    let twice = link("queue = \"84p\"\nduplicate = { share = \"1%\", correlation = \"25%\" }").duplicate;
+    assert_eq!(twice, Some(Chance { share: fraction(0.01), correlation: fraction(0.25) }));
+}
+
+#[test]
+fn every_value_has_one_spelling_as_a_text_too() {
+    let keys = |rate: &str, queue: &str, loss: &str, jitter: &str| {
+        dumbbell(&format!("rate = {rate}\nrtt = \"40ms\"\nqueue = {queue}\nloss = {loss}\njitter = {jitter}"), "").links
+    };
+    let tables = keys(
+        r#"[["0s", "1mbit"], ["2s", "2mbit"]]"#,
+        r#"{ limit = "84p", discipline = "drr", quantum = "1kB" }"#,
+        r#"{ packets = [1, 2] }"#,
+        r#"{ uniform = "1ms", reorder = true }"#,
+    );
+    let texts = keys(
+        r#"'[["0s", "1mbit"], ["2s", "2mbit"]]'"#,
+        r#"'{ limit = "84p", discipline = "drr", quantum = "1kB" }'"#,
+        r#"'{ "packets": [1, 2] }'"#,
+        r#"'{ uniform = "1ms", reorder = true }'"#,
+    );
+    assert_eq!(tables, texts);
+    assert_eq!(
+        link("queue = \"codel:50p\"").settings.queue,
+        link("queue = { discipline = \"codel\", limit = \"50p\" }").settings.queue
+    );
+}
+
+#[test]
+fn a_table_over_time_has_rates_delays_and_losses() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    std::fs::write(format!("{directory}/leo.csv"), "time_s,rate_mbit,rtt_ms,loss\n0,12,40,0\n1,6,50,0.1\n").unwrap();
+    let text = r#"
+        duration = "3s"
+        flows = [{ cc = "newreno" }]
+        [path]
+        rate = { trace = "leo.csv" }
+        rtt = { trace = "leo.csv" }
+        loss = { trace = "leo.csv" }
+        queue = "1bdp"
+    "#;
+    let scenario = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap();
+    let plan = scenario.plan(&disk).unwrap();
+    let steps = [(0, 12), (1, 6), (2, 12)].map(|(second, mbit)| (at(second), Rate::from_mbit(mbit)));
+    assert_eq!(plan.links[0].settings.service, Service::Steps(steps.to_vec()));
+    let lost = |share| LossModel::Bernoulli(fraction(share));
+    let losses =
+        [(0, LossModel::None), (1, lost(0.1)), (2, LossModel::None)].map(|(second, model)| (at(second), model));
+    assert_eq!(plan.links[0].settings.loss, LossModel::Steps(losses.to_vec()));
+    let hop = &plan.flows[0].forward[0].delay;
+    assert_eq!([0, 1, 2].map(|second| hop.at(at(second))), [20, 25, 20].map(ms));
+    // 9 Mbit/s over 40 ms are 30 packets.
+    assert_eq!(plan.links[0].settings.queue.limit, Limit::Packets(30));
+    assert_eq!(
+        plan.notes,
+        [
+            "path.rate is that of `leo.csv`: a mean of 9mbit, and it repeats every 2s",
+            "path.rtt is that of `leo.csv`: a mean of 45ms, and it repeats every 2s",
+            "path.loss is that of `leo.csv`: a mean of 5.000%, and it repeats every 2s",
+        ]
+    );
+    // The files stay in the document that is written down.
+    let anchored = serde_json::to_value(scenario.anchored(directory.as_ref())).unwrap();
+    assert_eq!(anchored["path"]["rtt"], serde_json::json!({ "trace": format!("{directory}/leo.csv") }));
 }

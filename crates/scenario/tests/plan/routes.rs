@@ -97,8 +97,8 @@ fn the_delays_of_a_direction_may_have_steps_of_their_own() {
 fn jitter_makes_a_link_of_a_reverse_direction_that_only_delayed() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"\njitter = \"3ms\"";
     let plan = dumbbell(&format!("{path}\nreverse = {{ jitter = {{ uniform = \"2ms\", reorder = true }} }}"), "");
-    let jitters: Vec<_> = plan.links.iter().map(|link| (link.name.as_str(), link.jitter)).collect();
-    assert_eq!(jitters, [("bottleneck", ms(3)), ("bottleneck:reverse", ms(2))]);
+    let jitters: Vec<_> = plan.links.iter().map(|link| (link.name.as_str(), link.jitter.clone())).collect();
+    assert_eq!(jitters, [("bottleneck", ms(3).into()), ("bottleneck:reverse", ms(2).into())]);
     assert_eq!(plan.flows[0].forward, [hop(Some(0), 20)]);
     assert_eq!(plan.flows[0].reverse, [Hop { reorder: true, ..hop(Some(1), 20) }]);
 }

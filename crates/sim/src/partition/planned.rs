@@ -30,9 +30,21 @@ impl<A: Agents> Partition<'_, A> {
         }
     }
 
-    /// Parameters of the controller of flow `index` change.
+    /// Parameters of the controller of flow `index` change, or its receive window.
     fn change(&mut self, now: Time, index: u32, number: u32) {
         let change = &self.plan.flows[self.drawn[index as usize].of].changes[number as usize];
+        if let Some(segments) = change.receive_window
+            && let Some(end) = &mut self.endpoints.receivers[index as usize].end
+            && let Some(receiver) = end.tcp()
+        {
+            receiver.set_window(segments);
+            if let Some(ack) = end.on_timeout(now, &mut self.endpoints.acks) {
+                self.acknowledge(now, index, ack);
+            }
+        }
+        if change.parameters.is_empty() {
+            return;
+        }
         let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
         match end.set_parameters(now, &change.parameters) {

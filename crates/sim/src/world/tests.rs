@@ -88,9 +88,30 @@ prop_compose! {
             "[['0s', '8mbit'], ['1s', '0bit'], ['1200ms', '12mbit']]",
         ]),
         rtt in pick(&["20ms", "24ms", "60ms"]),
-        queue in pick(&["'20p'", "'1bdp'", "'20kB'", "{ limit = '60p', mark_above = '8p' }", "'codel'"]),
-        loss in pick(&["0%", "0.5%", "3%"]),
-        jitter in pick(&["'0s'", "'0s'", "'2ms'", "{ uniform = '5ms', reorder = true }"]),
+        queue in pick(&[
+            "'20p'",
+            "'1bdp'",
+            "'20kB'",
+            "{ limit = '60p', mark_above = '8p' }",
+            "'codel'",
+            "{ limit = '40p', count_delayed = true }",
+            "[['0s', '60p'], ['1s', '9p']]",
+        ]),
+        loss in pick(&[
+            "'0%'",
+            "'0.5%'",
+            "'3%'",
+            "[['0s', '0%'], ['1s', '3%']]",
+            "{ model = 'gilbert-elliott', good_for = '500ms', bad_for = '20ms' }",
+        ]),
+        jitter in pick(&[
+            "'0s'",
+            "'0s'",
+            "'2ms'",
+            "{ uniform = '5ms', reorder = true }",
+            "{ normal = '1ms', correlation = '50%', reorder = true }",
+            "{ slot = { min = '1ms', max = '4ms', packets = 4 } }",
+        ]),
         reverse in pick(&["", "reverse = { rate = '12mbit', queue = '50p', loss = '1%' }"]),
         record in pick(&[
             "flow_series = '50ms'\nprobes = '5acks'",
@@ -102,7 +123,7 @@ prop_compose! {
         warmup in pick(&["0s", "24ms", "1s"]),
     ) -> String {
         let path = format!(
-            "[path]\nrate = {rate}\nrtt = '{rtt}'\nqueue = {queue}\nloss = '{loss}'\njitter = {jitter}\n{reverse}\n"
+            "[path]\nrate = {rate}\nrtt = '{rtt}'\nqueue = {queue}\nloss = {loss}\njitter = {jitter}\n{reverse}\n"
         );
         format!("duration = '3s'\nwarmup = '{warmup}'\n{path}\n[record]\n{record}\n\n{}", flows.concat())
     }

@@ -333,6 +333,12 @@ impl Receiver {
         self.edge = edge;
     }
 
+    /// The receive window is at most `segments` from now on. If it was smaller, an ACK is due that says so.
+    pub fn set_window(&mut self, segments: u32) {
+        self.due |= segments > self.window;
+        self.window = segments;
+    }
+
     /// The receive window, segments.
     pub fn window(&self) -> u32 {
         u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX).min(self.window)
