@@ -12,14 +12,15 @@ import typer
 from ackclock import _engine
 from ackclock.cli import completing, output, titles
 from ackclock.cli.choosing import Chosen, on_engine
-from ackclock.cli.home import SHOWN, Home, check_no_home, queue_value
+from ackclock.cli.home import SHOWN, Home, check_no_home
+from ackclock.cli.paths import TcOption, TraceOption, path_of
 from ackclock.contenders import Contender, contenders
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     from ackclock.cli.outcome import Outcome
 
-OF_A_PATH = ("rate", "rtt", "queue", "loss", "flows", "wlan")
+OF_A_PATH = ("rate", "rtt", "queue", "loss", "trace", "lines", "flows", "wlan")
 """The options of a path or home, which named networks have themselves."""
 
 
@@ -59,6 +60,8 @@ def compare(
         ),
     ] = None,
     loss: output.LossOption = "0%",
+    trace: TraceOption = None,
+    lines: TcOption = None,
     flows: output.FlowsOption = 1,
     duration: output.DurationOption = "60s",
     warmup: output.WarmupOption = "0s",
@@ -114,12 +117,16 @@ def compare(
         plans, outcome = _on_networks(asked, networks, given)
     elif wlan is None:
         path = {"rate": rate or "10mbit", "rtt": rtt, "queue": queue or "1bdp", "loss": loss}
+        path = path_of(path, output.named(context, path), trace, lines)
         plans, outcome = _on_a_path(asked, path, flows)
     else:
         if engine.kind.real_time:
             raise InputError(
                 f"--wlan: cannot be combined with {engine.spelled}; the kernel's TCP has no wireless network"
             )
+        if trace is not None or lines is not None:
+            option = "--tc" if trace is None else "--trace"
+            raise InputError(f"{option}: describes a path, and --wlan is a network of its own")
         queues = queue or "200p", router or "1000p"
         home = Home(wlan, stations or 8, up or not down, down, rate or "1gbit", rtt, *queues, loss)
         plans, outcome = _beside_a_call(asked, home, flows)
@@ -163,10 +170,9 @@ Comparison = tuple[Mapping[str, _engine.Plan], "Callable[[], Outcome]"]
 """The plans by label, and the end of the command; its module is imported only when nothing is refused."""
 
 
-def _on_a_path(asked: _Asked, path: Mapping[str, str], flows: int) -> Comparison:
+def _on_a_path(asked: _Asked, path: Mapping[str, Any], flows: int) -> Comparison:
     """Each controller alone on the same path."""
-    document = {**path, "queue": queue_value(path["queue"])}
-    plans = asked.plans({one.name: {"flows": [one.flow(flows)], "path": document} for one in asked.compared})
+    plans = asked.plans({one.name: {"flows": [one.flow(flows)], "path": path} for one in asked.compared})
     words, shown = titles.of_path(path, asked.settings)
     title = asked.title(f"{asked.names}: {words}", flows, shown)
 
@@ -198,7 +204,8 @@ def _beside_a_call(asked: _Asked, home: Home, flows: int) -> Comparison:
 def _on_networks(asked: _Asked, names: str, given: Sequence[str]) -> Comparison:
     """Each controller alone on each network."""
     if given:
-        raise InputError(f"--{given[0]}: is of the path, and --networks names others")
+        option = given[0].replace("lines", "tc")
+        raise InputError(f"--{option}: is of the path, and --networks names others")
     from ackclock import networks
     from ackclock.cli import networks as comparison
 

@@ -64,12 +64,12 @@ class Home:
             "to": "server",
             "rate": self.rate,
             "delay": _half(self.rtt),
-            "queue": queue_value(self.router),
+            "queue": self.router,
             "loss": self.loss,
             "duplex": True,
         }
         stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
-        wlan = {"standard": self.standard, "stations": stations, "queue": queue_value(self.queue)}
+        wlan = {"standard": self.standard, "stations": stations, "queue": self.queue}
         flows = [
             {**background, "name": f"{way}-{number}", "from": start, "to": end, "start_jitter": "200ms"}
             for way, on in (("up", self.up), ("down", self.down))
@@ -87,12 +87,6 @@ class Home:
             "flows": [*flows, *calls],
             "record": {"datagrams": True},
         }
-
-
-def queue_value(text: str) -> Any:
-    """A queue as the language has it: ``fifo:100ms`` is a discipline with its limit."""
-    discipline, colon, limit = text.partition(":")
-    return {"discipline": discipline.strip(), "limit": limit.strip()} if colon else text
 
 
 def check_no_home(stations: int | None, up: bool, down: bool, router: str | None) -> None:

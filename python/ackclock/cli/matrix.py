@@ -18,6 +18,7 @@ from ackclock.cli import output, titles
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.console import Console
 from ackclock.cli.output import notes
+from ackclock.cli.paths import TcOption, TraceOption, path_of
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan, workers_for
 from ackclock.contenders import contenders, made_again
@@ -37,11 +38,14 @@ READ = (
 
 @on_engine(without=("at_once", "threads", "cores"))
 def matrix(
+    context: typer.Context,
     controllers: output.ControllersArgument,
     rate: output.RateOption = "10mbit",
     rtt: output.RttOption = "40ms",
     queue: output.QueueOption = "1bdp",
     loss: output.LossOption = "0%",
+    trace: TraceOption = None,
+    lines: TcOption = None,
     duration: output.DurationOption = "60s",
     warmup: output.WarmupOption = "10s",
     profile: output.ProfileOption = "linux",
@@ -64,6 +68,7 @@ def matrix(
         raise InputError(f"{engine.spelled}: runs on this machine, one at a time; leave --processes out")
     output.check_share("--loss", loss)
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
+    path = path_of(path, output.named(context, path), trace, lines)
     setting = Setting(path, duration, warmup, profile)
     compared = contenders(controllers, engine.name)
     set_keys = dict(output.overrides(settings))

@@ -149,6 +149,11 @@ def on_command_line(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def named(context: typer.Context, options: Iterable[str]) -> set[str]:
+    """Those of ``options`` that were given."""
+    return {option for option in options if on_command_line(context, option)}
+
+
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
     """``--set`` options as keys and values."""
     pairs = []
@@ -404,4 +409,11 @@ def preflight(plans: Sequence[_engine.Plan], repeat: int, engine: Engine) -> Non
         engine.check(plan)
     for warning in dict.fromkeys(w for plan in plans for w in plan.inspect()["warnings"]):
         notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    print_notes(plans)
     repetitions.check_memory(plans, repeat)
+
+
+def print_notes(plans: Iterable[_engine.Plan]) -> None:
+    """Prints period and mean of files over time."""
+    for note in dict.fromkeys(note for plan in plans for note in plan.inspect()["notes"]):
+        notes.print(f"note: {note}", markup=False, soft_wrap=True)

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from ackclock import _engine, summary
 from ackclock.cli import output
 from ackclock.cli.choosing import LIVE, Chosen, on_engine
 from ackclock.cli.output import notes
+from ackclock.cli.paths import TcOption, TraceOption, path_of
 from ackclock.cli.status import INVALID
 from ackclock.errors import InputError
 from ackclock.result import Run
@@ -28,6 +29,7 @@ CONTEXT = {"allow_interspersed_args": False}
 
 @on_engine(default=LIVE, without=("threads", "cores", "at_once", "retries"), fixed=True)
 def shell(
+    context: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(
@@ -39,9 +41,8 @@ def shell(
     delay: Annotated[str | None, typer.Option(help="One-way delay, in place of --rtt.")] = None,
     queue: output.QueueOption = "1bdp",
     loss: Annotated[str, typer.Option(help="Random loss on the way from near to far.")] = "0%",
-    trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="An mm-link trace in place of --rate.")
-    ] = None,
+    trace: TraceOption = None,
+    lines: TcOption = None,
     far: Annotated[
         str, typer.Option(metavar="COMMAND", help="What to run at the far end, 10.0.0.2, as one word.")
     ] = "",
@@ -76,7 +77,13 @@ def shell(
     output.check_share("--loss", loss)
     report = output.Report(out, force, csv, as_json, figures, open_report)
     report.check()
-    plan = _plan(rate if trace is None else {"trace": str(trace)}, rtt, delay, queue, loss, settings)
+    if rtt is not None and delay is not None:
+        raise InputError("--rtt and --delay: only one of them can be given")
+    path = {"rate": rate, "queue": queue, "loss": loss}
+    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
+    given = output.named(context, ("rate", "rtt", "delay", "queue", "loss"))
+    plan = _plan(path_of(path, given, trace, lines), settings)
+    output.print_notes([plan])
     if os.geteuid() != 0:
         _engine.become_root()
     (capture,) = output.captures(pcap, ["session"])
@@ -110,16 +117,10 @@ def shell(
     raise typer.Exit(status)
 
 
-def _plan(
-    service: Any, rtt: str | None, delay: str | None, queue: str, loss: str, settings: list[str] | None
-) -> _engine.Plan:
+def _plan(path: Mapping[str, Any], settings: list[str] | None) -> _engine.Plan:
     """The scenario of the path. Its one flow does not run; the language requires one."""
-    if rtt is not None and delay is not None:
-        raise InputError("--rtt and --delay: only one of them can be given")
-    path: dict[str, Any] = {"rate": service, "queue": queue, "loss": loss}
-    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
-    # The language requires a duration, but the run ends with the command.
-    document = {"name": "shell", "duration": "60s", "path": path, "flows": [{"cc": "newreno"}]}
+    # The language requires a duration, but the run ends with the command. Files over time repeat for so long.
+    document = {"name": "shell", "duration": "60min", "path": path, "flows": [{"cc": "newreno"}]}
     return _engine.resolve_json(json.dumps(document), output.overrides(settings))
 
 

@@ -21,6 +21,7 @@ from ackclock.cli import completing, output, titles, trust
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
+from ackclock.cli.paths import TcOption, TraceOption, path_of
 from ackclock.cli.status import INTERRUPTED
 from ackclock.cli.trust import TrustOption
 from ackclock.contenders import Contender, contenders, made_again
@@ -46,7 +47,7 @@ HEADS = {
 WITH_INTERVALS = ("goodput", "queue_delay", "loss")
 """The columns of the terminal when each has an interval: more would not fit into 80 columns."""
 
-OF_CONTROLLERS = ("rate", "rtt", "queue", "loss", "flows", "duration", "warmup", "profile")
+OF_CONTROLLERS = ("rate", "rtt", "queue", "loss", "trace", "lines", "flows", "duration", "warmup", "profile")
 """Options that a scenario file does not take: it has its own."""
 
 
@@ -54,7 +55,7 @@ OF_CONTROLLERS = ("rate", "rtt", "queue", "loss", "flows", "duration", "warmup",
 class _Base:
     """The path that controllers are swept on."""
 
-    path: Mapping[str, str]
+    path: Mapping[str, Any]
     flows: int
     duration: str
     warmup: str
@@ -98,6 +99,8 @@ def sweep(
     rtt: output.RttOption = "40ms",
     queue: output.QueueOption = "1bdp",
     loss: output.LossOption = "0%",
+    trace: TraceOption = None,
+    lines: TcOption = None,
     flows: output.FlowsOption = 1,
     duration: output.DurationOption = "60s",
     warmup: output.WarmupOption = "0s",
@@ -128,6 +131,7 @@ def sweep(
     output.check_share("--loss", loss)
     given = [option for option in OF_CONTROLLERS if output.on_command_line(context, option)]
     path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
+    path = path_of(path, output.named(context, path), trace, lines)
     base = _Base(path, flows, duration, warmup, profile)
     design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
     set_keys = dict(output.overrides(settings))
@@ -179,8 +183,9 @@ def _scenarios(
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
         if given:
+            option = given[0].replace("lines", "tc")
             raise InputError(
-                f"--{given[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
+                f"--{option}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
         label, resolve = of_file(Path(what[0]))
         return {label: resolve}, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 Settings = Sequence[tuple[str, str]]
 
@@ -12,10 +13,21 @@ def as_set(shown: Mapping[str, str], settings: Settings) -> list[str]:
     return [dict(settings).get(key, value) for key, value in shown.items()]
 
 
-def of_path(path: Mapping[str, str], settings: Settings) -> tuple[str, list[str]]:
+def of_path(path: Mapping[str, Any], settings: Settings) -> tuple[str, list[str]]:
     """The options of a path in words, and the keys of a scenario that these words tell."""
-    shown = {f"path.{key}": value for key, value in path.items()}
-    return "{}, {}, queue {}, loss {}".format(*as_set(shown, settings)), list(shown)
+    shown = {f"path.{key}": _words(value) for key, value in path.items()}
+    values = dict(zip(path, as_set(shown, settings), strict=True))
+    first = [values.pop(key) for key in ("rate", "rtt") if key in values]
+    return ", ".join([*first, *(f"{key} {value}" for key, value in values.items())]), list(shown)
+
+
+def _words(value: Any) -> str:
+    """A value of a path in words: of a table its values, as ``tc`` would write them."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    if set(value) == {"trace"}:
+        return str(value["trace"])
+    return " ".join(f"{key} {_words(inner)}" for key, inner in value.items())
 
 
 def with_settings(title: str, settings: Settings, shown: Sequence[str] = ()) -> str:

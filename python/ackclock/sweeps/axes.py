@@ -8,6 +8,7 @@ An axis is written ``KEY=VALUES``: a list (``0.1bdp,1bdp,5bdp``), a range with a
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 Point = Mapping[str, str]
 """The value of each swept key, as the scenario language spells it."""
 
-SHORT_KEYS = {key: f"path.{key}" for key in ("rate", "rtt", "queue", "loss", "jitter", "reverse", "trace")}
+SHORT_KEYS = {
+    key: f"path.{key}" for key in ("rate", "rtt", "queue", "loss", "jitter", "duplicate", "reverse")
+}
 """Keys of the path that may be written without ``path.``, as in the options of ``compare``."""
+
+TRACE = "trace"
+"""The key whose values are files of rates, as ``--trace`` takes them."""
 
 MOST_POINTS = 1_000_000
 """The largest number of points of a sweep."""
@@ -178,6 +184,9 @@ def parse(text: str) -> Axis:
 
 def axis(key: str, values: str | Sequence[object]) -> Axis:
     """The axis over ``key``; ``values`` is text as in ``parse``, or a list."""
+    if key.strip() == TRACE:
+        files = _split(values, ",") if isinstance(values, str) else [str(value) for value in values]
+        return axis("rate", [f"{{ trace = {json.dumps(file.strip())} }}" for file in files])
     keys = tuple(SHORT_KEYS.get(one.strip(), one.strip()) for one in key.split(":"))
     if not all(keys) or len(set(keys)) < len(keys):
         raise InputError(f"over {key}: must name different keys of the scenario")
