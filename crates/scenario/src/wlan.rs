@@ -153,7 +153,8 @@ pub struct ConventionsSpec {
     /// The rate of the ACK that EIFS leaves room for; by default the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifs_rate: Option<Rate>,
-    /// The contention window is reset after a frame was dropped at its retry limit.
+    /// The contention window is reset after each frame that was dropped at its retry limit. Otherwise it is reset when
+    /// the retry counter of the station reaches the limit, which goes on until a success.
     pub reset_after_drop: bool,
     /// A frame that finds the medium idle for DIFS is sent at once.
     pub immediate_access: bool,

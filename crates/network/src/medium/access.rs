@@ -59,6 +59,8 @@ pub(crate) struct Access<P> {
     cw_min: u32,
     cw_max: u32,
     cw: u32,
+    /// Failures in a row of what it sent, whatever became of the frames (SSRC), and of those behind an RTS (SLRC).
+    failures: [u32; 2],
     overhead: u32,
     /// How long after their arrival packets are given up.
     lifetime: Option<Span>,
@@ -93,6 +95,7 @@ impl<P: Packet> Access<P> {
             cw_min,
             cw_max: category.cw_max.unwrap_or(phy.cw_max),
             cw: cw_min,
+            failures: [0; 2],
             overhead: OVERHEAD + if medium.qos { QOS } else { 0 },
             lifetime: medium.lifetime,
             on_air: false,
@@ -238,6 +241,7 @@ impl<P: Packet> Access<P> {
         out: &mut Reports<'_, impl Listener<P>>,
     ) {
         self.cw = self.cw_min;
+        self.failures = [0; 2];
         if lost {
             let missing = self.sending.iter_mut().filter(|frame| frame.on_air && !frame.received);
             missing.for_each(|frame| frame.short += 1);
@@ -258,7 +262,12 @@ impl<P: Packet> Access<P> {
         for frame in self.sending.iter_mut().filter(|frame| frame.on_air && !frame.received) {
             *(if behind_rts { &mut frame.long } else { &mut frame.short }) += 1;
         }
-        if limits.reset_after_drop && self.sending.iter().any(|frame| !frame.received && limits.are_reached(frame)) {
+        let failures = &mut self.failures[usize::from(behind_rts)];
+        *failures += 1;
+        // The station's own counter resets the window once, and then goes on until a success (802.11-2020, 10.3.3).
+        let reaches = *failures == if behind_rts { limits.long } else { limits.short };
+        let drops = |frame: &Mpdu<P>| !frame.received && limits.are_reached(frame);
+        if reaches || (limits.reset_after_drop && self.sending.iter().any(drops)) {
             self.cw = self.cw_min;
         }
         let dropped = self.drop_exhausted(limits, at, out);

@@ -137,8 +137,8 @@ pub struct Conventions {
     pub eifs_rate: Option<u32>,
     /// Which slots are counted.
     pub countdown: Countdown,
-    /// The contention window is reset after a frame was dropped at its retry limit (clause 9.3.3), and not only after a
-    /// success.
+    /// The contention window is reset after each frame that was dropped at its retry limit (clause 9.3.3), and not only
+    /// when the retry counter of the station reaches that, once after a success (802.11-2020, 10.3.3).
     pub reset_after_drop: bool,
     /// A frame that arrives while the medium has been idle for DIFS, and whose queue has counted down, is sent at once
     /// (clause 9.3.4.2); otherwise a backoff is drawn for it.

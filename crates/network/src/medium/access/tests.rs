@@ -179,9 +179,9 @@ fn the_window_doubles_with_each_failure_and_is_reset_by_success_and_drop() {
     assert_eq!(windows, [31, 63, 127, 255, 511, 1023, 1023, 1023]);
     assert_eq!((access.sending[0].short, access.sending[0].long), (8, 0));
     assert_eq!(fail(&mut access, true, &patient), (1023, false));
-    // The second failure behind an RTS is the last: the window is the smallest again, or stays.
+    // The second failure behind an RTS is the last of the frame and of the station's counter.
     let stays = RetryLimits { short: 100, long: 2, reset_after_drop: false };
-    assert_eq!(fail(&mut access, true, &stays), (1023, true));
+    assert_eq!(fail(&mut access, true, &stays), (15, true));
     waiting(&mut access, &mut Log::default(), &[1]);
     access.pull(at(0), &mut Reports { access: 0, listener: &mut Log::default() });
     assert_eq!(
@@ -191,6 +191,28 @@ fn the_window_doubles_with_each_failure_and_is_reset_by_success_and_drop() {
     assert_eq!(access.cw, 15);
     assert_eq!(log.discarded, [(0, Discard::Retries, 0), (0, Discard::Retries, 0)]);
     assert!(access.sending.is_empty());
+}
+
+#[test]
+fn without_a_reset_at_each_drop_the_counter_of_the_station_resets_the_window_once() {
+    let (mut access, mut log) = (access_of(&medium()), Log::default());
+    let limits = RetryLimits { short: 3, long: 100, reset_after_drop: false };
+    let mut frame = |access: &mut Access<Parcel>, failures: u32| {
+        waiting(access, &mut log, &[1]);
+        access.pull(at(0), &mut Reports { access: 0, listener: &mut log });
+        let mut out = Reports { access: 0, listener: &mut log };
+        for _ in 0..failures {
+            access.fail(false, &limits, at(9), &mut out);
+        }
+        access.cw
+    };
+    assert_eq!(frame(&mut access, 3), 15, "the third failure in a row");
+    assert_eq!([frame(&mut access, 3), frame(&mut access, 3)], [127, 1023], "4 to 9 are above the limit");
+    waiting(&mut access, &mut Log::default(), &[1]);
+    access.pull(at(0), &mut Reports { access: 0, listener: &mut Log::default() });
+    access.sending[0].received = true;
+    access.succeed(false, &limits, at(10), &mut Reports { access: 0, listener: &mut Log::default() });
+    assert_eq!(frame(&mut access, 3), 15, "a success begins a new count");
 }
 
 #[test]
