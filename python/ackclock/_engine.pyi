@@ -68,7 +68,7 @@ class Endpoint:
     def on_timeout(self, now: int) -> None:
         """Deadlines have passed."""
 
-    def information(self) -> str | None:
+    def information(self, now: int) -> str | None:
         """What ``TCP_INFO`` would say, as an object in JSON; None before the connection is open."""
 
 def version() -> str:

@@ -9,6 +9,7 @@ use transport::{
 use units::{Ecn, Random, Span, Time};
 
 use crate::incoming::Incoming;
+use crate::limits::Limits;
 use crate::outgoing::Outgoing;
 use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
 use crate::persist::Persist;
@@ -54,6 +55,9 @@ pub(crate) struct Connection {
     due: bool,
     probe_due: bool,
     received: u64,
+    /// When data arrived last, or the connection opened.
+    heard_at: Time,
+    limits: Limits,
 }
 
 /// Nothing is written down.
@@ -92,6 +96,8 @@ impl Connection {
             due: false,
             probe_due: false,
             received: 0,
+            heard_at: now,
+            limits: Limits::default(),
             stack,
             sender,
         }
@@ -227,6 +233,7 @@ impl Connection {
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
+        self.heard_at = now;
         let delivered = self.receiver.delivered_segments();
         let sequence = self.incoming.number(packet.sequence, u64::from(packet.payload), delivered)?;
         let data = Data {
@@ -269,6 +276,7 @@ impl Connection {
         if let Some(data) = self.sender.poll_transmit(now, &mut Silent) {
             return Some(self.data_packet(now, &data));
         }
+        self.note_limits(now);
         let state = self.sender.state();
         let closed = state.outstanding == 0 && self.outgoing.unsent() > 0 && self.window == 0;
         self.persist.note(now, closed, state.timeout);
@@ -289,6 +297,25 @@ impl Connection {
             packet.options.sack.extend(ack.sack.iter(ack.cumulative).map(block));
         }
         Some(packet)
+    }
+
+    /// Nothing more leaves now: the receive window is the reason if it has no room for the next segment.
+    fn note_limits(&mut self, now: Time) {
+        let unsent = self.outgoing.unsent();
+        let under_way = self.outgoing.next() - self.outgoing.start(self.sender.acknowledged());
+        let next = unsent.min(self.stack.segment_size.get());
+        let held_back = unsent > 0 && self.window < under_way + next;
+        self.limits.note(now, unsent + under_way > 0, held_back);
+    }
+
+    /// How long data were under way or waited by `now`, and how long of that for the receive window.
+    pub(crate) fn limits(&self, now: Time) -> (Span, Span) {
+        self.limits.by(now)
+    }
+
+    /// How long no data arrived by `now`.
+    pub(crate) fn silence(&self, now: Time) -> Span {
+        now.since(self.heard_at)
     }
 
     fn data_packet(&mut self, now: Time, data: &Data) -> Packet {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use control::Controller;
-use serde::Serialize;
 use transport::{ActiveOpen, Marks, Opened, OpeningKind, OpeningPacket, PassiveOpen, Phase, Stack};
 use units::{Bytes, Span, Time};
 
 use crate::connection::{Agreement, Connection, WINDOW_FIELD, ticks};
+use crate::information::Information;
 use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
 
 /// The bytes that the option takes in each segment.
@@ -37,47 +37,6 @@ pub struct Endpoint {
     scale: u8,
     stage: Stage,
     no_delay: bool,
-}
-
-/// The modelled fields of `TCP_INFO`. Counts are segments, times microseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Information {
-    /// 0 open, 1 disorder, 2 reduced (CWR), 3 recovery, 4 loss.
-    pub tcpi_ca_state: u8,
-    /// Doublings of the timeout.
-    pub tcpi_backoff: u32,
-    /// The retransmission timeout.
-    pub tcpi_rto: u64,
-    /// Payload of a full segment, in bytes.
-    pub tcpi_snd_mss: u64,
-    /// Sent and not acknowledged cumulatively.
-    pub tcpi_unacked: u32,
-    /// SACKed ones among these.
-    pub tcpi_sacked: u32,
-    /// Lost ones among these.
-    pub tcpi_lost: u32,
-    /// Retransmissions in flight.
-    pub tcpi_retrans: u32,
-    /// All retransmissions.
-    pub tcpi_total_retrans: u64,
-    /// The smoothed RTT.
-    pub tcpi_rtt: u64,
-    /// The smallest RTT.
-    pub tcpi_min_rtt: u64,
-    /// The window.
-    pub tcpi_snd_cwnd: u32,
-    /// The threshold of slow start; 2^31 - 1 where there is none.
-    pub tcpi_snd_ssthresh: u32,
-    /// DupThresh.
-    pub tcpi_reordering: u32,
-    /// Segments delivered.
-    pub tcpi_delivered: u64,
-    /// Bytes acknowledged.
-    pub tcpi_bytes_acked: u64,
-    /// Bytes written and not sent.
-    pub tcpi_notsent_bytes: u64,
-    /// Bytes received in order.
-    pub tcpi_bytes_received: u64,
 }
 
 impl Endpoint {
@@ -292,12 +251,13 @@ impl Endpoint {
         }
     }
 
-    /// The fields of `TCP_INFO`; `None` before the connection is open.
-    pub fn information(&self) -> Option<Information> {
+    /// The fields of `TCP_INFO` at `now`; `None` before the connection is open.
+    pub fn information(&self, now: Time) -> Option<Information> {
         let Stage::Open(connection) = &self.stage else { return None };
         let state = connection.state();
         let micros = |span: Span| span.as_nanos() / 1000;
         let (acknowledged, unsent) = connection.progress();
+        let (busy, held_back) = connection.limits(now);
         Some(Information {
             tcpi_ca_state: match state.phase {
                 Phase::Open => 0,
@@ -323,6 +283,10 @@ impl Endpoint {
             tcpi_bytes_acked: acknowledged,
             tcpi_notsent_bytes: unsent,
             tcpi_bytes_received: connection.received(),
+            tcpi_reord_seen: state.reorderings,
+            tcpi_last_data_recv: connection.silence(now).as_nanos() / 1_000_000,
+            tcpi_busy_time: micros(busy),
+            tcpi_rwnd_limited: micros(held_back),
         })
     }
 }
@@ -380,7 +344,7 @@ mod tests {
         let numbers: Vec<_> = packets.iter().map(|packet| (packet.sequence, packet.payload)).collect();
         assert_eq!(numbers.first(), Some(&(1, 1000)));
         assert_eq!(numbers.last(), Some(&(9001, 1000)), "ten segments");
-        let information = endpoint.information().unwrap();
+        let information = endpoint.information(MS(100)).unwrap();
         assert_eq!((information.tcpi_snd_cwnd, information.tcpi_unacked), (10, 10));
         assert_eq!(information.tcpi_rtt, 100_000);
         assert_eq!(information.tcpi_notsent_bytes, 2000);
@@ -397,7 +361,7 @@ mod tests {
         endpoint.inject(MS(15), &answer).unwrap();
         let ack = sent(&mut endpoint, MS(15));
         assert_eq!((ack.len(), ack[0].sequence, ack[0].acknowledged, ack[0].syn), (1, 1, 1, false));
-        assert_eq!(endpoint.information().unwrap().tcpi_snd_mss, 1000, "no timestamps");
+        assert_eq!(endpoint.information(MS(15)).unwrap().tcpi_snd_mss, 1000, "no timestamps");
     }
 
     #[test]
@@ -417,7 +381,7 @@ mod tests {
         let at = due + Span::from_millis(15);
         let options = PacketOptions { timestamps: Some(Timestamps { value: 1, echo: stamps.value }), ..syn().options };
         endpoint.inject(at, &Packet { ack: true, acknowledged: 1, options, ..syn() }).unwrap();
-        let information = endpoint.information().unwrap();
+        let information = endpoint.information(at).unwrap();
         assert_eq!((information.tcpi_rtt / 1000, information.tcpi_snd_cwnd), (15, 10));
     }
 
@@ -433,7 +397,7 @@ mod tests {
         }
         endpoint.inject(MS(600), &ack(1, 257)).unwrap();
         // Without timestamps there is no sample, so that data wait for 3 s (RFC 6298, section 5.7).
-        assert_eq!(endpoint.information().unwrap().tcpi_rto, 3_000_000);
+        assert_eq!(endpoint.information(MS(600)).unwrap().tcpi_rto, 3_000_000);
     }
 
     #[test]
@@ -451,6 +415,36 @@ mod tests {
         assert_eq!((probe.len(), probe[0].sequence, probe[0].payload), (1, 1000, 0));
         endpoint.inject(MS(510), &ack(1001, 257)).unwrap();
         assert_eq!(sent(&mut endpoint, MS(510))[0].sequence, 1001);
+    }
+
+    #[test]
+    fn a_connection_is_busy_until_all_is_acknowledged_and_held_back_while_the_window_is_short() {
+        let mut endpoint = accepted();
+        let limits = |endpoint: &Endpoint, at| {
+            let information = endpoint.information(MS(at)).unwrap();
+            (information.tcpi_busy_time / 1000, information.tcpi_rwnd_limited / 1000)
+        };
+        assert_eq!(limits(&endpoint, 150), (0, 0));
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(200));
+        endpoint.inject(MS(230), &ack(1001, 0)).unwrap();
+        sent(&mut endpoint, MS(230));
+        assert_eq!(limits(&endpoint, 300), (30, 0), "nothing to send");
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(300));
+        assert_eq!(limits(&endpoint, 340), (70, 40));
+        endpoint.inject(MS(350), &ack(1001, 257)).unwrap();
+        sent(&mut endpoint, MS(350));
+        assert_eq!(limits(&endpoint, 360), (90, 50), "the segment is under way");
+    }
+
+    #[test]
+    fn the_silence_of_the_other_side_counts_from_the_opening_or_its_last_data() {
+        let mut endpoint = accepted();
+        let silence = |endpoint: &Endpoint, at| endpoint.information(MS(at)).unwrap().tcpi_last_data_recv;
+        assert_eq!(silence(&endpoint, 400), 300);
+        endpoint.inject(MS(450), &Packet { payload: 1000, ..ack(1, 257) }).unwrap();
+        assert_eq!(silence(&endpoint, 460), 10);
     }
 
     #[test]

@@ -8,9 +8,12 @@
 mod connection;
 mod endpoint;
 mod incoming;
+mod information;
+mod limits;
 mod outgoing;
 mod packet;
 mod persist;
 
-pub use endpoint::{Endpoint, Information};
+pub use endpoint::Endpoint;
+pub use information::Information;
 pub use packet::{Packet, PacketOptions, Refusal, Timestamps};

@@ -115,8 +115,8 @@ impl Endpoint {
     }
 
     /// The values of `TCP_INFO`, as an object in JSON; nothing before the connection is open.
-    fn information(&self) -> PyResult<Option<String>> {
-        let information = self.lock().information().map(|known| serde_json::to_string(&known));
+    fn information(&self, now: u64) -> PyResult<Option<String>> {
+        let information = self.lock().information(at(now)).map(|known| serde_json::to_string(&known));
         information.transpose().map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }

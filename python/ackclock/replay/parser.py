@@ -78,11 +78,12 @@ def _when(reader: Reader) -> When:
     if reader.take("*"):
         return When(0.0, any=True)
     relative, start = _instant(reader)
+    reader.skip_blanks()
     if reader.take("..."):
+        reader.skip_blanks()
         other, finish = _instant(reader)
         return When(start, relative=relative or other, finish=finish)
     end = None
-    reader.skip_blanks()
     if reader.take("~"):
         reader.skip_blanks()
         other, end = _instant(reader)

@@ -221,7 +221,7 @@ class Simulated:
 
     def information(self) -> Mapping[str, int]:
         """The modelled fields of ``TCP_INFO``."""
-        text = self._endpoint.information() if self._endpoint is not None else None
+        text = self._endpoint.information(self._nanos) if self._endpoint is not None else None
         if text is None:
             raise UnsupportedError("TCP_INFO before the connection is open is not modelled")
         fields: dict[str, int] = json.loads(text)

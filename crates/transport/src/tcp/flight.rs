@@ -421,6 +421,11 @@ impl Flight {
     }
 
     /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
+    /// How often the path was seen to reorder.
+    pub(super) fn reorderings(&self) -> u32 {
+        self.reordering.seen.into()
+    }
+
     /// data in order do (in Linux since 3.12 tcp_may_raise_cwnd).
     pub(super) fn reorders(&self, stack: &Stack) -> bool {
         stack.losses.is_rack() && self.reordering.threshold > stack.losses.threshold

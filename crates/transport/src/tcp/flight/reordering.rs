@@ -21,7 +21,8 @@ pub(crate) struct Reordering {
     /// RACK counts no segments, and duplicate ACKs in place of SACK need no memory of them: DupThresh has no bound but
     /// its own.
     rack: bool,
-    seen: bool,
+    /// How often the path was seen to reorder.
+    pub(crate) seen: u16,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
     quarters: u8,
     persistence: u8,
@@ -40,7 +41,7 @@ impl Reordering {
             }
         };
         let rack = losses.is_rack() || losses.emulates_sack();
-        Self { threshold, adapts, rack, forward, seen: false, quarters: 1, persistence: 0, round: 0 }
+        Self { threshold, adapts, rack, forward, seen: 0, quarters: 1, persistence: 0, round: 0 }
     }
 
     /// True if segments are counted above one that may be lost.
@@ -51,7 +52,7 @@ impl Reordering {
     /// A segment arrived after `extent` segments sent later: as many must not make the next one lost. If this
     /// raises DupThresh, holes are no evidence of loss, and FACK ends.
     pub(crate) fn observe(&mut self, extent: u64) {
-        self.seen = true;
+        self.seen = self.seen.saturating_add(1);
         let most = if self.rack { RACK_MAX_THRESHOLD } else { MAX_THRESHOLD };
         let needed = extent.saturating_add(1).min(u64::from(most)) as u32;
         if self.adapts && needed > self.threshold {
@@ -63,7 +64,7 @@ impl Reordering {
     /// More duplicate ACKs came than there were segments that may have arrived: as many as `extent` must not make one
     /// lost (in Linux tcp_check_reno_reordering).
     pub(crate) fn set(&mut self, extent: u32) {
-        self.seen = true;
+        self.seen = self.seen.saturating_add(1);
         self.threshold = extent.min(RACK_MAX_THRESHOLD);
     }
 
@@ -71,7 +72,7 @@ impl Reordering {
     /// Linux since 5.6 tcp_dsack_seen; RFC 8985 does not ask for that).
     pub(crate) fn on_duplicate_sack(&mut self, acknowledged_to: u64, sent_to: u64) {
         let passed = (acknowledged_to as u32).wrapping_sub(self.round) as i32 >= 0;
-        if self.seen && passed {
+        if self.seen > 0 && passed {
             self.round = sent_to as u32;
             self.quarters = self.quarters.saturating_add(1);
             self.persistence = PERSISTENCE;
@@ -89,7 +90,7 @@ impl Reordering {
     /// How much later than it should a segment may arrive before RACK deems it lost (RACK.reo_wnd): not at all while no
     /// reordering was ever seen and there is good evidence of loss.
     pub(crate) fn window(&self, evidence: bool, minimum_rtt: Span, smoothed_rtt: Span) -> Span {
-        if (!self.seen && evidence) || minimum_rtt == Span::MAX {
+        if (self.seen == 0 && evidence) || minimum_rtt == Span::MAX {
             return Span::ZERO;
         }
         (minimum_rtt / 4 * u64::from(self.quarters)).min(smoothed_rtt)

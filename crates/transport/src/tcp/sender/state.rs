@@ -31,6 +31,8 @@ pub struct SenderState {
     pub total_retransmissions: u64,
     /// DupThresh (`tcpi_reordering`).
     pub reordering: u32,
+    /// How often the path was seen to reorder (`tcpi_reord_seen`).
+    pub reorderings: u32,
     /// Timeouts in a row (`tcpi_backoff`).
     pub backoff: u32,
     /// Segments delivered (`tcpi_delivered`).
@@ -99,6 +101,7 @@ impl Sender {
             retransmissions: flight.retransmitted_count(),
             total_retransmissions: self.repair.counters().retransmitted,
             reordering: flight.threshold(),
+            reorderings: flight.reorderings(),
             backoff: rtt.backoff.into(),
             delivered: flight.delivered(),
             timeout: flight.timeout(&self.stack.timers),

@@ -46,6 +46,7 @@ fn the_state_follows_acks_and_timeouts() {
         retransmissions: 0,
         total_retransmissions: 0,
         reordering: 3,
+        reorderings: 0,
         backoff: 0,
         delivered: 0,
         timeout: Span::from_secs(1),
