@@ -349,7 +349,7 @@ def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
         "name", "cc", "profile", "start_s", "stop_s", "measured_s", "base_rtt_ms", "goodput_bps",
         "throughput_bps", "delivered_bytes", "data_packets", "retransmitted_packets", "lost_packets",
         "marked_packets", "timeouts", "recoveries", "spurious", "loss_rate", "completion_s",
-        "handshake_ms", "first_byte_ms", "syn_retransmissions",
+        "handshake_ms", "first_byte_ms", "syn_retransmissions", "syn_ack_retransmissions",
     )  # fmt: skip
     return {key: row[key] for key in counted} | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
 

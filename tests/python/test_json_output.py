@@ -34,6 +34,7 @@ RUNS = {
                     "handshake_ms": (float, type(None)),
                     "first_byte_ms": (float, type(None)),
                     "syn_retransmissions": int,
+                    "syn_ack_retransmissions": int,
                     "goodput_bps": float,
                     "throughput_bps": float,
                     "data_packets": int,

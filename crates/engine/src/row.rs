@@ -19,6 +19,8 @@ pub struct Lifetime {
     pub first_arrival: Option<Time>,
     /// How often its SYN was sent again.
     pub syn_retransmissions: u32,
+    /// How often its SYN-ACK was sent again.
+    pub syn_ack_retransmissions: u32,
 }
 
 /// The row of `drawn`, flow `index` of `plan`, which was `measured` until the end of the run.
@@ -44,6 +46,7 @@ pub fn flow_row(
         handshake: lifetime.opened.map(|at| at.since(start)),
         first_byte: lifetime.first_arrival.map(|at| at.since(start)),
         syn_retransmissions: lifetime.syn_retransmissions,
+        syn_ack_retransmissions: lifetime.syn_ack_retransmissions,
     };
     meter.finish(end, counters, description)
 }

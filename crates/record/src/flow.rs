@@ -116,6 +116,8 @@ columns! {
     first_byte_ms: f64 => NullableF64 in "ms";
     /// How often the SYN was sent again.
     syn_retransmissions: u64 => U64 in "packets";
+    /// How often the SYN-ACK was sent again.
+    syn_ack_retransmissions: u64 => U64 in "packets";
 }
 
 impl FlowRow {
@@ -151,6 +153,8 @@ pub struct FlowDescription<'a> {
     pub first_byte: Option<Span>,
     /// How often the SYN was sent again.
     pub syn_retransmissions: u32,
+    /// How often the SYN-ACK was sent again.
+    pub syn_ack_retransmissions: u32,
 }
 
 /// Measures one flow: its round-trip times. What is counted of it is handed in. An ACK touches one cache line.
@@ -242,6 +246,7 @@ impl FlowMeter {
             handshake_ms: flow.handshake.map_or(f64::NAN, milliseconds),
             first_byte_ms: flow.first_byte.map_or(f64::NAN, milliseconds),
             syn_retransmissions: flow.syn_retransmissions.into(),
+            syn_ack_retransmissions: flow.syn_ack_retransmissions.into(),
         }
     }
 }
@@ -267,6 +272,7 @@ mod tests {
             handshake: None,
             first_byte: None,
             syn_retransmissions: 0,
+            syn_ack_retransmissions: 0,
         }
     }
 

@@ -401,7 +401,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         }
         let Some(end) = &mut receiver.end else { return };
         let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
-        let ack = end.on_data(now, data, congestion, rtt, || recorder.first_arrivals[i] = now, acks);
+        let ack = end.on_data(now, data, congestion, rtt, || recorder.openings[i].first_arrival = now, acks);
         let deadline = or_never(end.deadline());
         receiver.count(packet.size(), congestion);
         self.delayed_ack_timers.set(packet.flow, deadline);

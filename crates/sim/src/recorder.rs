@@ -21,13 +21,28 @@ pub(crate) struct Stamp {
     pub(crate) number: u64,
 }
 
+/// How a flow opened at its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpeningRecord {
+    /// When its first data arrived, of TCP; [`Time::NEVER`] before.
+    pub(crate) first_arrival: Time,
+    /// SYN-ACKs that left.
+    pub(crate) syn_acks: u32,
+}
+
+impl Default for OpeningRecord {
+    fn default() -> Self {
+        Self { first_arrival: Time::NEVER, syn_acks: 0 }
+    }
+}
+
 /// Everything that a partition records.
 pub(crate) struct Recorder {
     pub(crate) tables: Tables,
     /// Data packets of each flow that were dropped or lost, of those sent in the measured interval.
     pub(crate) dropped: Vec<u64>,
-    /// When the first data of each flow arrived, of TCP; [`Time::NEVER`] before.
-    pub(crate) first_arrivals: Vec<Time>,
+    /// How each flow opened at its receiver.
+    pub(crate) openings: Vec<OpeningRecord>,
     /// The rows of flows that gave up their ends, and the data packets that these sent.
     left: Vec<FlowRow>,
     left_sent: u64,
@@ -47,7 +62,7 @@ impl Recorder {
         Self {
             tables: Tables::default(),
             dropped: vec![0; at_links],
-            first_arrivals: vec![Time::NEVER; at_receivers],
+            openings: vec![OpeningRecord::default(); at_receivers],
             left: Vec::new(),
             left_sent: 0,
             events: plan.record.events,
@@ -150,7 +165,7 @@ impl Recorder {
         nothing.restart(now, FlowCounters::default());
         for row in &mut self.left {
             let index = row.flow as usize;
-            let lifetime = lifetime(&senders[index], &receivers[index], self.first_arrivals[index]);
+            let lifetime = lifetime(&senders[index], &receivers[index], self.openings[index]);
             let measured = (&nothing, &FlowCounters::default());
             *row = flow_row(measured, plan, row.flow, &drawn[index], lifetime);
         }
@@ -165,7 +180,7 @@ impl Recorder {
         sender: &mut SenderHalf,
         receiver: &ReceiverHalf,
     ) {
-        let lifetime = lifetime(sender, receiver, self.first_arrivals[index as usize]);
+        let lifetime = lifetime(sender, receiver, self.openings[index as usize]);
         let Some((meter, counters)) = measured(sender, receiver, self.dropped[index as usize]) else { return };
         self.left.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
         self.left_sent += counters.data_packets;
@@ -183,7 +198,7 @@ impl Recorder {
         plan: &Plan,
         drawn: &[DrawnFlow],
         (mut senders, mut receivers): (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>),
-        (dropped, first_arrivals): (Vec<u64>, Vec<Time>),
+        (dropped, openings): (Vec<u64>, Vec<OpeningRecord>),
     ) -> Tables {
         self.tables.flows = std::mem::take(&mut self.left);
         self.tables.flows.reserve_exact(senders.len() - self.tables.flows.len());
@@ -191,7 +206,7 @@ impl Recorder {
         // make room for rows.
         while let (Some(mut sender), Some(receiver)) = (senders.pop(), receivers.pop()) {
             let index = senders.len();
-            let lifetime = lifetime(&sender, &receiver, first_arrivals[index]);
+            let lifetime = lifetime(&sender, &receiver, openings[index]);
             if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped[index]) {
                 let row = flow_row((meter, &counters), plan, index as u32, &drawn[index], lifetime);
                 self.tables.flows.push(row);
@@ -239,16 +254,17 @@ fn measured<'a>(
     Some((sending.meter(), counters))
 }
 
-/// When a flow was there, whose first data arrived at `first_arrival`.
-fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf, first_arrival: Time) -> Lifetime {
+/// When a flow was there that opened so at its receiver.
+fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf, opening: OpeningRecord) -> Lifetime {
     let known = |at: Time| (at != Time::NEVER).then_some(at);
     Lifetime {
         start: sender.start,
         stop: sender.stop,
         completed: known(receiver.completed),
         opened: known(sender.opened),
-        first_arrival: known(first_arrival),
+        first_arrival: known(opening.first_arrival),
         syn_retransmissions: sender.end.as_ref().and_then(SendingEnd::syn_resent).unwrap_or(sender.syn_resent),
+        syn_ack_retransmissions: opening.syn_acks.saturating_sub(1),
     }
 }
 

@@ -274,11 +274,11 @@ impl<'a, A: Agents> World<'a, A> {
         let senders = std::mem::take(&mut self.at(SENDERS).endpoints.senders);
         let receivers = std::mem::take(&mut self.at(RECEIVERS).endpoints.receivers);
         let dropped = std::mem::take(&mut self.at(NETWORK).endpoints.recorder.dropped);
-        let first_arrivals = std::mem::take(&mut self.at(RECEIVERS).endpoints.recorder.first_arrivals);
+        let openings = std::mem::take(&mut self.at(RECEIVERS).endpoints.recorder.openings);
         // What is under way goes before the rows of the flows come.
         let mut recorder = { *self.partitions.swap_remove(self.places[SENDERS]) }.endpoints.recorder;
         self.partitions.clear();
-        let tables = recorder.finish(plan, drawn, (senders, receivers), (dropped, first_arrivals));
+        let tables = recorder.finish(plan, drawn, (senders, receivers), (dropped, openings));
         record::Tables { links, stations, link_series, frames, datagrams, ..tables }
     }
 }

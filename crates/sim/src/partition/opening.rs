@@ -59,12 +59,13 @@ impl<A: Agents> Partition<'_, A> {
     pub(super) fn answer(&mut self, now: Time, index: u32) {
         let receiver: &mut ReceiverHalf = &mut self.endpoints.receivers[index as usize];
         let Some(end) = &mut receiver.end else { return };
-        let answer = end.poll_opening(now);
+        let (answer, reverse) = (end.poll_opening(now), receiver.reverse);
         let deadline = or_never(end.deadline());
         self.delayed_ack_timers.set(index, deadline);
         self.quiet_until = self.quiet_until.min(deadline);
         let Some((answer, size)) = answer else { return };
-        let packet = Packet::of_opening(index, receiver.reverse, size, &answer);
+        self.endpoints.recorder.openings[index as usize].syn_acks += 1;
+        let packet = Packet::of_opening(index, reverse, size, &answer);
         if let Some((capture, acks)) = self.endpoints.captured() {
             capture.at_receiver(now, &packet, acks);
         }
