@@ -21,6 +21,8 @@ CAPABILITIES = (("CAP_BPF", 39), ("CAP_PERFMON", 38), ("CAP_NET_ADMIN", 12))
 """The capabilities for loading a controller, with their numbers."""
 SINCE = (6, 4)
 """The first Linux on which our controllers load into the kernel."""
+IN_SOURCES = "in the sources of ackclock"
+"""Where ``make`` runs; a wheel has no Makefile."""
 
 
 class Finding(NamedTuple):
@@ -58,7 +60,7 @@ def doctor(as_json: output.JsonOption = False) -> None:
 def findings() -> Iterator[Finding]:
     """All requirements, in the order in which they are shown."""
     yield Finding("simulation", "nothing besides ackclock", True, "")
-    yield Finding("QUIC", "built in", "quic" in _engine.engines(), "make build QUIC=1")
+    yield Finding("QUIC", "built in", "quic" in _engine.engines(), f"`make build QUIC=1` {IN_SOURCES}")
     yield from _live()
     yield from _kernel()
     yield from _virtual_time()
@@ -85,7 +87,7 @@ def _live() -> Iterator[Finding]:
         (
             "built in",
             "live" in _engine.engines(),
-            "apt install clang pkg-config libelf-dev zlib1g-dev; then `make build`",
+            f"apt install clang pkg-config libelf-dev zlib1g-dev; `make build` {IN_SOURCES}",
         ),
         ("Linux", platform.system() == "Linux", "live runs are of the kernel's TCP on Linux"),
         ("/dev/net/tun", Path("/dev/net/tun").exists(), "modprobe tun, or give the container the device"),
@@ -101,9 +103,11 @@ def _kernel() -> Iterator[Finding]:
     release = platform.release()
     version = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
     types = Path("/sys/kernel/btf/vmlinux").exists()
+    headers = Path("/usr/include/bpf/bpf_helpers.h").exists()
     looked = (
         ("Linux 6.4 or later", version >= SINCE, f"this is {release}"),
         ("types of the kernel (BTF)", types, "a kernel with CONFIG_DEBUG_INFO_BTF"),
+        ("headers of libbpf, for C in its style", headers, "apt install libbpf-dev"),
         *((name, _may(number), "be root, or grant the capability") for name, number in CAPABILITIES),
     )
     yield from (Finding("kernel controllers", *one) for one in looked)

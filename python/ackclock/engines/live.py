@@ -61,7 +61,7 @@ class Live(NamedEngine):
             raise _engine.MachineError(
                 "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf "
                 "and zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run "
-                "`make build`"
+                "`make build` in its sources"
             )
 
     def check(self, plan: _engine.Plan) -> None:

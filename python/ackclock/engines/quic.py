@@ -30,7 +30,9 @@ class Quic(NamedEngine):
     def require(cls) -> None:
         """Raises MachineError where ackclock was built without QUIC."""
         if cls.name not in _engine.engines():
-            raise _engine.MachineError("this ackclock was built without QUIC: run `make build QUIC=1`")
+            raise _engine.MachineError(
+                "this ackclock was built without QUIC: run `make build QUIC=1` in its sources"
+            )
 
     def alone(self) -> Self:
         """See ``NamedEngine.alone``."""
