@@ -72,6 +72,6 @@ def test_what_is_reported_has_the_colour_of_its_controller():
     one = np.ones(1)
     curves = [Series("CDG", "cdg", one, one), Series("NewReno", "newreno", one, one)]
     points = [Series("", cc, one, one, one, one, "reported") for cc in ("newreno", "cdg", "")]
-    colours = _colours(curves + points)
+    colours = _colours(curves + points, ["cdg", "newreno"])
     assert colours[2:4] == [colours[1], colours[0]]
     assert colours[4] not in colours[:2]
