@@ -208,7 +208,6 @@ struct EarlyTable {
     gap: u32,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_zero(share: &Fraction) -> bool {
     share.is_zero()
 }
