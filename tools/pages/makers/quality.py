@@ -54,7 +54,7 @@ def linux() -> Table:
     for name, what in (
         ("parity/modules", "controllers, one flow"),
         ("parity/modules-loss", "controllers, 1 % lost"),
-        ("disciplines/linux-7.2", "queue disciplines"),
+        ("disciplines/linux-6.12", "queue disciplines"),
     ):
         head, found = load_csv(f"{name}.csv")
         numbers = [key for key in found[0] if any(PAIR.fullmatch(row[key]) for row in found)]
