@@ -235,6 +235,23 @@ def test_figures_of_papers_are_drawn_curve_by_curve(browser, reproduced):
         assert (reproduced / name).stat().st_size > 1000
 
 
+def test_a_label_longer_than_its_axis_stands_above_the_chart(browser, reproduced):
+    page = show(browser, reproduced)
+    place = page.locator('[data-chart="figures/cdg2011-fig4-0"]')
+    label = "smoothed throughput of the first of two flows (Mbit/s)"
+    assert place.locator(".y-label").count() == 0
+    page.evaluate(
+        """(label) => {
+          const numbers = JSON.parse(document.getElementById("overview").textContent);
+          numbers.figures["cdg2011-fig4-0"].y.label = label;
+          ackclock.show(numbers);
+        }""",
+        label,
+    )
+    assert place.locator(".y-label").inner_text() == label
+    assert page.evaluate("ackclock.charts[0].axes[1].label") is None
+
+
 def test_a_figure_of_a_paper_zooms_and_its_legend_switches_curves_off(browser, reproduced):
     page = show(browser, reproduced)
     name, over = "cdg2011-fig4-0", page.locator(".u-over").first

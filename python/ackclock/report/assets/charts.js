@@ -38,6 +38,19 @@
     };
   }
 
+  const pen = document.createElement("canvas").getContext("2d");
+
+  // The label of the y axis of a chart: beside the axis, or above the chart where it is longer than the axis.
+  function beside(label, height, place) {
+    pen.font = "12px system-ui";
+    if (pen.measureText(label).width <= height - 75) return label;
+    const above = document.createElement("div");
+    above.className = "y-label";
+    above.textContent = label;
+    place.append(above);
+    return undefined;
+  }
+
   const shown = (v) => (v === null || v === undefined ? "–" : String(Number(v.toPrecision(4))));
 
   // Ticks along the lower edge: a row for each label, at the instants at which it lost packets in the queue.
@@ -95,10 +108,11 @@
 
   function panelChart(panel, place, sync) {
     const { series, rows, bands } = lines(panel);
+    const height = place.clientWidth < PHONE ? 200 : 230;
     const options = {
-      width: place.clientWidth, height: place.clientWidth < PHONE ? 200 : 230, series, bands,
+      width: place.clientWidth, height, series, bands,
       scales: { x: { time: false, distr: panel.log_x ? 3 : 1 }, y: { distr: panel.log ? 3 : 1 } },
-      axes: [axis(panel.x_label, 42, panel.log_x), axis(panel.title, 64, panel.log)],
+      axes: [axis(panel.x_label, 42, panel.log_x), axis(beside(panel.title, height, place), 64, panel.log)],
       cursor: { drag: { x: true, y: false }, sync: sync ? { key: sync, scales: ["x", null] } : undefined },
       legend: { live: true },
       hooks: { draw: [drawTicks(panel)], setSeries: [toggled], setScale: [sync ? zoomed : () => {}] },
@@ -167,10 +181,11 @@
         points: { show: true, size: 8, fill: colour(one), paths: marks(label) },
       });
     });
+    const height = place.clientWidth < PHONE ? 240 : 320;
     const chart = new uPlot({
-      width: place.clientWidth, height: place.clientWidth < PHONE ? 240 : 320, series,
+      width: place.clientWidth, height, series,
       scales: { x: { time: false, dir: -1, range: (_, low, high) => [low - 0.04 * (high - low || 1), high + 0.04 * (high - low || 1)] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(place.clientWidth < PHONE ? `${plane.x_label.replace("the base RTT", "base")}, less →` : `${plane.x_label}, less is to the right`, 42), axis(plane.y_label, 64)],
+      axes: [axis(place.clientWidth < PHONE ? `${plane.x_label.replace("the base RTT", "base")}, less →` : `${plane.x_label}, less is to the right`, 42), axis(beside(plane.y_label, height, place), 64)],
       cursor: { drag: { x: true, y: true } }, hooks: { setSeries: [toggled] },
     }, rows, place);
     keys(chart, [null, ...plane.points.map((one, shape) => ({ colour: colour(one), shape }))]);
@@ -241,13 +256,14 @@
       series.push({ label: one.label, stroke: colour(one), dash: one.dash, show: !hidden.has(one.label), paths: () => null, points: { show: false }, value: (_, v) => shown(v) });
     }
     const rows = named.length ? uPlot.join(named.map(inOrder)) : [panel.x.ends];
+    const height = place.clientWidth < PHONE ? 220 : 260;
     const chart = new uPlot({
-      width: place.clientWidth, height: place.clientWidth < PHONE ? 220 : 260, series, legend: { show: named.length > 0 },
+      width: place.clientWidth, height, series, legend: { show: named.length > 0 },
       scales: {
         x: { time: false, distr: panel.x.log ? 3 : 1, range: (u, low, high) => (isWhole(u, low, high) ? panel.x.ends : [low, high]) },
         y: { distr: panel.y.log ? 3 : 1, range: () => panel.y.ends },
       },
-      axes: [axis(panel.x.label, 42, panel.x.log), axis(panel.y.label, 64, panel.y.log)],
+      axes: [axis(panel.x.label, 42, panel.x.log), axis(beside(panel.y.label, height, place), 64, panel.y.log)],
       cursor: { drag: { x: true, y: false }, dataIdx: nearest },
       hooks: { draw: [(u) => drawCurves(u, panel)], setSeries: [toggled] },
     }, rows, place);
