@@ -6,9 +6,9 @@
 //! | [`on_duplicate_ack`](Controller::on_duplicate_ack) | pkts_acked, in_ack_event |
 //! | [`on_loss`](Controller::on_loss) | ssthresh, set_state(Recovery) |
 //! | [`on_ecn`](Controller::on_ecn) | ssthresh, set_state(CWR) |
-//! | [`on_recovered`](Controller::on_recovered) | set_state(Open), cwnd_event(COMPLETE_CWR); after CWR in the other order |
-//! | [`on_timeout`](Controller::on_timeout) | the first of a row: ssthresh, cwnd_event(LOSS); always set_state(Loss) |
-//! | an ACK that leaves what is above the cumulative point delivered or missing | set_state(Disorder), before cong_avoid |
+//! | [`on_recovered`](Controller::on_recovered) | set_state(Open), cwnd_event(COMPLETE_CWR); after CWR turned round |
+//! | [`on_timeout`](Controller::on_timeout) | first of a row: ssthresh, cwnd_event(LOSS); always set_state(Loss) |
+//! | an ACK above which data are delivered or missing | set_state(Disorder), before cong_avoid |
 //! | one that does not any more | set_state(Open), before cong_avoid |
 //! | an ACK of all that was outstanding at the timeout | set_state(Open), before cong_avoid |
 //! | [`on_spurious`](Controller::on_spurious) | undo_cwnd, set_state(Open) |

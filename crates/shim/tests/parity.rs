@@ -4,10 +4,10 @@
 //!
 //! | controller | the windows of C and Rust, that one in whole segments, differ by at most | because |
 //! | --- | --- | --- |
-//! | newreno, jk | 2 segments (once 3, of 1500 made-up flows) | C counts acknowledged segments up to a window and rounds each halving down |
+//! | newreno, jk | 2 segments (once 3, of 1500 made-up flows) | C counts whole segments and rounds halvings down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
-//! | illinois and its kin, yeah, gentle-1, gentle-2, pit | 0 | both compute in whole numbers: Rust with `stack = "linux"` |
-//! | siad | 0 | C computes with the bits of a 64-bit float: in both, sums meet windows exactly where they do in the other |
+//! | illinois and kin, yeah, gentle-1, gentle-2, pit | 0 | whole numbers: Rust with `stack = "linux"` |
+//! | siad | 0 | C computes with the bits of a 64-bit float, so sums meet windows where they do in Rust |
 //!
 //! Events after an idle restart are compared if the restart window is lost at once. If it is not, the kernel has
 //! raised the threshold to three quarters of the window (RFC 2861), and the simulator's have not (RFC 5681).
