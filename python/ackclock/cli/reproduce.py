@@ -62,6 +62,13 @@ def reproduce(
             help="Judge the claims under every reading that the paper leaves open; shows how near each is.",
         ),
     ] = False,
+    rest: Annotated[
+        bool,
+        typer.Option(
+            "--simulate-refused",
+            help="Simulate the runs that the other engine refuses; claims compare them with its own.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
@@ -87,7 +94,7 @@ def reproduce(
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
     other = engine if engine.name != simulator.name else None
-    _check(other, shake, readings)
+    _check(other, shake, readings, rest)
     formats = output.formats_of(figures)
     simulated = simulator.make()
     catalogue, chosen = _chosen(ids or [], trust, listing)
@@ -103,7 +110,7 @@ def reproduce(
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
         runner = other.make()
         with output.cached(runner, folder, settings, force) as (cached, work):
-            done = _with_another(chosen, catalogue, seed, simulated, (runner, cached), work, formats)
+            done = _with_another(chosen, catalogue, seed, simulated, (runner, cached, rest), work, formats)
     else:
         check_folder(folder, force)
         done = _simulated(chosen, seed, simulated, catalogue if readings else ())
@@ -119,6 +126,7 @@ def reproduce(
                     _write(done, catalogue, work, formats)
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
         flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
+        flags |= {"--simulate-refused": rest}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
     if other is not None or done.begun:
         notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
@@ -198,17 +206,18 @@ def _with_another(
     catalogue: tuple[papers.Paper, ...],
     seed: int | None,
     simulated: Engine,
-    another: tuple[NamedEngine, Engine],
+    another: tuple[NamedEngine, Engine, bool],
     work: Path,
     formats: Sequence[str],
 ) -> papers.Reproduction:
     """The experiments simulated, simulated with the endpoints of another engine, and on that engine.
 
-    Its runs are cached by the second of ``another``. The report grows meanwhile.
+    Its runs are cached by the second of ``another``; the third says whether those that it refuses are
+    simulated. The report grows meanwhile.
     """
     from ackclock.papers.live import with_stack
 
-    engine, cached = another
+    engine, cached, rest = another
     done = _simulated(chosen, seed, simulated)
     if not (work / "index.html").exists():
         _write(done, catalogue, work, formats)
@@ -218,7 +227,7 @@ def _with_another(
         chosen = [with_stack(one, engine.stack) for one in chosen]
         done.others[engine.stack] = _simulated(chosen, seed, simulated)
     if not any(one.interrupted for one in done.others.values()):
-        done.others[engine.name] = _on_another(chosen, seed, engine.name, cached)
+        done.others[engine.name] = _on_another(chosen, seed, engine.name, cached, simulated if rest else None)
     _write(done, catalogue, work, formats)
     return done
 
@@ -240,8 +249,10 @@ def _publish(done: papers.Reproduction, file: Path, flags: dict[str, Any], other
     published.write(file, done, [option for flag in given for option in flag.split()])
 
 
-def _check(other: Chosen | None, shake: int, readings: bool) -> None:
-    """Refuses options that exclude each other."""
+def _check(other: Chosen | None, shake: int, readings: bool, rest: bool) -> None:
+    """Refuses options that exclude each other, or are without effect."""
+    if rest and other is None:
+        raise InputError("--simulate-refused: needs an engine that refuses runs, such as --engine uml")
     if other is not None and (shake or readings):
         raise InputError(f"{'--shake' if shake else '--readings'}: cannot be combined with {other.spelled}")
     if shake and readings:
@@ -287,15 +298,16 @@ def _shake(
 
 
 def _on_another(
-    chosen: list[papers.Experiment], seed: int | None, name: str, engine: Engine
+    chosen: list[papers.Experiment], seed: int | None, name: str, engine: Engine, rest: Engine | None
 ) -> papers.Reproduction:
-    """The experiments on the engine called ``name``, as far as they can run there."""
+    """The experiments on the engine called ``name``, as far as they run there; ``rest`` has the others."""
     from ackclock import papers
 
     with output.progress(name) as at:
-        done = papers.reproduce(chosen, engine=engine, seed=seed, progress=at)
+        done = papers.reproduce(chosen, engine=engine, rest=rest, seed=seed, progress=at)
+    how = "simulated" if done.replaced else f"not {name}"
     for sentence in done.refused:
-        notes.print(f"not {name}: {sentence}", markup=False, soft_wrap=True)
+        notes.print(f"{how}: {sentence}", markup=False, soft_wrap=True)
     for sentence in done.invalid:
         notes.print(f"warning: {name} run past its error budget: {sentence}", markup=False, soft_wrap=True)
     return done

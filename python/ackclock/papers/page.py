@@ -212,8 +212,14 @@ def _other(page: Page, name: str, other: Reproduction) -> None:
             f", whose endpoints replace the paper's. The column {kind.stack} is simulated with such "
             "endpoints too"
         )
+    if other.replaced:
+        text += (
+            f". Runs that it refuses are simulated, also in its figures; a claim without a run on {name} "
+            "has no value there"
+        )
     page.paragraph(f"{text}. The band and the verdict are about the column simulated.")
     for sentence in other.invalid:
         page.paragraph(f"Past its error budget: {sentence}.", "miss")
     if other.refused:
-        page.details(f"not run {name} ({len(other.refused)})", "\n".join(other.refused))
+        title = f"simulated in place of {name}" if other.replaced else f"not run {name}"
+        page.details(f"{title} ({len(other.refused)})", "\n".join(other.refused))

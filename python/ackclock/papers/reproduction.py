@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from ackclock import _engine, repetitions
 from ackclock.engines import Engine, Progress, registry
+from ackclock.engines.by_plan import ByPlan
 from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
 from ackclock.papers.document import CatalogueError, as_mistakes
-from ackclock.papers.judgement import Count, Judgement, Measures, expressions, judge, members
+from ackclock.papers.judgement import NOT_JUDGED, Count, Judgement, Measures, expressions, judge, members
 from ackclock.papers.measure import Condition, Samples
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.trust import code_of, sentence
@@ -68,6 +69,8 @@ class Reproduction:
     """The runs: experiment, run, point, seeds and the resolved scenario of each condition."""
     refused: list[str] = field(default_factory=list)
     """The runs that the engine refuses, one sentence each."""
+    replaced: bool = False
+    """True if another engine made the runs that the engine refuses."""
     invalid: list[str] = field(default_factory=list)
     """Live runs past their error budget, one sentence each."""
     others: dict[str, Self] = field(default_factory=dict)
@@ -124,7 +127,8 @@ class Reproduction:
             ]
         }
         for name, other in self.engines.items():
-            document[name] = {"refused": other.refused, "invalid": other.invalid}
+            facts = {"refused": other.refused, "replaced": other.replaced, "invalid": other.invalid}
+            document[name] = facts
         if self.readings:
             document["readings"] = {
                 name: [judgement.as_json() for judgement in changed.values()]
@@ -168,7 +172,9 @@ class Reproduction:
 class ExperimentInProgress:
     """An experiment in progress: the samples it needs, and those measured so far."""
 
-    def __init__(self, experiment: Experiment, seed: int | None, engine: Engine) -> None:
+    def __init__(
+        self, experiment: Experiment, seed: int | None, engine: Engine, rest: Engine | None = None
+    ) -> None:
         self.experiment = experiment
         self.base = experiment.seed if seed is None else seed
         self.samples = Samples()
@@ -184,11 +190,14 @@ class ExperimentInProgress:
             self.tables = tables(experiment)
         self.judged: set[Condition] = set()
         """The conditions that claims need which count."""
+        self.needs: dict[str, set[Condition]] = {claim.id: set() for claim, _ in self.claims}
+        """The conditions of each claim."""
         for claim, groups in self.claims:
             demands = [d for group in groups for measure in group for d in measure.demands()]
             for samples in (self.samples, *members(claim, experiment, self.samples)):
                 for condition, sample in demands:
                     wanted = samples.want(condition, sample)
+                    self.needs[claim.id].add(wanted)
                     if not (claim.trivial or claim.cited or claim.informative):
                         self.judged.add(wanted)
         demands = [d for figure in self.figures for d in figure.demands()]
@@ -197,16 +206,29 @@ class ExperimentInProgress:
             self.samples.want(condition, sample)
         self.files = _engine.Files()
         self.plans: dict[Condition, _engine.Plan] = {}
+        self.engines: dict[_engine.Plan, Engine] = {}
+        """The engine of each plan."""
         self.refused: dict[str, None] = {}
+        self.replaced: set[Condition] = set()
+        """The conditions that ``rest`` runs."""
         for condition in self.samples.conditions():
-            plan = self._plan(condition)
-            try:
-                engine.check(plan)
-                self.plans[condition] = plan
-            except _engine.ScenarioError as error:
-                self.refused[str(error)] = None
+            self._choose(condition, engine, rest)
         self.done = 0
         self.seconds = 0.0
+
+    def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
+        """Plans a condition for ``engine``, or for ``rest`` if that refuses it."""
+        plan = self._plan(condition)
+        try:
+            engine.check(plan)
+        except _engine.ScenarioError as error:
+            self.refused[str(error)] = None
+            if rest is None:
+                return
+            self.replaced.add(condition)
+            engine = rest
+        self.plans[condition] = plan
+        self.engines[plan] = engine
 
     def _plan(self, condition: Condition) -> _engine.Plan:
         setup, point = condition
@@ -244,10 +266,13 @@ class ExperimentInProgress:
         )
 
     def _judgements(self) -> list[Judgement]:
-        return [
-            judge(claim, measures, self.samples, members(claim, self.experiment, self.samples))
-            for claim, measures in self.claims
-        ]
+        return [self._judged(claim, measures) for claim, measures in self.claims]
+
+    def _judged(self, claim: Claim, measures: Measures) -> Judgement:
+        needs = self.needs[claim.id]
+        if needs and needs <= self.replaced:
+            return Judgement(claim, None, NOT_JUDGED, "the engine makes none of its runs")
+        return judge(claim, measures, self.samples, members(claim, self.experiment, self.samples))
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
         """Each condition with its seeds and its resolved scenario."""
@@ -272,24 +297,27 @@ def reproduce(
     experiments: Sequence[Experiment],
     *,
     engine: Engine | None = None,
+    rest: Engine | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Runs the experiments in one batch, simulated unless another engine is given, and judges their claims.
 
     ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
-    Ctrl-C, it judges what has finished. Runs that several experiments share are made once; those that the
-    engine refuses are left out.
+    Ctrl-C, it judges what has finished. Runs that several experiments share are made once. ``rest`` makes
+    those that the engine refuses; without it they are left out. A claim whose runs ``rest`` makes all has
+    no value.
     """
     engine = registry.make(registry.DEFAULT) if engine is None else engine
-    works = [ExperimentInProgress(experiment, seed, engine) for experiment in experiments]
+    works = [ExperimentInProgress(experiment, seed, engine, rest) for experiment in experiments]
+    engines = ByPlan({plan: one for work in works for plan, one in work.engines.items()})
     points = [point for work in works for point in work.points()]
     # The longest first, so that no core is left alone with one in the end.
     points.sort(key=lambda point: _bits(point.plan), reverse=True)
     interrupted = False
     invalid: dict[str, None] = {}
     try:
-        for (work, condition), repetition, run in repetitions.results(points, engine, progress):
+        for (work, condition), repetition, run in repetitions.results(points, engines, progress):
             work.samples.add(condition, repetition, run)
             work.done += 1
             work.seconds += float(run.engine["wall_s"])
@@ -304,5 +332,6 @@ def reproduce(
         interrupted,
         [scenario for work in works for scenario in work.scenarios()],
         list(dict.fromkeys(sentence for work in works for sentence in work.refused)),
+        any(work.replaced for work in works),
         list(invalid),
     )
