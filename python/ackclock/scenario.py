@@ -281,6 +281,8 @@ class Scenario:
     """The measured interval starts here and ends with the run."""
     seed: int | None = None
     """Fixes every random draw."""
+    phase_noise: bool | None = None
+    """Clocks of hosts have a phase that is drawn, and hosts take microseconds for a packet."""
     profile: str | None = None
     """The TCP options of flows that name no profile."""
     record: Record | None = None

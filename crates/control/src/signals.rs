@@ -156,6 +156,8 @@ pub struct Ack {
     pub timestamp_echo: Time,
     /// The tick of the sender's timestamp clock.
     pub timestamp_tick: Span,
+    /// What that clock showed at the start of the run.
+    pub timestamp_at_start: Span,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Span,
     /// The smallest RTT of the connection, or of the time that the stack remembers; [`Span::MAX`] before the first
@@ -221,6 +223,7 @@ impl Ack {
         rtt: None,
         timestamp_echo: Time::NEVER,
         timestamp_tick: Span::ZERO,
+        timestamp_at_start: Span::ZERO,
         smoothed_rtt: Span::ZERO,
         min_rtt: Span::MAX,
         one_way_delay: None,
@@ -251,8 +254,8 @@ impl Ack {
     /// option. With delayed ACKs it contains the wait of the first segment covered (RFC 7323, section 4.1). `None`
     /// without timestamps.
     pub fn timestamp_rtt(&self, now: Time) -> Option<Span> {
-        let tick = self.timestamp_tick;
-        (self.timestamp_echo != Time::NEVER).then(|| now.floor_to(tick).since(self.timestamp_echo.floor_to(tick)))
+        let on_clock = |at: Time| (at + self.timestamp_at_start).floor_to(self.timestamp_tick);
+        (self.timestamp_echo != Time::NEVER).then(|| on_clock(now).since(on_clock(self.timestamp_echo)))
     }
 
     /// The RTT sample, unless it may contain the delayed-ACK timer.

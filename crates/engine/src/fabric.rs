@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use network::{Chances, Discard, Egress, Jitter, Link, Offered, Service, Wire};
+use network::{Chances, Discard, Egress, Jitter, Link, Offered, Propagation, Service, Wire};
 use record::{LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, StationRow, seconds};
 use scenario::{Plan, PlannedLink};
 use units::{Random, Span, Time};
@@ -18,6 +18,9 @@ use crate::cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
 use crate::state::{Held, LinkState, NetworkState, Observer, Routed, Tap, Ways, or_never};
+
+/// A host takes less than this from the arrival of a packet to the answer of its TCP: an interrupt and its handler.
+const HOST_TAKES: Span = Span::from_micros(10);
 
 /// The links and wires of a plan at work.
 #[derive(Debug)]
@@ -33,18 +36,23 @@ impl<P: Routed> Fabric<P> {
     /// may drop a packet when its turn comes are looked at for every service; otherwise such a drop may be reported
     /// later than it happens.
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
-        Self::of(plan, seed, in_time, Arc::new(Routes::new(plan)))
+        Self::of(plan, seed, in_time, Arc::new(Routes::new(plan, false)))
     }
 
-    /// The same network in three places, if it can be cut. What one place sends to another stays with it until it is
+    /// The same network with hosts that take time for a packet, where the plan has such (see [`Plan::has_phases`]).
+    pub fn with_hosts(plan: &Plan, seed: u64, in_time: bool) -> Self {
+        Self::of(plan, seed, in_time, Arc::new(Routes::new(plan, true)))
+    }
+
+    /// That network in three places, if it can be cut. What one place sends to another stays with it until it is
     /// [handed over](Fabric::hand_over).
     pub fn cut(plan: &Plan, seed: u64) -> Option<([Self; 3], Cut)> {
-        let routes = Arc::new(Routes::new(plan));
+        let routes = Arc::new(Routes::new(plan, true));
         let cut = Cut::new(plan, &routes)?;
         let places = [SENDERS, RECEIVERS, NETWORK].map(|place| {
             let mut fabric = match place {
                 NETWORK => Self::of(plan, seed, false, Arc::clone(&routes)),
-                _ => Self::without_links(Arc::clone(&routes)),
+                _ => Self::without_links(seed, Arc::clone(&routes)),
             };
             fabric.state.ways.elsewhere = cut.end.iter().map(|&end| end != place).collect();
             fabric
@@ -79,14 +87,18 @@ impl<P: Routed> Fabric<P> {
         // The queues of stations have only their states here.
         links.truncate(wired);
         let media = (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed)).collect();
-        let mut new = Self { links, media, ..Self::without_links(routes) };
+        let mut new = Self { links, media, ..Self::without_links(seed, routes) };
         new.state.links = states;
         new.state.ways.pending = EventQueue::new(new.state.ways.wires.len() + new.links.len() + new.media.len());
         new
     }
 
-    fn without_links(routes: Arc<Routes>) -> Self {
-        let wires = routes.delays.iter().map(|(delay, overtaking)| Wire::new(delay.clone(), *overtaking)).collect();
+    fn without_links(seed: u64, routes: Arc<Routes>) -> Self {
+        let wire = |((index, (delay, overtaking)), to_host): ((u64, &(Propagation, bool)), &bool)| {
+            let wire = Wire::new(delay.clone(), *overtaking);
+            if *to_host { wire.to_host(HOST_TAKES, Random::stream(seed, "hosts", index)) } else { wire }
+        };
+        let wires = (0..).zip(&routes.delays).zip(&routes.to_hosts).map(wire).collect();
         let pending = EventQueue::new(routes.delays.len());
         let (links, elsewhere, filled) = (Vec::new(), Vec::new(), Vec::new());
         let state = NetworkState { links, ways: Ways { wires, routes, pending, elsewhere, filled } };

@@ -34,6 +34,8 @@ pub(crate) struct Routes {
     pub(crate) wire_link: Vec<u32>,
     /// The delay of each wire, and whether packets may overtake each other on it.
     pub(crate) delays: Vec<(Propagation, bool)>,
+    /// True for wires to hosts that take time for a packet.
+    pub(crate) to_hosts: Vec<bool>,
     /// Between which places each wire leads.
     pub(crate) between: Vec<Between>,
     /// The places at which routes begin with a link.
@@ -61,20 +63,23 @@ pub(crate) struct Behind {
     pub(crate) overtaking: bool,
 }
 
-/// Packets share a wire by the link they leave (without one, by whether they carry ACKs), the delay, and whether
-/// they overtake each other.
-type Wires = BTreeMap<(u32, bool, Propagation, bool), u32>;
+/// Packets share a wire by the link they leave (without one, by whether they carry ACKs), the delay, whether they
+/// overtake each other, and whether a host at its end takes time for them.
+type Wires = BTreeMap<(u32, bool, Propagation, bool, bool), u32>;
 
 impl Routes {
     /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave.
     /// So the number of pending events is the number of different delays, however many flows there are.
-    pub(crate) fn new(plan: &Plan) -> Self {
+    ///
+    /// With `hosts`, those of the plan take time for a packet (see [`Plan::has_phases`]).
+    pub(crate) fn new(plan: &Plan, hosts: bool) -> Self {
         let mut wires = Wires::new();
         let mut routes = Self {
             steps: Vec::new(),
             starts: Vec::new(),
             wire_link: Vec::new(),
             delays: Vec::new(),
+            to_hosts: Vec::new(),
             between: Vec::new(),
             offers: [false; 3],
             leads: leads(plan),
@@ -86,11 +91,12 @@ impl Routes {
                 routes.starts.push(routes.starts[i - 1]);
                 continue;
             }
-            let forward = routes.add(plan, &flow.forward, false, &mut wires);
-            let reverse = routes.add(plan, &flow.reverse, true, &mut wires);
+            let hosts = hosts && plan.has_phases(flow);
+            let forward = routes.add(plan, &flow.forward, (false, hosts), &mut wires);
+            let reverse = routes.add(plan, &flow.reverse, (true, hosts), &mut wires);
             routes.starts.push((forward, reverse));
         }
-        for (link, _, delay, overtaking) in wires.keys() {
+        for (link, _, delay, overtaking, _) in wires.keys() {
             if let Some(behind) = routes.behind.get_mut(*link as usize) {
                 behind.overtaking |= *overtaking || behind.shortest != Span::MAX;
                 behind.shortest = behind.shortest.min(delay.shortest());
@@ -99,7 +105,7 @@ impl Routes {
         routes
     }
 
-    fn add(&mut self, plan: &Plan, hops: &[Hop], reverse: bool, wires: &mut Wires) -> u32 {
+    fn add(&mut self, plan: &Plan, hops: &[Hop], (reverse, hosts): (bool, bool), wires: &mut Wires) -> u32 {
         let first = self.steps.len() as u32;
         for (i, hop) in hops.iter().enumerate() {
             let link = hop.link.map_or(NO_LINK, |l| l as u32);
@@ -108,15 +114,17 @@ impl Routes {
             let overtaking = hop.reorder && varies;
             let lead = hop.link.map_or(Span::ZERO, |l| self.leads[l]);
             let delay = if lead.is_zero() { hop.delay.clone() } else { hop.delay.map(|delay| delay - lead) };
+            let last = i + 1 == hops.len();
+            let to_host = hosts && last && !overtaking;
             // Wires without a link carry either data or ACKs, so that a wire of one kind never wakes for the other.
-            let key = (link, reverse && link == NO_LINK, delay.clone(), overtaking);
+            let key = (link, reverse && link == NO_LINK, delay.clone(), overtaking, to_host);
             let wire = *wires.entry(key).or_insert(next);
             if wire == next {
                 self.wire_link.push(link);
                 self.delays.push((delay, overtaking));
+                self.to_hosts.push(to_host);
                 self.between.push(Between::default());
             }
-            let last = i + 1 == hops.len();
             let [here, there] = if reverse { [RECEIVERS, SENDERS] } else { [SENDERS, RECEIVERS] };
             let between = &mut self.between[wire as usize];
             between.from[if i == 0 && link == NO_LINK { here } else { NETWORK }] = true;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use prefetch_index::prefetch_index;
-use units::{Span, Time};
+use units::{Random, Span, Time};
 
 use crate::Propagation;
 use crate::ahead::prefetch_place;
@@ -31,6 +31,8 @@ pub struct Wire<P> {
     past: usize,
     /// The others, where packets may overtake.
     overtaking: Option<Box<Overtaking<P>>>,
+    /// The most time that the host at its end takes for a packet, which is drawn, if it takes any.
+    host: Option<(Span, Random)>,
 }
 
 impl<P> Wire<P> {
@@ -50,14 +52,25 @@ impl<P> Wire<P> {
             propagation,
             past,
             overtaking,
+            host: None,
         }
+    }
+
+    /// The same wire to a host that takes less than `most` longer for each packet, uniform by `random`. Packets keep
+    /// their order.
+    #[must_use]
+    pub fn to_host(self, most: Span, random: Random) -> Self {
+        Self { host: Some((most, random)), ..self }
     }
 
     /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of
     /// that instant and `extra`. Says whether it is the next to arrive. One that leaves at [`Time::NEVER`] never
     /// arrives, nor does anything behind it.
     #[inline(always)]
-    pub fn push(&mut self, leaves_at: Time, extra: Span, packet: P) -> bool {
+    pub fn push(&mut self, leaves_at: Time, mut extra: Span, packet: P) -> bool {
+        if let Some((most, random)) = &mut self.host {
+            extra += Span::from_nanos((most.as_nanos() as f64 * random.uniform()) as u64);
+        }
         if leaves_at >= self.plain_until {
             return self.push_with_care(leaves_at, extra, packet);
         }
@@ -278,7 +291,6 @@ impl<P> Eq for Numbered<P> {}
 
 #[cfg(test)]
 mod tests {
-    use units::Random;
 
     use super::*;
 
@@ -394,6 +406,25 @@ mod tests {
             assert_eq!((here.packets(), here.next_arrival()), (0, None));
             assert_eq!(arrivals(other), packets.into_iter().zip(20..).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_host_takes_its_time_for_each_packet_and_keeps_their_order() {
+        let random = Random::stream(1, "test", 0);
+        let mut wire = Wire::new(Propagation::steps(MS(20), [(at(500), MS(30))]), false).to_host(MS(10), random);
+        for ms in 0..1000 {
+            wire.push(at(ms), Span::ZERO, ms);
+        }
+        let mut late = Vec::new();
+        for ms in 0..1000u64 {
+            let arrival = wire.next_arrival().unwrap();
+            assert_eq!(wire.pop(), Some(ms));
+            late.push(arrival.since(at(ms + if ms < 500 { 20 } else { 30 })).as_millis_f64());
+        }
+        assert!(late.iter().all(|late| (0.0..10.0).contains(late)));
+        // Of up to ten packets behind each other one waits for the slowest.
+        let mean = late.iter().sum::<f64>() / 1000.0;
+        assert!((5.5..8.0).contains(&mean), "{mean}");
     }
 
     #[test]

@@ -196,6 +196,7 @@ mirrors! {
         rtt: Maybe<RttSample>,
         timestamp_echo: Moment,
         timestamp_tick: Nanos,
+        timestamp_at_start: Nanos,
         smoothed_rtt: Nanos,
         min_rtt: Nanos,
         one_way_delay: Maybe<Nanos>,

@@ -27,6 +27,10 @@ pub struct Scenario {
     /// Fixes every random draw: the same seed gives the same run. At most 2^63 - 1.
     #[serde(default = "one")]
     pub seed: u64,
+    /// On hosts of profiles whose clocks tick the seed draws the phase of the clock of timestamps, and a packet takes
+    /// up to 10 us. Otherwise hosts answer at once, and that clock ticks with time zero.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub phase_noise: bool,
     /// The TCP options of flows that name no profile.
     #[serde(default = "linux")]
     pub profile: String,

@@ -26,6 +26,9 @@ pub struct Plan {
     pub warmup: Span,
     /// Master seed of all random streams.
     pub seed: u64,
+    /// Clocks of hosts have a phase that is drawn, and hosts take microseconds for a packet: see
+    /// [`Plan::has_phases`].
+    pub phase_noise: bool,
     /// One direction of a link each, then the queues of [`Plan::media`]; [`Hop::link`] is an index into it.
     pub links: Vec<PlannedLink>,
     /// The wireless networks.
@@ -92,6 +95,11 @@ impl Plan {
         let mut flows = self.flows.iter();
         let refused = flows.find_map(|flow| Some((flow.entry, allowed(&flow.cc).err()?)));
         refused.map_or(Ok(()), |(entry, message)| Err(self.origin.error(&format!("flows.{entry}.cc"), message)))
+    }
+
+    /// True if the hosts of `flow` are machines whose clocks tick, and their phases are not left out.
+    pub fn has_phases(&self, flow: &FlowSettings) -> bool {
+        self.phase_noise && flow.kind == Kind::Tcp && flow.options.has_ticks()
     }
 
     /// How many of [`Plan::links`] are links by themselves; the rest are queues of [`Plan::media`].

@@ -57,6 +57,7 @@ impl Scenario {
             duration: self.duration,
             warmup: self.warmup,
             seed: self.seed,
+            phase_noise: self.phase_noise,
             links: network.links,
             media: network.media,
             flows,

@@ -6,16 +6,7 @@ mod sending;
 pub(crate) use receiving::ReceivingEnd;
 pub(crate) use sending::SendingEnd;
 
-use units::{Random, Span, Time};
-
-/// Longer than the timer wheel takes to turn.
-const MOST_UP: Span = Span::from_secs(1000);
-
-/// How long the hosts had been up at the start of the run: their timers wait for ticks of the same clock, as where one
-/// machine has both ends of all flows, which so is where the run begins between two of its ticks.
-fn uptime(seed: u64) -> Span {
-    MOST_UP.scale(Random::stream(seed, "uptime", 0).uniform())
-}
+use units::Time;
 
 /// The sending half of a flow, in one cache line.
 pub(crate) struct SenderHalf {

@@ -15,6 +15,7 @@ mod capture;
 mod delayed_ack_timers;
 mod endpoints;
 mod flow;
+mod hosts;
 mod packet;
 mod partition;
 mod recorder;

@@ -5,12 +5,14 @@
 //! steps. A partition may have all of this, or a part; what belongs to another is handed over by the world.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use control::{Controller, Subflows};
 use engine::{EventQueue, Fabric, Failure, NETWORK, RECEIVERS, Routed as _, SENDERS, Watch};
 use record::{DatagramRow, EventKind, seconds};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
+use transport::Stack;
 use units::{Ecn, Span, Time};
 
 use crate::acks::{AckSlot, Acks};
@@ -60,6 +62,8 @@ pub(crate) struct Of<'a> {
     pub(crate) make: BuildController<'a>,
     /// Shared state of the subflows of each multipath flow.
     pub(crate) subflows: &'a [Subflows],
+    /// The TCP of each flow of the plan on its host.
+    pub(crate) stacks: &'a [Arc<Stack>],
 }
 
 pub(crate) struct Partition<'a, A> {
@@ -170,7 +174,7 @@ impl<'a, A: Agents> Partition<'a, A> {
     fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
         let planned = &self.plan.flows[flow.of];
         let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
-        let receiving = ReceivingEnd::new(planned, self.of.seed).map_err(failure)?;
+        let receiving = ReceivingEnd::new(planned, &self.of.stacks[flow.of], self.of.seed).map_err(failure)?;
         if let Kind::Tfrc { .. } = planned.kind {
             return Ok((SendingEnd::tfrc(planned, flow, self.of.seed).map_err(failure)?, receiving));
         }
@@ -178,7 +182,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         if let Some(subflow) = &planned.subflow {
             controller.join(&self.of.subflows[subflow.flow], subflow.index);
         }
-        Ok((SendingEnd::new(planned, flow, controller, self.of.seed), receiving))
+        Ok((SendingEnd::new((planned, flow), &self.of.stacks[flow.of], controller, self.of.seed), receiving))
     }
 
     /// Does all that happens before `end`, but nothing from an event on that concerns both ends of a flow, and not

@@ -8,6 +8,7 @@ use units::Time;
 
 use crate::agents::{Agents, AllAgents, NoAgents};
 use crate::capture::Capture;
+use crate::hosts::stacks;
 use crate::partition::Of;
 use crate::world::World;
 
@@ -35,7 +36,8 @@ impl Engine for Simulator {
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let make = |flow: &PlannedFlow| engine::controller(self.controllers.as_ref(), flow, &flow.parameters);
         let subflows = subflows(plan);
-        let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows };
+        let stacks = stacks(plan, job.seed);
+        let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows, stacks: &stacks };
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
         let end = Time::ZERO + plan.duration;
         let clocks = self.stopwatch.unwrap_or(Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 });

@@ -67,7 +67,7 @@ impl<'a, A: Agents> World<'a, A> {
                 (vec![receivers, senders, network], Some(Arc::new(cut)))
             }
             None => {
-                let fabric = Fabric::new(plan, seed, capture.is_some());
+                let fabric = Fabric::with_hosts(plan, seed, capture.is_some());
                 (vec![Box::new(Partition::new(of, fabric, capture, None))], None)
             }
         };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use control::{ParameterError, tfrc};
 use scenario::{Kind, PlannedFlow};
-use transport::{Data, DatagramSink, Feedback, OpeningKind, OpeningPacket, PassiveOpen, Receiver, TfrcSink};
+use transport::{Data, DatagramSink, Feedback, OpeningKind, OpeningPacket, PassiveOpen, Receiver, Stack, TfrcSink};
 use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Span, Time};
 
-use super::uptime;
 use crate::acks::{AckSlot, Acks};
 use crate::cache_aligned::CacheAligned;
+use crate::hosts::uptime;
 
 /// The receiving end of a flow. Boxed, as the sending one.
 pub(crate) enum ReceivingEnd {
@@ -57,13 +57,13 @@ fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSl
 }
 
 impl ReceivingEnd {
-    /// That of a flow of `plan`.
-    pub(crate) fn new(plan: &PlannedFlow, seed: u64) -> Result<Self, ParameterError> {
+    /// That of a flow of `plan`. TCP follows `stack`.
+    pub(crate) fn new(plan: &PlannedFlow, stack: &Arc<Stack>, seed: u64) -> Result<Self, ParameterError> {
         Ok(match plan.kind {
             Kind::Tcp => {
-                let mut receiver = Receiver::new(&plan.options, plan.base_rtt);
-                let mut open = plan.options.handshake.then(|| PassiveOpen::new(Arc::clone(&plan.options)));
-                if !plan.options.timers.tick.is_zero() {
+                let mut receiver = Receiver::new(stack, plan.base_rtt);
+                let mut open = stack.handshake.then(|| PassiveOpen::new(Arc::clone(stack)));
+                if !stack.timers.tick.is_zero() {
                     receiver.up_for(uptime(seed));
                     open.iter_mut().for_each(|open| open.up_for(uptime(seed)));
                 }

@@ -7,12 +7,12 @@ use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
     Acknowledgement, ActiveOpen, Application, DatagramSource, Feedback, Journal, Marks, OpeningPacket, Pace, Phase,
-    Sender, SenderCounters, TfrcSource,
+    Sender, SenderCounters, Stack, TfrcSource,
 };
 use units::{Ecn, Random, Rate, Span, Time};
 
-use super::uptime;
 use crate::cache_aligned::CacheAligned;
+use crate::hosts::uptime;
 use crate::packet::Packet;
 
 /// A sending end with the meter of its flow behind it, whose first cache line every ACK touches.
@@ -58,11 +58,16 @@ impl SendingEnd {
         Ok(Self::Tfrc(Box::new(Metered::new((source, codepoint)))))
     }
 
-    /// That of `drawn`, a flow of `plan` with a controller.
-    pub(crate) fn new(plan: &PlannedFlow, drawn: &DrawnFlow, controller: Box<dyn Controller>, seed: u64) -> Self {
+    /// That of `drawn`, a flow of `plan` with a controller. TCP follows `stack`.
+    pub(crate) fn new(
+        (plan, drawn): (&PlannedFlow, &DrawnFlow),
+        stack: &Arc<Stack>,
+        controller: Box<dyn Controller>,
+        seed: u64,
+    ) -> Self {
         let random = Random::stream(seed, "flow", drawn.stream());
         if let Kind::Tcp = plan.kind {
-            let options = Arc::clone(&plan.options);
+            let options = Arc::clone(stack);
             let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
                 _ if plan.relays.is_some() => Application::Relayed(drawn.bytes),
                 (Some(pace), _) => Application::Paced(pace),

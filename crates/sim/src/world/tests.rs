@@ -26,7 +26,8 @@ fn run_with(
     let scenario = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles));
     let plan = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
     let drawn = plan.draw(plan.seed).unwrap();
-    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[] };
+    let stacks = crate::hosts::stacks(&plan, plan.seed);
+    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[], stacks: &stacks };
     let mut world = World::<NoAgents>::new(of, None, cores > 0).unwrap();
     let cut = world.cut.clone();
     let (end, watch) = (Time::ZERO + plan.duration, Watch::default());
@@ -121,11 +122,13 @@ prop_compose! {
         ]),
         flows in prop::collection::vec(prop_oneof![4 => flow(), 1 => datagrams()], 1..5),
         warmup in pick(&["0s", "24ms", "1s"]),
+        noise in any::<bool>(),
     ) -> String {
         let path = format!(
             "[path]\nrate = {rate}\nrtt = '{rtt}'\nqueue = {queue}\nloss = {loss}\njitter = {jitter}\n{reverse}\n"
         );
-        format!("duration = '3s'\nwarmup = '{warmup}'\n{path}\n[record]\n{record}\n\n{}", flows.concat())
+        let head = format!("duration = '3s'\nwarmup = '{warmup}'\nphase_noise = {noise}");
+        format!("{head}\n{path}\n[record]\n{record}\n\n{}", flows.concat())
     }
 }
 
@@ -173,7 +176,8 @@ fn a_turn_ends_before_it_holds_all_that_many_flows_send() {
     let plan = scenario::from_toml(text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
     let drawn = plan.draw(plan.seed).unwrap();
     let make = |_: &PlannedFlow| Ok(control::registry::build("newreno", &control::Parameters::default()).unwrap());
-    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[] };
+    let stacks = crate::hosts::stacks(&plan, plan.seed);
+    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[], stacks: &stacks };
     let mut world = World::<NoAgents>::new(of, None, true).unwrap();
     world.run(Time::ZERO + plan.duration, &Watch::default());
     let held = world.at(SENDERS).offers.as_ref().map_or(0, Vec::capacity);

@@ -16,9 +16,9 @@ pub use self::delivery_rate::{DeliveryRate, DeliveryState};
 use self::reordering::Reordering;
 use self::scoreboard::Scoreboard;
 use super::repair::{Phase, Stage};
-use super::rtt::{DelayedAckDetector, RttEstimator, micros, on_clock};
+use super::rtt::{DelayedAckDetector, RttEstimator, micros};
 use crate::segment::Acknowledgement;
-use crate::{Growth, Stack, Timers};
+use crate::{Clock, Growth, Stack, Timers};
 
 pub(super) use self::scoreboard::AckSummary;
 
@@ -74,7 +74,7 @@ impl Flight {
     pub(super) fn open(&mut self, now: Time, since: Option<Time>, stack: &Stack) {
         let Some(since) = since else { return self.rtt.open_without_sample() };
         let clock = &stack.clock;
-        let rtt = on_clock(since, now, clock.tick);
+        let rtt = clock.between(since, now, clock.tick);
         self.rtt.sample_of_round(rtt, &stack.timers, 0, 0);
         self.opening = micros(rtt);
         if !clock.min_rtt_window.is_zero() {
@@ -148,6 +148,7 @@ impl Flight {
         Ack {
             timestamp_echo: if stack.timestamps { ack.echo } else { Time::NEVER },
             timestamp_tick: stack.clock.timestamp_tick,
+            timestamp_at_start: stack.clock.at_start,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(ack.one_way_delay),
@@ -223,10 +224,10 @@ impl Flight {
     }
 
     /// The next report for a controller that asks for one of each segment: delivered ones first, `true`.
-    pub(super) fn poll_report(&mut self, now: Time, tick: Span) -> Option<(SegmentReport, bool)> {
+    pub(super) fn poll_report(&mut self, now: Time, clock: &Clock) -> Option<(SegmentReport, bool)> {
         let reports = self.board.reports()?;
         if let Some(mut report) = reports.poll_delivered() {
-            report.rtt = (!report.retransmitted).then(|| on_clock(report.sent.at, now, tick));
+            report.rtt = (!report.retransmitted).then(|| clock.between(report.sent.at, now, clock.tick));
             return Some((report, true));
         }
         reports.poll_lost().map(|report| (report, false))
@@ -420,12 +421,12 @@ impl Flight {
         self.reordering.threshold
     }
 
-    /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
     /// How often the path was seen to reorder.
     pub(super) fn reorderings(&self) -> u32 {
         self.reordering.seen.into()
     }
 
+    /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
     /// data in order do (in Linux since 3.12 tcp_may_raise_cwnd).
     pub(super) fn reorders(&self, stack: &Stack) -> bool {
         stack.losses.is_rack() && self.reordering.threshold > stack.losses.threshold

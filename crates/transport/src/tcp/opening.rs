@@ -112,9 +112,9 @@ impl Awaited {
     /// It is answered with a packet that echoes `echo`, if that is not [`Time::NEVER`].
     fn opened(&self, echo: Time, stack: &Stack) -> Opened {
         let echo = Some(echo).filter(|&echo| stack.timestamps && echo != Time::NEVER);
-        let on_clock = |at: Time| at.floor_to(stack.clock.timestamp_tick);
         // The first one was answered, so that the timeout was spurious (in Linux tcp_try_undo_spurious_syn).
-        let spurious = stack.opening.undo && echo.is_some_and(|echo| on_clock(echo) == on_clock(self.first));
+        let spurious = stack.opening.undo
+            && echo.is_some_and(|echo| stack.clock.timestamp(echo) == stack.clock.timestamp(self.first));
         Opened {
             since: if self.resent == 0 { Some(self.first) } else { echo },
             cautious: self.expiries >= stack.opening.cautious_after && !spurious,

@@ -248,7 +248,7 @@ impl Repair {
         let tells = stack.timestamps && ack.cumulative > first;
         let echoes_original = || {
             let undo = self.recovery.undo();
-            undo.is_some_and(|undo| tells && undo.left_after(ack.echo, stack.clock.timestamp_tick))
+            undo.is_some_and(|undo| tells && undo.left_after(ack.echo, &stack.clock))
         };
         !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
     }

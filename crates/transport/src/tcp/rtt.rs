@@ -206,11 +206,6 @@ pub(crate) fn micros(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
 
-/// The RTT between two readings of a clock with `tick`.
-pub(crate) fn on_clock(sent: Time, now: Time, tick: Span) -> Span {
-    now.floor_to(tick).since(sent.floor_to(tick))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,6 @@ use units::{Span, Time};
 use super::{AckSummary, Flight, seconds};
 use crate::Stack;
 use crate::segment::Acknowledgement;
-use crate::tcp::rtt::on_clock;
 
 impl Flight {
     /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
@@ -24,8 +23,8 @@ impl Flight {
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
         let Some((oldest, newest)) = summary.samples else { return self.sample_timestamp(now, ack, summary, stack) };
-        self.sample(on_clock(oldest, now, tick), stack);
-        let value = on_clock(newest, now, if exact { Span::ZERO } else { tick });
+        self.sample(stack.clock.between(oldest, now, tick), stack);
+        let value = stack.clock.between(newest, now, if exact { Span::ZERO } else { tick });
         self.observe(value, now, stack);
         Some(RttSample { value, delayed })
     }
@@ -43,7 +42,7 @@ impl Flight {
             return None;
         }
         let tick = stack.clock.timestamp_tick;
-        let value = on_clock(ack.echo, now, tick).max(tick);
+        let value = stack.clock.between(ack.echo, now, tick).max(tick);
         self.sample(value, stack);
         if !stack.clock.timestamps_for_controllers {
             return None;

@@ -1,12 +1,12 @@
 //! Evidence of spurious reductions: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs
 //! (RFC 3708).
 
-use units::{Span, Time};
+use units::Time;
 
 use super::{Phase, Repair};
-use crate::Stack;
 use crate::segment::Acknowledgement;
 use crate::tcp::flight::{AckSummary, Flight};
+use crate::{Clock, Stack};
 
 /// Retransmissions since a loss was detected.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +51,11 @@ impl Retransmissions {
         self.unreported == 0
     }
 
-    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on a clock
-    /// of `tick`.
-    pub(super) fn left_after(&self, echo: Time, tick: Span) -> bool {
+    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on the
+    /// clock of timestamps.
+    pub(super) fn left_after(&self, echo: Time, clock: &Clock) -> bool {
         // Asked of every ACK: the first question mostly answers it without a division.
-        echo < self.first_at && self.first_at != Time::NEVER && echo.floor_to(tick) < self.first_at.floor_to(tick)
+        echo < self.first_at && self.first_at != Time::NEVER && clock.timestamp(echo) < clock.timestamp(self.first_at)
     }
 }
 
@@ -94,7 +94,7 @@ impl Repair {
     pub(in crate::tcp) fn echoes_original(&self, ack: &Acknowledgement, summary: &AckSummary, stack: &Stack) -> bool {
         let Some(undo) = self.recovery.undo() else { return false };
         let timestamps = stack.timestamps && summary.acknowledged > 0;
-        timestamps && undo.left_after(ack.echo, stack.clock.timestamp_tick)
+        timestamps && undo.left_after(ack.echo, &stack.clock)
     }
 
     /// Evidence that may show a reduction which begins now to be spurious. While a timeout is repaired, timestamps tell
@@ -116,7 +116,10 @@ impl Repair {
 
 #[cfg(test)]
 mod tests {
+    use units::Span;
+
     use super::*;
+    use crate::plain;
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -142,15 +145,18 @@ mod tests {
     #[test]
     fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps() {
         let mut sent = Retransmissions::from(10, 0);
-        let tick = Span::from_millis(4);
-        assert!(!sent.left_after(at(0), tick), "nothing was sent again");
+        let mut clock = Clock { timestamp_tick: Span::from_millis(4), ..plain().clock };
+        assert!(!sent.left_after(at(0), &clock), "nothing was sent again");
         sent.on_sent(at(10));
         sent.on_sent(at(30));
         // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
-        assert_eq!([7, 8, 10, 12].map(|ms| sent.left_after(at(ms), tick)), [true, false, false, false]);
+        assert_eq!([7, 8, 10, 12].map(|ms| sent.left_after(at(ms), &clock)), [true, false, false, false]);
+        // On a clock that showed 3 ms at time zero that tick begins at 9 ms.
+        clock.at_start = Span::from_millis(3);
+        assert_eq!([8, 9].map(|ms| sent.left_after(at(ms), &clock)), [true, false]);
         // A further reduction counts its own, and the first of all still is the first.
         let mut anew = sent.anew(20, 0);
-        assert!(!anew.may_be_reported() && anew.left_after(at(7), tick));
+        assert!(!anew.may_be_reported() && anew.left_after(at(7), &clock));
         anew.on_sent(at(50));
         assert!(!anew.were_all_duplicates(19) && anew.were_all_duplicates(20));
     }

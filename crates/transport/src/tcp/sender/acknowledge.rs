@@ -343,7 +343,7 @@ impl Sender {
 
     #[inline(never)]
     fn report_all(&mut self, now: Time) {
-        while let Some((report, delivered)) = self.flight.poll_report(now, self.stack.clock.tick) {
+        while let Some((report, delivered)) = self.flight.poll_report(now, &self.stack.clock) {
             self.notify(now, |controller, cx| match delivered {
                 true => controller.on_segment_delivered(cx, &report),
                 false => controller.on_segment_lost(cx, &report),

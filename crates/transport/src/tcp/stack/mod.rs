@@ -3,6 +3,7 @@
 //!
 //! Rules that exclude each other are variants of an enum, and a rule that needs another is a field of that.
 
+mod clock;
 mod freebsd_9;
 mod linux;
 mod linux_2_6_33;
@@ -12,6 +13,7 @@ mod opening;
 mod real_1992;
 mod rfc;
 
+pub use clock::Clock;
 pub use freebsd_9::freebsd_9;
 pub use linux::linux;
 pub use linux_2_6_33::linux_2_6_33;
@@ -91,20 +93,6 @@ pub enum Marks {
         /// The share that a mark leaves.
         kept: f64,
     },
-}
-
-/// How RTTs are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
-    pub tick: Span,
-    /// The clock of the timestamp option, on which SIAD counts RTTs also without that.
-    pub timestamp_tick: Span,
-    /// Where an ACK covers retransmissions alone, its timestamp gives an RTT. It is for the timeout, and for
-    /// controllers and the smallest RTT as well if this is true.
-    pub timestamps_for_controllers: bool,
-    /// Over how long the smallest RTT is taken; zero is the whole connection.
-    pub min_rtt_window: Span,
 }
 
 /// How a loss is found, and what is sent again.

@@ -32,6 +32,7 @@ pub fn plain() -> Stack {
             tick: Span::ZERO,
             // RFC 7323, section 5.4: from 1 ms to 1 s.
             timestamp_tick: Span::from_millis(1),
+            at_start: Span::ZERO,
             timestamps_for_controllers: false,
             min_rtt_window: Span::ZERO,
         },
