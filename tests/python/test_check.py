@@ -43,6 +43,11 @@ class Stuck(Mine):
     def on_loss(self, cx, loss):
         self.lost, self.window = True, 2.0
 
+class Silent(Mine):
+    """Has half its window in flight at once after a loss, and waits for that."""
+
+    wants = ("governs_recovery",)
+
 class Broken(Mine):
     """Divides by zero after a timeout."""
 
@@ -98,7 +103,7 @@ def test_an_exception_of_a_controller_is_a_failure_with_its_line(capsys, mine, t
         capsys, "check", f"{mine}:Broken", "--only", "idle-path,after-outage", "--junit", file
     )
     assert status == 1
-    assert "mine.py, line 34: ZeroDivisionError: division by zero" in err
+    assert "mine.py, line 39: ZeroDivisionError: division by zero" in err
     (suite,) = ElementTree.parse(file).getroot()
     assert {case.get("name"): len(case) for case in suite} == {
         "idle-path/10-mbit-s": 0,
@@ -153,6 +158,20 @@ def test_a_rule_set_is_that_of_the_algorithm_or_of_what_is_named(capsys, mine):
     assert (status, verdicts(json.loads(out))) == (1, {"decrease": "fail"})
 
 
+def test_proportional_rate_reduction_is_told_from_silence_and_from_bursts(capsys, mine):
+    few = ["--as", "prr", "--only", "spread,bursts", "--json"]
+    status, out, _ = run(capsys, "check", "cubic", *few)
+    assert (status, verdicts(json.loads(out))) == (
+        0,
+        {"spread/pause": "pass", "spread/end": "pass", "bursts": "pass"},
+    )
+    status, out, _ = run(capsys, "check", f"{mine}:Silent", *few)
+    assert (status, verdicts(json.loads(out))) == (
+        1,
+        {"spread/pause": "fail", "spread/end": "pass", "bursts": "fail"},
+    )
+
+
 def test_the_cases_of_the_draft_judge_bbr_and_leave_out_signals_that_are_not_shown():
     engine = registry.make("sim")
     own = suites.check(checks.target("bbr3", rule_sets=checks.rule_sets()), engine, 1)
@@ -168,8 +187,9 @@ def test_another_controller_beside_ours_is_told_apart(mine):
     same = checks.target(text, algorithm="newreno")
     engine = registry.make("sim", controllers=(same.contender.factory,))
     found = reference.check(same, engine)
-    assert len(found) == 2 * 27
-    missed = [one for one in found if one.verdict == "fail"]
+    assert len(found) == 2 * 27 + 1
+    assert (found[-1].id, found[-1].verdict) == ("ours/trajectories", "fail")
+    missed = [one for one in found[:-1] if one.verdict == "fail"]
     # It has no slow start, which shows where twenty seconds are few round trips.
     assert missed
     assert all("150ms" in one.id or "100mbit" in one.id or "25mbit" in one.id for one in missed)

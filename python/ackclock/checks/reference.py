@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
 from ackclock import _engine, metrics, repetitions
 from ackclock.checks.cases import RECORD
-from ackclock.checks.judging import Judgement, finished
+from ackclock.checks.judging import Judgement, Verdict, finished
 from ackclock.checks.target import Target, target
 from ackclock.engines import Engine, Progress
+from ackclock.metrics.tables import Array
 from ackclock.result import Run
 
 RATES = ("5mbit", "25mbit", "100mbit")
 RTTS = ("10ms", "40ms", "150ms")
 QUEUES = ("0.5bdp", "1bdp", "4bdp")
 SEEDS = 3
+DURATION_S = 20
 
 GROUP = "beside ours"
 SOURCE = "the controller of ours, on the same engine"
@@ -27,6 +32,13 @@ MARGIN_UTILIZATION = 0.05
 """Points of utilization beyond the range of our seeds."""
 MARGIN_RTT = 0.25
 """The share by which the mean RTT may lie beyond that range."""
+
+MARGIN_FLIGHT = 0.1
+"""The share of our largest flight by which a second may lie beyond the range of our seeds."""
+MOST_SECONDS = 0.25
+"""The share of seconds with another flight from which on a path has another trajectory."""
+MOST_PATHS = 3
+"""Paths that may have one: with other seeds ours has one, where an overshoot ends in a timeout or not."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +69,23 @@ def check(one: Target, engine: Engine, seed: int = 1, progress: Progress | None 
     ]
     runs, broken = finished(points, engine, progress, one)
     found: list[Judgement] = []
+    shapes: dict[str, float] = {}
     for index, path in enumerate(paths):
-        identity = "ours/" + "-".join(path)
+        name = "-".join(path)
         if why := broken.get(2 * index + 1) or broken.get(2 * index):
-            found.append(_failed(identity, why))
+            found.append(_failed(f"ours/{name}", why))
             continue
-        found += _judged(identity, runs[2 * index], runs[2 * index + 1][0], plans[index][1].resolved)
-    return found
+        seeds, theirs = runs[2 * index], runs[2 * index + 1][0]
+        found += _judged(f"ours/{name}", seeds, theirs, plans[index][1].resolved)
+        shapes[name] = _unlike(seeds, theirs)
+    return [*found, _trajectories(shapes)]
 
 
 def _plan(path: tuple[str, str, str], one: Target) -> _engine.Plan:
     rate, rtt, queue = path
     document = {
         "name": f"{one.name}, {rate}, {rtt}, {queue}",
-        "duration": "20s",
+        "duration": f"{DURATION_S}s",
         "warmup": "5s",
         "path": {"rate": rate, "rtt": rtt, "queue": queue, "reverse": {"jitter": "0.5ms"}},
         "flows": [one.flow({"name": "target", "start_jitter": "1s"})],
@@ -119,12 +134,48 @@ def _measures(ours: Sequence[Run], theirs: Run) -> dict[str, _Measure]:
     }
 
 
+def _unlike(ours: Sequence[Run], theirs: Run) -> float:
+    """The share of seconds in which the target has another flight than all seeds of ours."""
+    flights = np.array([_flight(run) for run in ours])
+    margin = MARGIN_FLIGHT * np.max(flights)
+    own = _flight(theirs)
+    outside = (own < np.min(flights, axis=0) - margin) | (own > np.max(flights, axis=0) + margin)
+    return float(np.mean(outside))
+
+
+def _flight(run: Run) -> Array:
+    """The mean of the data in flight in each second, in segments."""
+    times, values = metrics.samples(run, "target", "in_flight")
+    second = times.astype(int)
+    counts = np.bincount(second, minlength=DURATION_S)[:DURATION_S]
+    return np.asarray(np.bincount(second, values, DURATION_S)[:DURATION_S] / np.maximum(counts, 1))
+
+
+def _trajectories(shapes: Mapping[str, float]) -> Judgement:
+    other = [name for name, share in shapes.items() if share > MOST_SECONDS]
+    words = "paths with another flight in a quarter of the seconds"
+    why = f"Such paths: {', '.join(other) or 'none'}."
+    verdict: Verdict = "pass" if len(other) <= MOST_PATHS else "fail"
+    return Judgement(
+        "ours/trajectories",
+        GROUP,
+        "As ours: trajectories",
+        why,
+        SOURCE,
+        words,
+        verdict,
+        float(len(other)),
+        -math.inf,
+        MOST_PATHS,
+    )
+
+
 def _failed(identity: str, why: str) -> Judgement:
-    inf = float("inf")
-    return Judgement(identity, GROUP, "As ours", "Ours runs there.", SOURCE, "", "fail", None, -inf, inf, why)
+    return Judgement(
+        identity, GROUP, "As ours", "Ours runs there.", SOURCE, "", "fail", None, -math.inf, math.inf, why
+    )
 
 
 def _skipped(why: str) -> Judgement:
-    inf = float("inf")
     words = "Paths beside ours"
-    return Judgement("ours", GROUP, words, f"{words}.", SOURCE, "", "skipped", None, -inf, inf, why)
+    return Judgement("ours", GROUP, words, f"{words}.", SOURCE, "", "skipped", None, -math.inf, math.inf, why)

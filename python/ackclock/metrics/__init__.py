@@ -24,6 +24,7 @@ from ackclock.metrics.loss import *
 from ackclock.metrics.models import *
 from ackclock.metrics.packets import *
 from ackclock.metrics.rates import *
+from ackclock.metrics.recovery import *
 from ackclock.metrics.registry import *
 from ackclock.metrics.relations import *
 from ackclock.metrics.response import *
