@@ -14,9 +14,11 @@ use serde_json::json;
 use shim::{Error, Plugin, Report};
 use sim::Simulator;
 
-/// NewReno as a user writes it, and a controller that panics where a parameter says, and draws random numbers.
-const NEWRENO: &str = r#"
-use control::{Ack, Aim, Context, Controller, Entry, Loss, Reno, Undo};
+/// NewReno as a user writes it; a test in Python builds the same file without an entry.
+const NEWRENO: &str = concat!(
+    include_str!("controllers/newreno.rs"),
+    r#"
+use control::{Aim, Entry};
 
 const ENTRY: Entry = Entry {
     name: "mine",
@@ -29,47 +31,10 @@ const ENTRY: Entry = Entry {
     make: |_| Ok(Box::new(Mine::default())),
 };
 plugin::export!(ENTRY);
+"#
+);
 
-#[derive(Default)]
-struct Mine {
-    reno: Reno,
-    undo: Undo,
-}
-
-impl Controller for Mine {
-    fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.reno.start(cx);
-    }
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow(ack);
-    }
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(0.5);
-    }
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(0.5, loss.again);
-    }
-    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        self.undo.restore(&mut self.reno);
-    }
-    fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.reno.idle_restart(cx);
-    }
-    fn keep(&mut self, window: f64) -> bool {
-        self.reno.keep(window);
-        true
-    }
-    fn window(&self) -> f64 {
-        self.reno.window
-    }
-    fn slow_start_threshold(&self) -> f64 {
-        self.reno.threshold
-    }
-}
-"#;
-
+/// Panics where a parameter says, and draws random numbers.
 const PANICKING: &str = r#"
 use control::range::from;
 use control::{Ack, Aim, Context, Controller, Entry, Literal, Loss, Parameter, Probe, Range, Wants};
