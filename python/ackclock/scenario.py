@@ -141,6 +141,8 @@ class Wlan:
     ``"samplerate"``, ``"samplerate-freebsd"`` or ``"minstrel"``."""
     queue: Queue | None = None
     """The queue of each station and of the access point, by default ``"200p"``."""
+    airtime_fairness: bool | None = None
+    """The access point has such a queue for each station, and serves them in turn by airtime."""
     frame_errors: str | float | None = None
     """The share of data frames that are lost on the air."""
     distance: str | None = None

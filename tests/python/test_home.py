@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -168,6 +169,13 @@ def test_stations_send_and_receive_as_they_are_told():
     assert (wire["delay"], wire["queue"]) == ("20000.000us", "fq_codel")
 
 
+def test_the_access_point_serves_stations_by_airtime_where_it_is_told():
+    home = Home("802.11n", 2, False, True, "1gbit", "40ms", "fq_codel", "1000p", "0%")
+    fair = replace(home, airtime_fairness=True)
+    assert [one.document()["wlans"][0].get("airtime_fairness") for one in (home, fair)] == [None, True]
+    assert "radio queue fq_codel, airtime fairness; wire 1gbit" in fair.words([])
+
+
 def test_categories_are_those_of_g_109():
     rated = [Quality(20.0, 25.0, 30.0, 0.0, r).category for r in (93.2, 90.0, 89.9, 75.0, 60.0, 55.0, 49.0)]
     assert rated == ["best", "best", "high", "medium", "low", "poor", "useless"]
@@ -181,6 +189,10 @@ def test_categories_are_those_of_g_109():
         (
             ("--wlan", "802.11g", "--router", "fq-codel"),
             "links.0.queue",
+        ),
+        (
+            ("--airtime-fairness",),
+            "--airtime-fairness: only home networks have stations, with --wlan 802.11g",
         ),
         (("--down",), "--down: only home networks have stations, with --wlan 802.11g"),
         (("--wlan", "802.11g", "--live"), "--wlan: cannot be combined with --live"),

@@ -253,6 +253,7 @@ fn medium_settings(wlan: &Wlan, phy: PhySettings, edca: bool) -> MediumSettings 
         beacons: wlan.beacon_interval,
         qos: edca || wlan.standard.aggregates(),
         aggregation: Aggregation::of(wlan.standard),
+        airtime_fairness: wlan.airtime_fairness,
         stations: Vec::new(),
         accesses: Vec::new(),
         hidden: Vec::new(),

@@ -31,6 +31,10 @@ pub struct Wlan {
     /// The queue of each station and of the access point: packets or bytes.
     #[serde(default = "frames_200")]
     pub queue: QueueSpec,
+    /// The access point has such a queue for each station, and serves them in turn by the time that their frames take
+    /// on the air, up and down (airtime fairness of mac80211); by default one queue for all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub airtime_fairness: bool,
     /// The share of data frames that are not understood, whoever sends (frame error ratio, IEEE 802.11).
     #[serde(default)]
     pub frame_errors: Fraction,

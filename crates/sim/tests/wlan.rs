@@ -48,6 +48,20 @@ fn beacons_take_a_datagram_source_their_airtime() {
 }
 
 #[test]
+fn airtime_fairness_gives_a_fast_and_a_slow_station_half_of_the_air_each() {
+    let flow = |station: &str| {
+        let way = format!(r#"from = "ap", to = "{station}""#);
+        format!(r#"{{ cc = "newreno", kind = "datagram", echo = false, source = {{ rate = "25mbit" }}, {way} }}"#)
+    };
+    let stations = r#"stations = ["fast", { name = "slow", rate = "6mbit" }], airtime_fairness = true"#;
+    let text = home(2, &[flow("fast"), flow("slow")].join(", ")).replace("stations = 2", stations);
+    let tables = run(&text);
+    // Exchanges take 292 and 2132 us, each behind 101.5 us: 7.30 fast ones and a slow one in 5106 us.
+    assert_near(tables.flows[0].throughput_bps, 7.30 * 12_000.0 / 5106e-6, 0.01);
+    assert_near(tables.flows[1].throughput_bps, 12_000.0 / 5106e-6, 0.01);
+}
+
+#[test]
 fn tcp_gets_less_as_its_acks_contend_too() {
     for flow in
         [r#"{ cc = "newreno", from = "sta-0", to = "server" }"#, r#"{ cc = "newreno", from = "server", to = "sta-0" }"#]

@@ -79,6 +79,12 @@ def compare(
     ] = None,
     up: Annotated[bool, typer.Option("--up", help="The stations send, with --wlan; the default.")] = False,
     down: Annotated[bool, typer.Option("--down", help="The stations receive, with --wlan.")] = False,
+    airtime_fairness: Annotated[
+        bool,
+        typer.Option(
+            "--airtime-fairness", help="The access point serves its stations in turn by airtime, with --wlan."
+        ),
+    ] = False,
     settings: output.SetOption = None,
     seed: output.SeedOption = None,
     repeat: output.RepeatOption = 1,
@@ -111,7 +117,7 @@ def compare(
     common = {"duration": duration, "warmup": warmup, "profile": profile}
     asked = _Asked(compared, common, settings_given, report)
     if wlan is None:
-        check_no_home(stations, up, down, router)
+        check_no_home(stations, router, up=up, down=down, airtime_fairness=airtime_fairness)
     if networks is not None:
         given = [one for one in OF_A_PATH if output.on_command_line(context, one)]
         plans, outcome = _on_networks(asked, networks, given)
@@ -128,7 +134,8 @@ def compare(
             option = "--tc" if trace is None else "--trace"
             raise InputError(f"{option}: describes a path, and --wlan is a network of its own")
         queues = queue or "200p", router or "1000p"
-        home = Home(wlan, stations or 8, up or not down, down, rate or "1gbit", rtt, *queues, loss)
+        wire = rate or "1gbit", rtt, *queues, loss
+        home = Home(wlan, stations or 8, up or not down, down, *wire, airtime_fairness)
         plans, outcome = _beside_a_call(asked, home, flows)
     points = output.points(plans, seed, repeat, pcap)
     output.preflight(list(plans.values()), repeat, runner)

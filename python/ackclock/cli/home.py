@@ -41,6 +41,8 @@ class Home:
     """The queue at each end of the wire."""
     loss: str
     """The random loss on the wire."""
+    airtime_fairness: bool = False
+    """The access point serves its stations in turn by airtime."""
 
     def words(self, settings: titles.Settings) -> str:
         """The runs in words."""
@@ -48,7 +50,8 @@ class Home:
         given = (self.standard, self.queue, self.rate, self.router, self.loss)
         standard, radio, rate, router, loss = titles.as_set(dict(zip(SHOWN, given, strict=True)), settings)
         return (
-            f"{standard}, {self.stations} stations that {sends}, radio queue {radio}; "
+            f"{standard}, {self.stations} stations that {sends}, radio queue {radio}"
+            f"{', airtime fairness' if self.airtime_fairness else ''}; "
             f"wire {rate}, {self.rtt}, router queue {router}, loss {loss}"
         )
 
@@ -70,6 +73,7 @@ class Home:
         }
         stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
         wlan = {"standard": self.standard, "stations": stations, "queue": self.queue}
+        wlan |= {"airtime_fairness": True} if self.airtime_fairness else {}
         flows = [
             {**background, "name": f"{way}-{number}", "from": start, "to": end, "start_jitter": "200ms"}
             for way, on in (("up", self.up), ("down", self.down))
@@ -89,11 +93,12 @@ class Home:
         }
 
 
-def check_no_home(stations: int | None, up: bool, down: bool, router: str | None) -> None:
+def check_no_home(stations: int | None, router: str | None, **flags: bool) -> None:
     """Options of home networks need one."""
-    named = {"--stations": stations is not None, "--up": up, "--down": down, "--router": router is not None}
+    named = {"stations": stations is not None, "router": router is not None} | flags
     for option, given in named.items():
         if given:
+            option = f"--{option.replace('_', '-')}"
             raise InputError(f"{option}: only home networks have stations, with --wlan 802.11g")
 
 

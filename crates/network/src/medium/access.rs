@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use units::{Bytes, Random, Span, Time};
 
-use super::Listener;
 use super::errors::Loss;
 use super::phy::{DSSS_CW_MIN, Phy};
-use super::room::{Addressed, Reports, Room, Waiting};
+use super::room::{Addressed, Reports};
+use super::rooms::Rooms;
 use super::settings::{AccessSettings, MediumSettings};
+use super::{ACCESS_POINT, Listener};
 use crate::{Discard, Packet, Service};
 
 /// Header (24 bytes), FCS (4 bytes) and LLC/SNAP (8 bytes) of a data frame; a QoS field adds 2.
@@ -51,11 +52,9 @@ pub(crate) struct Access<P> {
     pub(crate) priority: u8,
     /// AIFS.
     pub(crate) ifs: Span,
-    pub(crate) room: Room<P>,
+    pub(crate) rooms: Rooms<P>,
     /// In order: all to one station. More than one only in A-MPDUs.
     pub(crate) sending: VecDeque<Mpdu<P>>,
-    /// Taken from the queue, but not for the same station or too much for the A-MPDU: sent next.
-    next: Option<Waiting<P>>,
     cw_min: u32,
     cw_max: u32,
     cw: u32,
@@ -85,13 +84,17 @@ impl<P: Packet> Access<P> {
         let dsss = medium.stations.get(settings.station as usize).is_some_and(|station| station.dsss);
         let cw_min = category.cw_min.unwrap_or(if dsss { DSSS_CW_MIN } else { phy.cw_min });
         let nominal = Service::Fixed(phy.modes[usize::from(phy.fastest())].rate());
+        let rooms = if medium.airtime_fairness && settings.station == ACCESS_POINT {
+            Rooms::by_station(medium.stations.len(), settings.queue, &nominal, random)
+        } else {
+            Rooms::one(settings.queue, &nominal, random)
+        };
         Self {
             station: settings.station,
             priority: category.priority,
             ifs: phy.sifs + phy.slot * u64::from(category.aifsn),
-            room: Room::new(settings.queue, &nominal, random),
+            rooms,
             sending: VecDeque::new(),
-            next: None,
             cw_min,
             cw_max: category.cw_max.unwrap_or(phy.cw_max),
             cw: cw_min,
@@ -107,21 +110,32 @@ impl<P: Packet> Access<P> {
     /// True if there is something to send.
     #[inline]
     pub(crate) fn has_frames(&self) -> bool {
-        !self.sending.is_empty() || self.next.is_some() || self.room.packets() > 0
+        !self.sending.is_empty() || !self.rooms.is_empty()
     }
 
     /// The packets and bytes that count as in service.
     pub(crate) fn in_service(&self) -> (u32, Bytes) {
-        let sending = self.sending.iter().filter(|frame| frame.packet.is_some()).map(|frame| frame.size);
-        let next = self.next.iter().map(|(packet, _)| packet.size());
-        sending.chain(next).fold((0, Bytes::ZERO), |(packets, bytes), size| (packets + 1, bytes + size))
+        self.being_sent().chain(self.rooms.next()).fold((0, Bytes::ZERO), counted)
+    }
+
+    /// The sizes of the packets being sent, which their receiver has not.
+    fn being_sent(&self) -> impl Iterator<Item = Bytes> + '_ {
+        self.sending.iter().filter(|frame| frame.packet.is_some()).map(|frame| frame.size)
+    }
+
+    /// Takes a packet to wait, or drops it.
+    pub(crate) fn offer(&mut self, now: Time, packet: Addressed<P>, out: &mut Reports<'_, impl Listener<P>>) {
+        let others = self.rooms.are_apart() && self.sending.front().is_some_and(|first| first.to != packet.to);
+        let sent = self.being_sent().filter(|_| !others);
+        let in_service = sent.chain(self.rooms.next_for(packet.to)).fold((0, Bytes::ZERO), counted);
+        self.rooms.offer(now, packet, in_service, out);
     }
 
     /// Takes the next packet from the queue, if nothing is being sent.
     #[inline]
     pub(crate) fn pull(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) {
         while self.sending.is_empty()
-            && let Some((packet, arrived)) = self.next.take().or_else(|| self.room.pop(now, out))
+            && let Some((packet, arrived)) = self.rooms.pop(now, out)
         {
             self.serve(now, packet, arrived, out);
         }
@@ -131,6 +145,7 @@ impl<P: Packet> Access<P> {
     /// same station, as many as `most` allows, but at least one. Gives their number.
     pub(crate) fn gather(&mut self, now: Time, most: Most, out: &mut Reports<'_, impl Listener<P>>) -> u32 {
         let (mut frames, mut bytes, mut full) = (0, 0, false);
+        let again = self.sending.iter().any(|frame| frame.received || frame.short + frame.long > 0);
         for frame in &mut self.sending {
             let length = padded(frame.bytes);
             full |= !frame.received && frames > 0 && bytes + length > most.bytes;
@@ -139,36 +154,24 @@ impl<P: Packet> Access<P> {
                 (frames, bytes) = (frames + 1, bytes + length);
             }
         }
-        if !full {
-            self.take_more(now, most, bytes, out);
+        // Frames that go again take others with them as long as the turn of the station lasts.
+        let to = self.sending.front().map(|first| first.to);
+        if let Some(to) = to.filter(|to| !full && (!again || self.rooms.turn_lasts(*to))) {
+            self.take_more(now, to, most, bytes, out);
         }
         self.sending.iter().filter(|frame| frame.on_air).count() as u32
     }
 
-    /// Takes more packets for the same station into the A-MPDU of so many `bytes`.
-    fn take_more(&mut self, now: Time, most: Most, mut bytes: u32, out: &mut Reports<'_, impl Listener<P>>) {
-        let Some(to) = self.sending.front().map(|first| first.to) else { return };
+    /// Takes more packets for station `to` into the A-MPDU of so many `bytes`.
+    fn take_more(&mut self, now: Time, to: u32, most: Most, mut bytes: u32, out: &mut Reports<'_, impl Listener<P>>) {
         let overhead = self.overhead;
         let length = |packet: &P| padded(packet.size().get() as u32 + overhead);
         while (self.sending.len() as u32) < most.frames {
             let fits = |packet: &P| bytes + length(packet) <= most.bytes;
-            let found = match self.next.take() {
-                Some((next, arrived)) if next.to == to && fits(&next.packet) => Ok(Some((next, arrived))),
-                Some(next) => Err(next),
-                None => self.room.pop_for(now, to, fits, out),
-            };
-            match found {
-                Ok(Some((packet, arrived))) => {
-                    let length = length(&packet.packet);
-                    if self.serve(now, packet, arrived, out) {
-                        bytes += length;
-                    }
-                }
-                Ok(None) => return,
-                Err(next) => {
-                    self.next = Some(next);
-                    return;
-                }
+            let Some((packet, arrived)) = self.rooms.pop_for(now, to, fits, out) else { return };
+            let length = length(&packet.packet);
+            if self.serve(now, packet, arrived, out) {
+                bytes += length;
             }
         }
     }
@@ -181,7 +184,7 @@ impl<P: Packet> Access<P> {
         arrived: Time,
         out: &mut Reports<'_, impl Listener<P>>,
     ) -> bool {
-        let (queued, waited) = (self.room.packets(), now.since(arrived));
+        let (queued, waited) = (self.rooms.packets(), now.since(arrived));
         if self.lifetime.is_some_and(|lifetime| waited > lifetime) {
             out.listener.discard(out.access, packet, now, Discard::Head, queued);
             return false;
@@ -321,7 +324,7 @@ impl<P: Packet> Access<P> {
 
     /// Drops what was sent as often, or as long, as is allowed; whether there was any.
     fn drop_exhausted(&mut self, limits: &RetryLimits, at: Time, out: &mut Reports<'_, impl Listener<P>>) -> bool {
-        let queued = self.room.packets();
+        let queued = self.rooms.packets();
         let exhausted = |frame: &Mpdu<P>| !frame.received && (limits.are_reached(frame) || at > frame.until);
         let mut dropped = false;
         while let Some(index) = self.sending.iter().position(exhausted) {
@@ -350,6 +353,11 @@ impl RetryLimits {
     fn are_reached<P>(&self, frame: &Mpdu<P>) -> bool {
         frame.short >= self.short || frame.long >= self.long
     }
+}
+
+/// One more packet of `size`.
+fn counted((packets, bytes): (u32, Bytes), size: Bytes) -> (u32, Bytes) {
+    (packets + 1, bytes + size)
 }
 
 /// The bytes of a frame within an A-MPDU.

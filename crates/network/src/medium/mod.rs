@@ -14,10 +14,12 @@
 //! [`Conventions`] names the points in which readings of the standard differ.
 
 mod access;
+mod airtime;
 mod errors;
 mod phy;
 mod rates;
 mod room;
+mod rooms;
 mod settings;
 mod shared;
 #[cfg(test)]

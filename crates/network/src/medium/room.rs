@@ -41,12 +41,14 @@ impl<P: Packet> Packet for Addressed<P> {
 pub(crate) struct Room<P> {
     queue: Queue<Addressed<P>>,
     settings: QueueSettings,
+    /// Taken from the queue, but not for the same station or too much for the A-MPDU: sent next.
+    next: Option<Waiting<P>>,
 }
 
 impl<P: Packet> Room<P> {
     /// `nominal` is the service by which disciplines reckon that need one.
     pub(crate) fn new(settings: QueueSettings, nominal: &Service, random: Random) -> Self {
-        Self { queue: Queue::new(settings, nominal, random), settings }
+        Self { queue: Queue::new(settings, nominal, random), settings, next: None }
     }
 
     #[inline]
@@ -57,6 +59,18 @@ impl<P: Packet> Room<P> {
     #[inline]
     pub(crate) fn bytes(&self) -> Bytes {
         self.queue.bytes()
+    }
+
+    /// The packet that was taken from the queue and is not sent yet.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<&P> {
+        self.next.as_ref().map(|(next, _)| &next.packet)
+    }
+
+    /// True if nothing waits here.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.is_none() && self.queue.packets() == 0
     }
 
     /// Takes `packet` or drops it, where `in_service` packets are being sent.
@@ -110,6 +124,9 @@ impl<P: Packet> Room<P> {
     /// The packet whose turn it is, with the time of its arrival.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time, out: &mut Reports<'_, impl Listener<P>>) -> Option<Waiting<P>> {
+        if self.next.is_some() {
+            return self.next.take();
+        }
         if self.queue.packets() == 0 {
             return None;
         }
@@ -117,18 +134,25 @@ impl<P: Packet> Room<P> {
     }
 
     /// The next packet for station `to` that `fits`, wherever it waits in a queue that is first in, first out. In any
-    /// other queue only the one whose turn it is: if it does not fit, it is the `Err`.
+    /// other queue only the one whose turn it is: if it does not fit, it is sent next.
     pub(crate) fn pop_for(
         &mut self,
         now: Time,
         to: u32,
         fits: impl Fn(&P) -> bool,
         out: &mut Reports<'_, impl Listener<P>>,
-    ) -> Result<Option<Waiting<P>>, Waiting<P>> {
-        if self.queue.packets() == 0 {
-            return Ok(None);
+    ) -> Option<Waiting<P>> {
+        let suits = |next: &Addressed<P>| next.to == to && fits(&next.packet);
+        if let Some((next, _)) = &self.next {
+            return if suits(next) { self.next.take() } else { None };
         }
-        self.queue.pop_first(now, |next| next.to == to && fits(&next.packet), out)
+        if self.queue.packets() == 0 {
+            return None;
+        }
+        self.queue.pop_first(now, suits, out).unwrap_or_else(|refused| {
+            self.next = Some(refused);
+            None
+        })
     }
 
     /// True if a packet of `size` finds no room. One that finds nothing in service need not wait.

@@ -35,6 +35,8 @@ pub struct MediumSettings {
     pub stations: Vec<StationSettings>,
     /// The queues that contend for the medium: one for a station, or one for each access category of it.
     pub accesses: Vec<AccessSettings>,
+    /// The access point has a queue for each station, and they take turns by airtime.
+    pub airtime_fairness: bool,
     /// Pairs of stations that do not hear each other. All hear the access point, and it hears all.
     pub hidden: Vec<[u32; 2]>,
 }

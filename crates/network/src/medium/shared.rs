@@ -18,7 +18,7 @@ use super::phy::Phy;
 use super::rates::{Rates, Report};
 use super::room::{Addressed, Reports};
 use super::settings::{AfterCollision, Aggregation, Conventions, Countdown, MediumSettings};
-use super::{ACCESS_POINT, Fate, Listener};
+use super::{ACCESS_POINT, Attempt, Fate, Listener};
 use crate::Packet;
 
 /// A channel with an access point and its stations. Times handed to it do not decrease.
@@ -159,27 +159,26 @@ impl<P: Packet> Medium<P> {
 
     /// Packets that wait at `access`, without what is being sent.
     pub fn queued(&self, access: u32) -> (u32, Bytes) {
-        let room = &self.accesses[access as usize].room;
-        (room.packets(), room.bytes())
+        let rooms = &self.accesses[access as usize].rooms;
+        (rooms.packets(), rooms.bytes())
     }
 
     /// Packets that wait at each access, and their bytes, without what is being sent.
     pub fn queues(&self) -> impl Iterator<Item = (u32, Bytes)> + '_ {
-        self.accesses.iter().map(|access| (access.room.packets(), access.room.bytes()))
+        self.accesses.iter().map(|access| (access.rooms.packets(), access.rooms.bytes()))
     }
 
     /// Packets that wait or are being sent.
     pub fn packets(&self) -> u32 {
-        self.accesses.iter().map(|access| access.room.packets() + access.in_service().0).sum()
+        self.accesses.iter().map(|access| access.rooms.packets() + access.in_service().0).sum()
     }
 
     /// Offers `access` a packet for station `to` at `now`, after advancing to before `now`.
     pub fn offer(&mut self, now: Time, access: u32, to: u32, packet: P, out: &mut impl Listener<P>) {
         self.settle(now, out);
         let contender = &mut self.accesses[access as usize];
-        let in_service = contender.in_service();
         let mut out = Reports { access, listener: out };
-        contender.room.offer(now, Addressed { packet, to }, in_service, &mut out);
+        contender.offer(now, Addressed { packet, to }, &mut out);
         if contender.on_air {
             if contender.has_frames() {
                 self.mark_ready(access);
@@ -370,7 +369,9 @@ impl<P: Packet> Medium<P> {
         let planned = data_end + shot.answer;
         let end = if understood { planned } else { data_end };
         let fate = if understood { Fate::Acknowledged } else { Fate::Error };
-        out.attempt(&shot.attempt(access, now, (data, end), acknowledged, fate), self.kbit(shot.mode));
+        let attempt = shot.attempt(access, now, (data, end), acknowledged, fate);
+        out.attempt(&attempt, self.kbit(shot.mode));
+        self.charge(&attempt);
         let (resume, idle_from) = if understood {
             self.busy_until = end;
             (end, end)
@@ -409,7 +410,9 @@ impl<P: Packet> Medium<P> {
             let data = now + shot.lead + shot.rts;
             let end = if rts { data } else { data + shot.data };
             busy_until = busy_until.max(end);
-            out.attempt(&shot.attempt(access, now, (data, end), 0, Fate::Collision(number)), self.kbit(shot.mode));
+            let attempt = shot.attempt(access, now, (data, end), 0, Fate::Collision(number));
+            out.attempt(&attempt, self.kbit(shot.mode));
+            self.charge(&attempt);
             shots.push((access, shot, end));
         }
         self.busy_until = busy_until;
@@ -459,6 +462,21 @@ impl<P: Packet> Medium<P> {
     fn pair(&self, access: u32, to: u32) -> usize {
         let from = self.accesses[access as usize].station;
         if to == ACCESS_POINT { 2 * from as usize } else { 2 * to as usize + 1 }
+    }
+
+    /// Takes the airtime of `attempt` from the turn of the station that it was for, or that sent it.
+    fn charge(&mut self, attempt: &Attempt) {
+        let Access { station, priority, .. } = self.accesses[attempt.access as usize];
+        let station = match attempt.fate {
+            _ if station == ACCESS_POINT => attempt.to,
+            Fate::Acknowledged => station,
+            // The access point does not know whose frames it did not understand.
+            Fate::Error | Fate::Collision(_) => return,
+        };
+        let mut of_access_point = self.accesses.iter_mut().take_while(|access| access.station == ACCESS_POINT);
+        if let Some(access) = of_access_point.find(|access| access.priority == priority) {
+            access.rooms.charge(station, attempt.airtime());
+        }
     }
 
     fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool) {

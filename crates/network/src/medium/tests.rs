@@ -1,5 +1,6 @@
 //! The medium against Bianchi's model and against exchanges worked out by hand.
 
+mod airtime;
 mod beacons;
 mod exchanges;
 mod hidden;

@@ -50,6 +50,7 @@ fn medium() -> MediumSettings {
         beacons: None,
         qos: false,
         aggregation: None,
+        airtime_fairness: false,
         stations: vec![station; 3],
         accesses: vec![AccessSettings { station: 0, queue, category: Category::DCF }],
         hidden: Vec::new(),
@@ -64,9 +65,8 @@ fn access_of(settings: &MediumSettings) -> Access<Parcel> {
 /// Packets of these stations wait since 0, numbered from 0 on.
 fn waiting(access: &mut Access<Parcel>, log: &mut Log, stations: &[u32]) {
     for (number, &to) in (0..).zip(stations) {
-        let in_service = access.in_service();
         let out = &mut Reports { access: 0, listener: &mut *log };
-        access.room.offer(at(0), Addressed { packet: Parcel::full(number), to }, in_service, out);
+        access.offer(at(0), Addressed { packet: Parcel::full(number), to }, out);
     }
 }
 

@@ -329,6 +329,7 @@ impl<P: Packet> Medium<P> {
         let fate = Fate::Acknowledged;
         let span = (exchange.data.unwrap_or(now), now);
         let attempt = shot.attempt(access, exchange.start, span, acknowledged, fate);
+        self.charge(&attempt);
         hidden.report(exchange.number, attempt, self.kbit(shot.mode), out);
         self.report(exchange.start, access, shot, acknowledged, true);
         let until = exchange.until.unwrap_or(exchange.start + self.accesses[access as usize].txop);
@@ -361,6 +362,7 @@ impl<P: Packet> Medium<P> {
         };
         let span = (exchange.data.unwrap_or(failure.end), failure.end);
         let attempt = shot.attempt(access, exchange.start, span, 0, fate);
+        self.charge(&attempt);
         hidden.report(exchange.number, attempt, self.kbit(shot.mode), out);
         self.report(exchange.start, access, shot, 0, last);
         hidden.view(station).awaits = match self.rules.conventions.after_collision {

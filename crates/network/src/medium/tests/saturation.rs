@@ -91,6 +91,7 @@ pub(super) fn network(stations: u32, kbit: u32) -> MediumSettings {
         beacons: None,
         qos: false,
         aggregation: None,
+        airtime_fairness: false,
         stations: vec![station; 1 + stations as usize],
         accesses: (0..=stations).map(access).collect(),
         hidden: Vec::new(),
