@@ -162,3 +162,12 @@ def test_controllers_in_python_run_beside_others(tmp_path, capsys):
     still = next(one for one in rows if one["controller"] == "Still" and one["beside"] == "newreno")
     # Four segments of 1448 bytes a round trip of at least 40 ms.
     assert 0 < still["goodput_bps"] < 4 * 1448 * 8 / 0.04
+
+
+def test_a_note_on_a_trace_comes_once(capsys, tmp_path):
+    trace = tmp_path / "slow.trace"
+    trace.write_text("10\n20\n30\n")
+    path = ("newreno", "cdg", "--trace", trace, "--duration", "2s", "--json")
+    for command in (("sweep", *path, "--over", "queue=5p,6p"), ("matrix", *path, "--warmup", "0s")):
+        _, _, notes = run(capsys, *command)
+        assert notes.count("a mean of 1.2mbit, and it repeats every 30ms") == 1, notes

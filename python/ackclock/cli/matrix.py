@@ -77,8 +77,8 @@ def matrix(
     planned, runs = plan(compared, setting, seeds, set_keys)
     runner = engine.make(**engine.with_python(planned.controllers))
     planned = planned.on(runner)
-    for warning in [*planned.check(runner), *made_again(compared)]:
-        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    for sentence in [*planned.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
+        notes.print(sentence, markup=False, soft_wrap=True)
     workers = workers_for(planned, runner, "local", processes)
     with growing_folder(out, "matrix", runner, force) as folder:
         ended, swept = run_plan(planned, folder, workers, runner)

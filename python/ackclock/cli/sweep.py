@@ -149,8 +149,8 @@ def sweep(
     plan = Plan(scenarios, design, seeds, set_keys, factories, code)
     runner = engine.make(**engine.with_python(factories))
     plan = plan.on(runner)
-    for warning in [*plan.check(runner), *made_again(compared)]:
-        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+    for sentence in [*plan.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
+        notes.print(sentence, markup=False, soft_wrap=True)
     if runner.real_time and (executor != "local" or processes is not None):
         raise InputError(
             f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"

@@ -65,7 +65,7 @@ class Plan:
                 yield work.Item(self.identities.of(plan, seed, context), label, point, plan, seed)
 
     def check(self, engine: Engine) -> list[str]:
-        """Refuses what cannot run before anything starts; returns the warnings, each once with its points.
+        """Refuses what cannot run before anything starts; returns warnings and notes, each with its points.
 
         Raises InputError or ScenarioError.
         """
@@ -78,11 +78,13 @@ class Plan:
             engine.check(plan)
             repetitions.check_memory([plan], 1)
             where = ", ".join(f"{key}={value}" for key, value in point.items())
-            for warning in plan.inspect()["warnings"]:
-                found.setdefault(warning, {})[where] = None
+            said = plan.inspect()
+            for kind in ("warning", "note"):
+                for sentence in said[f"{kind}s"]:
+                    found.setdefault(f"{kind}: {sentence}", {})[where] = None
             self.identities.of(plan, plan.seed)
-        warnings = [f"{warning}{_at(list(points))}" for warning, points in found.items()]
-        return [*warnings, *self.identities.unknown()]
+        sentences = [f"{sentence}{_at(list(points))}" for sentence, points in found.items()]
+        return [*sentences, *(f"warning: {sentence}" for sentence in self.identities.unknown())]
 
 
 def _at(points: Sequence[str]) -> str:
