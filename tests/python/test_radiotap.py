@@ -84,6 +84,37 @@ def test_tshark_reads_as_many_frames_as_were_sent(tmp_path: Path, standard: str)
     assert not any(malformed for *_, malformed in read)
 
 
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        # 234 x 20/3 x 2 bits in 3.6 us are 866.7 Mbit/s.
+        ({"standard": "802.11ac", "short_guard_interval": True}, {("4", "9", "2", "1")}),
+        ({"standard": "802.11ac", "rate": "mcs4", "channel_width": "160MHz"}, {("11", "4", "2", "0")}),
+        # 980 x 25/3 x 2 bits in 13.6 us are 1201 Mbit/s.
+        ({"standard": "802.11ax"}, {("2", "11", "2", "0")}),
+        (
+            {"standard": "802.11ax", "rate": "mcs9", "channel_width": "20MHz", "guard_interval": "3.2us"},
+            {("0", "9", "2", "2")},
+        ),
+    ],
+)
+def test_tshark_reads_width_scheme_streams_and_guard(
+    tmp_path: Path, keys: dict[str, object], shown: set[tuple[str, ...]]
+) -> None:
+    radiotap.write(simulated(**keys), tmp_path / "frames.pcap")  # type: ignore[arg-type]
+    he = ("he.data_5.data_bw_ru_allocation", "he.data_3.data_mcs", "he.data_6.nsts", "he.data_5.gi")
+    vht = ("vht.bw", "vht.mcs.0", "vht.nss.0", "vht.gi")
+    asked = [f"radiotap.{name}" for name in (vht if keys["standard"] == "802.11ac" else he)]
+    command = ["tshark", "-r", str(tmp_path / "frames.pcap"), "-Y", "wlan.fc.type == 2", "-T", "fields"]
+    command += [option for name in asked for option in ("-e", name)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    whole = {"True": 1, "False": 0}
+    found = {tuple(str(whole.get(cell, cell)) for cell in line.split("\t")) for line in lines}
+    numbers = {tuple(str(int(cell, 0)) for cell in row) for row in found}
+    assert numbers == shown
+
+
 def test_a_run_without_frames_has_no_such_capture(tmp_path: Path) -> None:
     run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["newreno"], duration="1s")
     with pytest.raises(InputError, match=r"write `record.frames = true` beside `wlans`"):

@@ -22,7 +22,7 @@ NANOSECOND_PCAP = 0xA1B23C4D
 RADIOTAP = 127
 """LINKTYPE_IEEE802_11_RADIOTAP."""
 
-FLAGS, RATE, CHANNEL, MCS, A_MPDU = 1, 2, 3, 19, 20
+FLAGS, RATE, CHANNEL, MCS, A_MPDU, VHT, HE = 1, 2, 3, 19, 20, 21, 23
 """Bits of the fields in a radiotap header."""
 HAS_FCS, BAD_FCS = 0x10, 0x40
 OFDM, CCK, GHZ_2, GHZ_5 = 0x40, 0x20, 0x80, 0x100
@@ -40,6 +40,16 @@ CODED = (26, 52, 78, 104, 156, 208, 234, 260)
 WIDE = (54, 108, 162, 216, 324, 432, 486, 540)
 """Data bits of a symbol of one stream of HT, at 20 and at 40 MHz."""
 
+WIDTHS = ("20MHz", "40MHz", "80MHz", "160MHz")
+SUBCARRIERS = {"802.11ac": (52, 108, 234, 468), "802.11ax": (234, 468, 980, 1960)}
+"""Data subcarriers at these widths."""
+CODES = (1 / 2, 1, 3 / 2, 2, 3, 4, 9 / 2, 5, 6, 20 / 3, 15 / 2, 25 / 3)
+"""Data bits on a subcarrier by scheme; 802.11ac has the first ten."""
+VHT_WIDTHS = (0, 1, 4, 11)
+"""The bandwidths in a VHT field."""
+GUARDS = {"0.8us": (13.6e-6, 0), "1.6us": (14.4e-6, 1), "3.2us": (16e-6, 2)}
+"""Symbols of 802.11ax, and their guard intervals in an HE field."""
+
 
 @dataclass
 class _Network:
@@ -50,6 +60,11 @@ class _Network:
     wide: bool
     short: bool
     qos: bool
+    width: int = 0
+    """The place of its channel among ``WIDTHS``."""
+    guard: str = "0.8us"
+    named: tuple[int, int] | None = None
+    """Streams and scheme of the rate that the scenario names."""
     stations: dict[int, int] = field(default_factory=dict)
     """The number of the station of each queue, by the row of the queue in ``links``."""
     sequence: dict[int, int] = field(default_factory=dict)
@@ -74,6 +89,31 @@ class _Network:
         schemes = (8 * (streams - 1) + one for streams in range(1, 5) for one in range(8))
         return next((mcs for mcs in schemes if abs((mcs // 8 + 1) * table[mcs % 8] - bits) <= 1), None)
 
+    def scheme(self, rate_bps: float) -> tuple[int, int] | None:
+        """Streams and scheme of a rate of VHT or HE, the named one of equals, or that with fewer streams."""
+        if self.standard not in SUBCARRIERS:
+            return None
+        symbol = GUARDS[self.guard][0] if self.standard == "802.11ax" else 3.6e-6 if self.short else 4e-6
+        bits, subcarriers = rate_bps * symbol, SUBCARRIERS[self.standard][self.width]
+        codes = CODES if self.standard == "802.11ax" else CODES[:10]
+        of_all = [(streams, mcs) for streams in range(1, 5) for mcs in range(len(codes))]
+        first = [self.named] if self.named in of_all else []
+        return next(
+            (one for one in [*first, *of_all] if abs(one[0] * subcarriers * codes[one[1]] - bits) <= 1.0),
+            None,
+        )
+
+    def _described(self, streams: int, mcs: int) -> bytes:
+        """The field of VHT, or of HE for a single user; each begins on an even byte."""
+        if self.standard == "802.11ac":
+            # Guard interval and bandwidth are known.
+            known, width = 0x04 | 0x40, VHT_WIDTHS[self.width]
+            schemes = bytes((mcs << 4 | streams, 0, 0, 0))
+            return struct.pack("<HBB4sBBH", known, self.short << 2, width, schemes, 0, 0, 0)
+        # Scheme, bandwidth and guard interval are known.
+        width = self.width | GUARDS[self.guard][1] << 4
+        return struct.pack("<HHHHHH", 0x20 | 0x4000, 0x02, mcs << 8, 0, width, streams)
+
     def radiotap(self, rate_bps: float, bad: bool, group: int | None = None) -> bytes:
         """The header of a frame at a rate, within an A-MPDU of this number."""
         mcs, low = self.index(rate_bps), self.standard in ("802.11b", "802.11g")
@@ -82,8 +122,9 @@ class _Network:
         channel = (CCK if cck else OFDM) | (GHZ_2 if low else GHZ_5)
         present = 1 << FLAGS | 1 << CHANNEL
         flags = HAS_FCS | (BAD_FCS if bad else 0)
-        if self.standard in ("802.11ac", "802.11ax"):
-            # The fields of VHT and HE are not written.
+        scheme = self.scheme(rate_bps)
+        if scheme is not None:
+            present |= 1 << (VHT if self.standard == "802.11ac" else HE)
             body = struct.pack("<BxHH", flags, frequency, channel)
         elif mcs is None:
             present |= 1 << RATE
@@ -95,6 +136,8 @@ class _Network:
         if group is not None:
             present |= 1 << A_MPDU
             body += bytes(-(8 + len(body)) % 4) + struct.pack("<IHBx", group, 0, 0)
+        if scheme is not None:
+            body += self._described(*scheme)
         return struct.pack("<BxHI", 0, 8 + len(body), present) + body
 
 
@@ -136,7 +179,12 @@ def _networks(run: Run) -> dict[int, _Network]:
 def _network(number: int, wlan: Mapping[str, Any]) -> _Network:
     aggregates = wlan["standard"] in ("802.11n", "802.11ac", "802.11ax")
     wide, short = wlan.get("channel_width") == "40MHz", bool(wlan.get("short_guard_interval"))
-    return _Network(number, wlan["standard"], wide, short, aggregates or bool(wlan.get("edca")))
+    usual = "80MHz" if wlan["standard"] in SUBCARRIERS else "20MHz"
+    width, guard = WIDTHS.index(wlan.get("channel_width", usual)), wlan.get("guard_interval", "0.8us")
+    qos = aggregates or bool(wlan.get("edca"))
+    rate = str(wlan.get("rate", ""))
+    named = (wlan.get("streams", 2), int(rate[3:])) if rate.startswith("mcs") else None
+    return _Network(number, wlan["standard"], wide, short, qos, width, guard, named)
 
 
 def _attempt(network: _Network, row: Mapping[str, Any], number: int) -> Iterator[bytes]:
