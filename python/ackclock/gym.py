@@ -20,7 +20,7 @@ from ackclock._engine import Ack, Context, Loss
 from ackclock.controller import Controller
 from ackclock.result import Run
 from ackclock.running import Described, described
-from ackclock.scenario import Flow
+from ackclock.scenario import Flow, Path
 
 OBSERVATION = ("rtt_ratio", "rtt_gradient", "delivered_ratio", "loss_share", "log_window", "log_rate")
 """The numbers of an observation, in order.
@@ -262,3 +262,12 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
         if self._batch is not None:
             self._batch.cancel()
         self._channel = self._batch = None
+
+
+ID = "ackclock/Congestion-v0"
+"""The name for ``gymnasium.make("ackclock.gym:ackclock/Congestion-v0", scenario=…)``; by default the path has
+10 Mbit/s, 40 ms and a buffer of one BDP."""
+
+gymnasium.register(
+    ID, f"{__name__}:{CongestionEnv.__name__}", kwargs={"scenario": Path("10mbit", rtt="40ms", queue="1bdp")}
+)

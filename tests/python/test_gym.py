@@ -35,6 +35,15 @@ def test_the_environment_keeps_the_contract():
     env.close()
 
 
+def test_gymnasium_makes_one_by_its_name():
+    env = gymnasium.make("ackclock.gym:ackclock/Congestion-v0", duration="1s", beside=["cubic"])
+    assert isinstance(env.unwrapped, CongestionEnv)
+    steps = episode(env, lambda _: STAY)
+    assert len(steps) > 10
+    assert [flow["cc"] for flow in env.unwrapped.run.flows.to_pylist()][1] == "cubic"
+    env.close()
+
+
 def test_a_constant_window_has_the_goodput_of_its_window():
     env = CongestionEnv(PATH, duration="4s")
     steps = episode(env, lambda _: STAY)
