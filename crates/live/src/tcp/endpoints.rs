@@ -25,7 +25,7 @@ use crate::tcp::arrivals::Arrivals;
 use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
 use crate::tcp::settings::Settings;
-use crate::tcp::tcp_events::{Counts, apply, compare};
+use crate::tcp::tcp_events::{Counts, compare};
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
@@ -40,7 +40,7 @@ const CHUNK: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traced {
     pub(crate) source: &'static str,
-    /// Records that found no room, or were skipped.
+    /// Records that found no room, were skipped, or are lacking as looks show.
     pub(crate) missed: u64,
 }
 
@@ -173,7 +173,8 @@ impl<'a> Endpoints<'a> {
         let counted = |flow: &Flow| FlowTotals { counts: flow.counts.since(&flow.base), completed: flow.completed };
         self.report.flows = self.flows.iter().map(counted).collect();
         if let Some(trace) = &self.trace {
-            self.report.traced = Traced { source: "tracepoint", missed: trace.missed().unwrap_or(0) };
+            self.report.traced.source = "tracepoint";
+            self.report.traced.missed += trace.missed().unwrap_or(0);
         }
         self.report.cpu_nanos = system::thread_cpu() - cpu;
         self.report
@@ -270,14 +271,20 @@ impl<'a> Endpoints<'a> {
         self.look(at, index);
     }
 
-    /// Looks at the connection of flow `index`, and notes what has changed unless the trace tells.
+    /// Looks at the connection of flow `index`, and notes what has changed unless the trace tells. Records from before
+    /// the last look are read first: a window from before a change is that of a look before it.
     fn look(&mut self, at: Time, index: usize) {
+        self.read_trace();
         let flow = &mut self.flows[index];
         let Some(sockets) = &flow.sockets else { return };
+        if self.trace.is_some() && flow.looked > Time::ZERO {
+            self.report.traced.missed += flow.traced.lacks(flow.look_began, &flow.info);
+        }
+        let began = self.settings.run_time(system::monotonic());
         let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return };
         let before = std::mem::replace(&mut flow.info, info);
-        // Taken after the look: changes until then may show in it.
-        flow.looked = self.settings.run_time(system::monotonic());
+        // Changes until its end may show in the look.
+        (flow.look_began, flow.looked) = (began, self.settings.run_time(system::monotonic()));
         flow.window_before = before.window;
         if self.trace.is_none() {
             let mut changes = Vec::new();
@@ -286,13 +293,18 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Takes in what the kernel's trace has recorded, all flows having been looked at after `at`.
-    fn drain_trace(&mut self, at: Time) {
+    /// Takes in what the kernel's trace has recorded.
+    fn read_trace(&mut self) {
         let Some(trace) = self.trace.take() else { return };
         match trace.drain(|segment| self.receive(&segment)) {
             Ok(()) => self.trace = Some(trace),
             Err(error) => self.report.unreported.push(error.to_string()),
         }
+    }
+
+    /// The same, all flows having been looked at after `at`; completes the rows that are due.
+    fn drain_trace(&mut self, at: Time) {
+        self.read_trace();
         let Some(mut rows) = self.ack_rows.take() else { return };
         for index in 0..self.flows.len() {
             if let Some(due) = rows.due(index).filter(|&due| due <= at) {
@@ -310,7 +322,7 @@ impl<'a> Endpoints<'a> {
         if segment.kind != kernel::Kind::Arrived {
             let mut changes = Vec::new();
             let window = if at < flow.looked { flow.window_before } else { flow.info.window };
-            apply(segment, &mut flow.state, window, &mut flow.counts, &mut |change| changes.push(change));
+            flow.traced.read(at, segment, window, &mut flow.counts, &mut |change| changes.push(change));
             return changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
         let Some(mut rows) = self.ack_rows.take() else { return };

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::{FlowSample, FlowState, seconds};
+use record::{FlowSample, seconds};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketFlags, accept_with, shutdown};
 use scenario::DrawnFlow;
@@ -15,7 +15,7 @@ use crate::host::system::TcpInfo;
 use crate::tcp::application::{Application, take, unless_later};
 use crate::tcp::arrivals::Arrivals;
 use crate::tcp::settings::Settings;
-use crate::tcp::tcp_events::{Counts, state};
+use crate::tcp::tcp_events::{Counts, TracedState, state};
 
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -44,12 +44,13 @@ pub(super) struct Flow {
     pub(super) opened: Option<Time>,
     pub(super) application: Application,
     pub(super) total: Option<u64>,
-    /// The last look at the connection, when it was, and the window at the one before.
+    /// The last look at the connection, when it began and ended, and the window at the one before.
     pub(super) info: TcpInfo,
+    pub(super) look_began: Time,
     pub(super) looked: Time,
     pub(super) window_before: u32,
-    /// The state of the last record of the trace.
-    pub(super) state: FlowState,
+    /// What the trace tells of it.
+    pub(super) traced: TracedState,
     pub(super) counts: Counts,
     /// The counts at the start of the measured interval.
     pub(super) base: Counts,
@@ -72,9 +73,10 @@ impl Flow {
             application: Application::new(planned, drawn, settings.seed),
             total: drawn.bytes.map(|bytes| bytes.get()),
             info: TcpInfo::default(),
+            look_began: Time::ZERO,
             looked: Time::ZERO,
             window_before: 0,
-            state: FlowState::Open,
+            traced: TracedState::new(&TcpInfo::default()),
             counts: Counts::default(),
             base: Counts::default(),
             completed: None,
@@ -95,6 +97,7 @@ impl Flow {
         if info.established {
             self.opened = Some(at);
             self.info = info;
+            self.traced = TracedState::new(&info);
             self.stage = Stage::Sending;
             self.application.start(at);
         }

@@ -2,8 +2,12 @@
 //!
 //! The kernel's trace tells of each change when it happens. Without it two looks by TCP_INFO are compared, a
 //! millisecond apart.
+//!
+//! The trace can have gaps that the kernel does not count. On virtual machines with Linux 6.18 no BPF program runs, not
+//! even of a controller, when a timer interrupts a thread of process 1. So looks are compared with the trace as well.
 
 use record::{EventKind, FlowState};
+use units::Time;
 
 use crate::host::system::TcpInfo;
 
@@ -54,32 +58,64 @@ pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note
     turn(state(before.congestion_state), state(now.congestion_state), window, counts, note);
 }
 
-/// A record of the kernel's trace about a connection, whose `window` was this when it was looked at before.
-pub(crate) fn apply(
-    segment: &kernel::Segment,
-    was: &mut FlowState,
-    window: u32,
-    counts: &mut Counts,
-    note: &mut dyn FnMut(Change),
-) {
-    match segment.kind {
-        kernel::Kind::State => {
-            let is = state(segment.state);
-            if segment.state == LOSS {
-                counts.timeouts += 1;
-                // By now it is reduced, and nothing has come for longer than from one look to the next.
-                note((EventKind::Timeout, f64::from(window)));
+/// A connection as the kernel's trace tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TracedState {
+    state: FlowState,
+    /// Expiries of the retransmission timer since the connection was made.
+    timeouts: u16,
+    /// When the last change of state was recorded.
+    last: Time,
+}
+
+impl TracedState {
+    /// A connection that has just opened.
+    pub(crate) fn new(info: &TcpInfo) -> Self {
+        Self { state: state(info.congestion_state), timeouts: info.timeouts, last: Time::ZERO }
+    }
+
+    /// A record of the trace, made at `at`; the connection had `window` when it was looked at before.
+    pub(crate) fn read(
+        &mut self,
+        at: Time,
+        segment: &kernel::Segment,
+        window: u32,
+        counts: &mut Counts,
+        note: &mut dyn FnMut(Change),
+    ) {
+        match segment.kind {
+            kernel::Kind::State => {
+                self.last = at;
+                if segment.state == LOSS {
+                    self.timeouts = self.timeouts.wrapping_add(1);
+                    counts.timeouts += 1;
+                    // By now it is reduced, and nothing has come for longer than from one look to the next.
+                    note((EventKind::Timeout, f64::from(window)));
+                }
+                let was = std::mem::replace(&mut self.state, state(segment.state));
+                turn(was, self.state, f64::from(segment.snd_cwnd), counts, note);
             }
-            turn(*was, is, f64::from(segment.snd_cwnd), counts, note);
-            *was = is;
+            kernel::Kind::Undone => {
+                counts.spurious += 1;
+                note((EventKind::Spurious, f64::NAN));
+            }
+            // Nothing is deemed lost, so this one is sent to learn whether something is (RFC 8985, section 7).
+            kernel::Kind::Retransmitted if segment.state < 3 => note((EventKind::TailLossProbe, f64::NAN)),
+            kernel::Kind::Retransmitted | kernel::Kind::Arrived => {}
         }
-        kernel::Kind::Undone => {
-            counts.spurious += 1;
-            note((EventKind::Spurious, f64::NAN));
+    }
+
+    /// How many changes the trace lacks that a look shows which began at `began` and found `info`. All records from
+    /// before have been read.
+    pub(crate) fn lacks(&mut self, began: Time, info: &TcpInfo) -> u64 {
+        let timeouts = info.timeouts.wrapping_sub(self.timeouts).cast_signed().max(0).cast_unsigned();
+        let is = state(info.congestion_state);
+        // A record from after the beginning tells of a later state.
+        let other = is != self.state && self.last < began;
+        if timeouts > 0 || other {
+            (self.timeouts, self.state) = (self.timeouts.wrapping_add(timeouts), is);
         }
-        // Nothing is deemed lost, so this one is sent to learn whether something is (RFC 8985, section 7).
-        kernel::Kind::Retransmitted if segment.state < 3 => note((EventKind::TailLossProbe, f64::NAN)),
-        kernel::Kind::Retransmitted | kernel::Kind::Arrived => {}
+        u64::from(timeouts).max(u64::from(other))
     }
 }
 
@@ -127,9 +163,24 @@ mod tests {
         }
     }
 
+    fn at(ms: u64) -> Time {
+        Time::ZERO + units::Span::from_millis(ms)
+    }
+
+    /// What `records` tell, one a millisecond from the first on; no number is 0.
+    fn told(traced: &mut TracedState, counts: &mut Counts, records: &[(Kind, u8, u32)]) -> Vec<Change> {
+        let mut noted = Vec::new();
+        for (ms, &(kind, state, window)) in (1..).zip(records) {
+            traced.read(at(ms), &segment(kind, state, window), 30, counts, &mut |(kind, value)| {
+                noted.push((kind, if value.is_nan() { 0.0 } else { value }));
+            });
+        }
+        noted
+    }
+
     #[test]
     fn a_loss_a_timeout_in_its_repair_and_the_end_of_both_are_told_one_by_one() {
-        let (mut was, mut counts, mut noted) = (FlowState::Open, Counts::default(), Vec::new());
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
         let records = [
             (Kind::State, 1, 40),
             (Kind::State, 3, 40),
@@ -137,11 +188,7 @@ mod tests {
             (Kind::State, 4, 1),
             (Kind::State, 0, 20),
         ];
-        for (kind, state, window) in records {
-            apply(&segment(kind, state, window), &mut was, 30, &mut counts, &mut |(kind, value)| {
-                noted.push((kind, if value.is_nan() { 0.0 } else { value }));
-            });
-        }
+        let noted = told(&mut traced, &mut counts, &records);
         let (loss, timeout) = ((EventKind::LossEvent, 40.0), (EventKind::Timeout, 30.0));
         assert_eq!(noted, [loss, timeout, timeout, (EventKind::Recovered, 0.0)]);
         assert_eq!(counts, Counts { timeouts: 2, recoveries: 1, ..Counts::default() });
@@ -149,15 +196,32 @@ mod tests {
 
     #[test]
     fn a_retransmission_is_a_tail_loss_probe_unless_something_is_deemed_lost() {
-        let (mut was, mut counts, mut noted) = (FlowState::Open, Counts::default(), 0);
-        for state in [0, 2, 3, 4] {
-            let segment = segment(Kind::Retransmitted, state, 10);
-            apply(&segment, &mut was, 10, &mut counts, &mut |(kind, _)| {
-                assert_eq!(kind, EventKind::TailLossProbe);
-                noted += 1;
-            });
-        }
-        assert_eq!((noted, was), (2, FlowState::Open));
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
+        let records = [0, 2, 3, 4].map(|state| (Kind::Retransmitted, state, 10));
+        let noted = told(&mut traced, &mut counts, &records);
+        assert_eq!(noted, [(EventKind::TailLossProbe, 0.0); 2]);
+        assert_eq!(traced.state, FlowState::Open);
+    }
+
+    #[test]
+    fn a_look_shows_once_what_the_trace_lacks() {
+        let info = |congestion_state, timeouts| TcpInfo { congestion_state, timeouts, ..TcpInfo::default() };
+        let (mut traced, mut counts) = (TracedState::new(&info(0, 7)), Counts::default());
+        assert_eq!(traced.lacks(at(0), &info(0, 7)), 0);
+        assert_eq!(traced.lacks(at(1), &info(4, 8)), 1);
+        assert_eq!(traced.lacks(at(2), &info(4, 8)), 0);
+        assert_eq!(traced.lacks(at(3), &info(0, 10)), 2, "two that are over by then");
+        assert_eq!(traced.lacks(at(4), &info(3, 10)), 1, "a timer of RACK began a recovery");
+        told(&mut traced, &mut counts, &[(Kind::State, 0, 10), (Kind::State, 4, 1)]);
+        assert_eq!(traced.lacks(at(5), &info(4, 11)), 0);
+    }
+
+    #[test]
+    fn a_look_that_a_record_overtook_lacks_nothing() {
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
+        told(&mut traced, &mut counts, &[(Kind::State, 3, 40), (Kind::State, 4, 1)]);
+        let before = TcpInfo { congestion_state: 3, ..TcpInfo::default() };
+        assert_eq!(traced.lacks(at(2), &before), 0, "the timer expired at 2 ms, while the look went on");
     }
 
     #[test]
