@@ -94,11 +94,12 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
 }
 
 /// Checks that windows are what they were before the last reduction, of which the value of its event tells; gives how
-/// many were compared.
+/// many were compared. SIAD and DA are left out: the next ACK, by which the trace notices an undo, has an RTT of more
+/// than a second, on which they may reduce anew.
 fn windows_taken_back(outcome: &Outcome) -> u32 {
     let series = &outcome.tables.flow_series.columns();
     let mut compared = 0;
-    for flow in 0..6 {
+    for flow in [0, 1, 2, 5] {
         let reductions =
             [events(outcome, flow, EventKind::Timeout), events(outcome, flow, EventKind::LossEvent)].concat();
         for (at, _) in events(outcome, flow, EventKind::Spurious) {
