@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ackclock.replay import Verdict, replay
+from ackclock.replay import Verdict, datagram, replay
 from ackclock.replay.expressions import Assertions
 from ackclock.replay.parser import parse
 from ackclock.replay.script import (
@@ -68,6 +68,7 @@ def test_packets_are_read_with_all_their_parts() -> None:
     )
     syn = Packet("SEW", 0, 0, None, 32792, Options(1000, 7, True, (100, 0)))
     assert action("< SEW 0:0(0) win 32792 <mss 1000,sackOK,TS val 100 ecr 0,nop,wscale 7>") == Inbound(syn)
+    assert action("< SEWA 0:0(0) win 9") == Inbound(Packet("SEWA", 0, 0, None, 9))
     assert action("> S. 0:0(0) ack 1 <...>") == Outbound(Packet("S.", 0, 0, 1, None, None))
 
 
@@ -291,6 +292,45 @@ def test_a_divergence_names_its_line_and_both_sides(expected: str, why: str, tmp
     assert found.line == 10
     assert why in found.why
     assert found.verdict == ("unsupported" if "modelled" in why else "divergence")
+
+
+LISTENING = """`sysctl -q net.ipv4.tcp_ecn={ecn}`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < {syn} 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0 > {answer} 0:0(0) ack 1 <...>
+"""
+CONNECTING = """`sysctl -q net.ipv4.tcp_ecn={ecn}`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 ... 0.05 connect(3, ..., ...) = 0
++0 > {syn} 0:0(0) <...>
++.05 < S. 0:0(0) ack 1 win 32767 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0 > . 1:1(0) ack 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LISTENING.format(ecn=1, syn="SEWA", answer="SE."), "match"),
+        (LISTENING.format(ecn=3, syn="SEW", answer="SE."), "match"),
+        (LISTENING.format(ecn=3, syn="SEWA", answer="SW."), "unsupported"),
+        (CONNECTING.format(ecn=4, syn="SEW"), "match"),
+        (CONNECTING.format(ecn=5, syn="S"), "match"),
+        (CONNECTING.format(ecn=3, syn="SEWA"), "unsupported"),
+    ],
+)
+def test_accurate_ecn_falls_back_and_is_not_negotiated(text: str, expected: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.pkt"
+    file.write_text(text, encoding="utf-8")
+    assert replay(file, Simulated).verdict == expected
+
+
+def test_the_flag_of_accurate_ecn_crosses_a_device() -> None:
+    packet = Packet("SEWA", 0, 0, None, 32792, Options(1000), 0)
+    written = datagram.write(packet, ("10.0.0.1", "10.0.0.2"), (1, 2), 0)
+    assert datagram.read(written) == (packet, (1, 2), 0)
 
 
 def test_a_time_may_be_off_by_the_tolerance_alone(tmp_path: Path) -> None:

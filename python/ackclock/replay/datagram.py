@@ -6,14 +6,13 @@ import socket
 import struct
 from collections.abc import Iterator
 
-from ackclock.replay.script import Options, Packet
+from ackclock.replay.script import ORDER, Options, Packet
 
 HEADER = 10
 """The length of the virtio header, with the work on checksums and trains left to the device."""
 IP = struct.Struct("!BBHHHBBH4s4s")
 TCP = struct.Struct("!HHIIBBHHH")
-BITS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, ".": 0x10, "E": 0x40, "W": 0x80}
-ORDER = "SFRPEW."
+BITS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, ".": 0x10, "E": 0x40, "W": 0x80, "A": 0x100}
 WORD = 0xFFFFFFFF
 MSS, WSCALE, SACK_PERMITTED, SACK, TIMESTAMPS = 2, 3, 4, 5, 8
 
@@ -30,6 +29,7 @@ def read(data: bytes) -> tuple[Packet, tuple[int, int], int] | None:
     source, target, sequence, acknowledged, offset, bits, window, _, _ = TCP.unpack_from(data, header)
     options = data[header + TCP.size : header + (offset >> 4) * 4]
     payload = len(data) - header - (offset >> 4) * 4
+    bits |= (offset & 1) << 8
     flags = "".join(flag for flag in ORDER if bits & BITS[flag])
     packet = Packet(
         flags, 0, payload, acknowledged if "." in flags else None, window, _options(options), data[1] & 3
@@ -70,9 +70,9 @@ def write(packet: Packet, addresses: tuple[str, str], ports: tuple[int, int], ba
     options = _written(packet.options or Options(), base)
     bits = sum(BITS[flag] for flag in packet.flags)
     acknowledged = 0 if packet.acknowledged is None else (packet.acknowledged + base) & WORD
-    offset = (TCP.size + len(options)) // 4 << 4
+    offset = (TCP.size + len(options)) // 4 << 4 | bits >> 8
     window = 0xFFFF if packet.window is None else packet.window & 0xFFFF
-    numbers = (*ports, packet.sequence & WORD, acknowledged, offset, bits, window)
+    numbers = (*ports, packet.sequence & WORD, acknowledged, offset, bits & 0xFF, window)
     ends = [socket.inet_aton(address) for address in addresses]
     segment = TCP.pack(*numbers, 0, 0) + options + bytes(packet.payload)
     pseudo = struct.pack("!4s4sHH", *ends, socket.IPPROTO_TCP, len(segment))

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ackclock.replay.reader import NAME, NUMBER, Reader, to_integer
 from ackclock.replay.script import (
+    ORDER,
     Action,
     Call,
     Code,
@@ -39,7 +40,6 @@ TIMESTAMPS = re.compile(r"TS\s+val\s+\d{1,10}\s+ecr\s+\d{1,10}")
 LARGEST = 1 << 32
 """Sequence numbers of a script are below this."""
 CODEPOINTS = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
-ORDER = "SFRPEW."
 
 
 def parse(text: str, name: str = "script") -> Script:

@@ -79,12 +79,16 @@ class Options:
         return f"<{','.join(parts)}>" if parts else ""
 
 
+ORDER = "SFRPEWA."
+"""The flags: ``.`` is ACK, E is ECE, W is CWR, A is AE (RFC 9768)."""
+
+
 @dataclass(frozen=True)
 class Packet:
     """A TCP packet; sequence numbers count from the SYN of their side."""
 
     flags: str
-    """Some of ``SFRPEW.``, in this order; ``.`` is ACK, E is ECE, W is CWR."""
+    """Some of those in `ORDER`, in this order."""
     sequence: int
     payload: int
     acknowledged: int | None = None

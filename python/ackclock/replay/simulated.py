@@ -103,6 +103,8 @@ class Simulated:
         self._scale = DEFAULT_SCALE
         self._connects = False
         self._offers_ecn = False
+        self._accurate = False
+        self._offers_accurate = False
         self._no_delay = False
         self._endpoint: _engine.Endpoint | None = None
         self._nanos = START_NANOS
@@ -136,9 +138,10 @@ class Simulated:
             self._kernel_controller = value
         elif name == "net.ipv4.tcp_reordering" and value.isdigit():
             self._options["duplicate_threshold"] = int(value[:4])
-        elif name == "net.ipv4.tcp_ecn" and value in ("0", "1", "2"):
+        elif name == "net.ipv4.tcp_ecn" and value in ("0", "1", "2", "3", "4", "5"):
             self._options["ecn"] = value != "0"
-            self._offers_ecn = value == "1"
+            self._offers_ecn = value in ("1", "4")
+            self._accurate, self._offers_accurate = value in ("3", "4", "5"), value == "3"
         elif name == "net.ipv4.tcp_tso_win_divisor" and value.isdigit():
             self._set_divisor(int(value[:4]))
         elif name == "net.ipv4.tcp_rmem":
@@ -204,6 +207,8 @@ class Simulated:
         """Delivers a packet now."""
         if self._endpoint is None:
             raise UnsupportedError("a packet arrives before there is a socket")
+        if self._accurate and {"S", "E", "W", "A"} <= set(packet.flags):
+            raise UnsupportedError("accurate ECN on packets is not modelled, which this SYN asks for")
         refusal = self._endpoint.inject(self._nanos, json.dumps(_to_engine(packet)))
         if refusal is not None:
             raise UnsupportedError(refusal)
@@ -258,6 +263,8 @@ class Simulated:
         return 0, None
 
     def _call_connect(self, arguments: list[Value]) -> tuple[int, str | None]:
+        if self._offers_accurate:
+            raise UnsupportedError("a SYN that asks for accurate ECN is not modelled")
         self._connects = True
         self._sockets[self._descriptor(arguments)] = "connected"
         self._endpoint = self._built()
