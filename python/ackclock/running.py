@@ -81,6 +81,8 @@ def simulate(
       one).
     - ``"quic"`` runs over QUIC, in virtual time, on ``threads`` threads: connections of noq with ackclock's
       controllers or its own (``noq:cubic``).
+    - ``"quic-live"`` runs the same in real time, over UDP sockets, with ``retries`` and ``at_once`` as for
+      live runs.
     - ``"live"`` is this machine's own TCP: see ``ackclock.live``.
     - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).

@@ -30,7 +30,8 @@ def test_an_unknown_engine_is_one_sentence_with_the_known_ones(capsys, scenario,
         "matrix": ["cdg"],
     }
     sentence = refused(capsys, command, *arguments.get(command, []), "--engine", "liev")
-    assert sentence == "there is no engine `liev`; did you mean `live`? (there are sim, quic, live, uml)"
+    known = "(there are sim, quic, live, quic-live, uml)"
+    assert sentence == f"there is no engine `liev`; did you mean `live`? {known}"
     with pytest.raises(InputError, match="there is no engine `liev`"):
         ackclock.simulate(PATH, ["cdg"], engine="liev")
 
@@ -42,7 +43,7 @@ def test_the_simulator_by_its_name(capsys, scenario):
 
 def test_an_engine_refuses_the_options_of_others(capsys, scenario):
     for option, why in (
-        ("--retries", "--retries: only live runs are repeated, with --live"),
+        ("--retries", "--retries: only live runs are repeated, with --live or --engine quic-live"),
         ("--gso-max-segs", "--gso-max-segs: only live runs send in trains, with --live or --engine uml"),
     ):
         assert refused(capsys, "run", scenario, option, "1") == why

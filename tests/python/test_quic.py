@@ -111,3 +111,22 @@ def test_its_own_controllers_are_completed_and_can_be_built():
     for name in Quic.own:
         document = {"duration": "1s", "path": path, "flows": [{"cc": name}]}
         _engine.check("quic", _engine.resolve_json(json.dumps(document), []))
+
+
+@built
+def test_in_real_time_it_runs_over_sockets(capsys, file):
+    if "quic-live" not in _engine.engines():
+        pytest.skip("built without live runs")
+    try:
+        _engine.check("quic-live", _engine.resolve(file.read_text(), str(file), []))
+    except _engine.MachineError as error:
+        pytest.skip(str(error))
+    short = ("--set", "duration=2s", "--set", "warmup=500ms")
+    status, out, error = run(capsys, "run", file, "--engine", "quic", "--live", *short, "--json")
+    # A busy machine may be late, which the run says.
+    assert status in (0, 1), error
+    [found] = json.loads(out)["runs"]
+    assert (found["engine"]["kind"], found["engine"]["state_source"]) == ("quic-live", "noq")
+    assert all(flow["profile"] == "noq" and flow["delivered_bytes"] > 10_000 for flow in found["flows"])
+    sentence = refused(capsys, "run", file, "--engine", "sim", "--live")
+    assert sentence == "--live: is short for --engine live, and --engine sim is given"

@@ -43,15 +43,7 @@ impl std::error::Error for Refusal {}
 
 /// Refuses a `plan` that cannot run live with `algorithms`, by the first flow or key that cannot.
 pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
-    if let Some(medium) = plan.media.first() {
-        return Err(Refusal(format!("wlans: `{}` cannot run live: a wireless medium is only simulated", medium.name)));
-    }
-    if let Some(link) = plan.links.iter().find(|link| link.duplicate.is_some()) {
-        return Err(Refusal(format!(
-            "duplicate of `{}` cannot run live: packets are only copied in simulation",
-            link.name
-        )));
-    }
+    check_links(plan)?;
     for flow in &plan.flows {
         let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
         check_flow(flow).map_err(refuse)?;
@@ -72,6 +64,20 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     let connections: u64 = plan.flows.iter().map(|flow| flow.connections()).sum();
     if connections > MOST_FLOWS as u64 {
         return Err(too_many(connections));
+    }
+    Ok(())
+}
+
+/// Refuses links that are only simulated.
+pub(crate) fn check_links(plan: &Plan) -> Result<(), Refusal> {
+    if let Some(medium) = plan.media.first() {
+        return Err(Refusal(format!("wlans: `{}` cannot run live: a wireless medium is only simulated", medium.name)));
+    }
+    if let Some(link) = plan.links.iter().find(|link| link.duplicate.is_some()) {
+        return Err(Refusal(format!(
+            "duplicate of `{}` cannot run live: packets are only copied in simulation",
+            link.name
+        )));
     }
     Ok(())
 }

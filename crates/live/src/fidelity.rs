@@ -40,7 +40,7 @@ pub struct Fidelity {
     /// The source of the round-trip times of the table `flows`.
     pub rtt_source: &'static str,
     /// The source of the states of flows, and of their timeouts and recoveries: `tracepoint`, which tells of each when
-    /// it happens, or `tcp_info`, which is asked each millisecond and knows of no spurious reductions.
+    /// it happens; `tcp_info`, which is asked each millisecond and knows of no spurious reductions; over QUIC `noq`.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room, or were skipped.
     pub missed_records: u64,

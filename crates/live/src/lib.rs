@@ -18,6 +18,9 @@ mod queues;
 mod run;
 mod shell;
 mod tcp;
+mod testbed;
+#[cfg(feature = "quic")]
+mod udp;
 mod virtual_time;
 mod watchdog;
 
@@ -29,4 +32,6 @@ pub use project_controllers::ProjectControllers;
 pub use queues::Queues;
 pub use run::{Live, Outcome};
 pub use shell::{Reading, Shell, ShellOutcome, become_root, shell};
+#[cfg(feature = "quic")]
+pub use udp::QuicLive;
 pub use virtual_time::VirtualTime;

@@ -1,37 +1,31 @@
 //! One live run from plan to tables.
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
-use network::Limit;
 use record::pcapng::Point;
 use record::{EventRow, Events, Tables};
-use scenario::{DrawnFlow, Plan, PlannedLink, Sampling, TransportOptions};
-use transport::{EcnMode, Stack};
-use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
-use units::{Rate, Span, Time};
+use scenario::{DrawnFlow, Plan, Sampling};
+use units::{Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
-use crate::emulator::capture::{self, Writer};
+use crate::emulator::capture::{self, Capture, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::path::Path;
 use crate::emulator::pool::Pool;
 use crate::emulator::{self, Clock, Emulator, Flows, Measured, SENDER_PORT, SharedCounters};
 use crate::fidelity::{Fidelity, Lateness, Trains, reasons};
-use crate::host::namespace::{End, Setting};
-use crate::host::router::Router;
-use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
+use crate::host::sockets::Sockets;
 use crate::host::system;
 use crate::queues::{KernelDiscipline, Queues};
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::probes;
 use crate::tcp::settings::Settings;
+use crate::testbed::{SETTLING, Testbed, place_size, places, together};
 use crate::watchdog::{self, Unfinished};
 
 /// Runs plans on the kernel's own TCP, in real time.
@@ -51,22 +45,6 @@ pub struct Live {
 /// The outcome of a live run, with how far it can be trusted.
 pub type Outcome = engine::Outcome<Fidelity>;
 
-/// Places in the pool beyond what queues and wires hold: what TCP sends at once.
-const SPARE_PLACES: u64 = 4096;
-/// 300 MB at 1500 bytes.
-const MOST_PLACES: u64 = 200_000;
-/// The smallest packets that are counted on: TCP fills its segments.
-const PLACE_FOR: u64 = MTU.get();
-/// The headers of a segment without timestamps.
-const HEADERS: u64 = IP_HEADER.get() + TCP_HEADER.get();
-/// From the start of the clock to that of the run: the threads have to start.
-pub(crate) const SETTLING: Span = Span::from_millis(50);
-
-/// A wake-up of the emulator serves the deliveries of at most this time,
-const TOGETHER: Span = Span::from_micros(100);
-/// and of the shortest round-trip time divided by this.
-const PART_OF_RTT: u64 = 400;
-
 /// The work before and after a run takes no longer than this, on a machine that does anything at all.
 const AROUND: Span = Span::from_secs(30);
 
@@ -80,27 +58,36 @@ impl Engine for Live {
     }
 
     fn run(self, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
-        let (job, own) = (job.clone(), Arc::new(Watch::default()));
-        let limit = job.plan.duration + AROUND;
-        let watched = Arc::clone(&own);
-        // Forwards the request to stop, and the progress.
-        let mut look = || {
-            own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
-            watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
-        };
-        watchdog::within(limit, &mut look, move || run_job(&self, &job, &watched)).unwrap_or_else(|unfinished| {
-            own.stop.store(true, Ordering::Relaxed);
-            Err(Failure::Machine(match unfinished {
-                Unfinished::Hangs => {
-                    format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU")
-                }
-                Unfinished::Broke => "a thread of the run could not be started or broke down".to_owned(),
-            }))
-        })
+        watched(job, watch, move |job, watch| run_job(&self, job, watch))
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+/// Does `work` on a thread of its own, which is left behind where it is not over in time.
+pub(crate) fn watched(
+    job: &Job,
+    watch: &Watch,
+    work: impl FnOnce(&Job, &Watch) -> Result<Outcome, Failure> + Send + 'static,
+) -> Result<Outcome, Failure> {
+    let (job, own) = (job.clone(), Arc::new(Watch::default()));
+    let limit = job.plan.duration + AROUND;
+    let watched = Arc::clone(&own);
+    // Forwards the request to stop, and the progress.
+    let mut look = || {
+        own.stop.fetch_or(watch.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+        watch.elapsed_nanos.store(own.elapsed_nanos.load(Ordering::Relaxed), Ordering::Relaxed);
+    };
+    watchdog::within(limit, &mut look, move || work(&job, &watched)).unwrap_or_else(|unfinished| {
+        own.stop.store(true, Ordering::Relaxed);
+        Err(Failure::Machine(match unfinished {
+            Unfinished::Hangs => {
+                format!("the run was not over after {limit}: a thread of it hangs, or gets no CPU")
+            }
+            Unfinished::Broke => "a thread of the run could not be started or broke down".to_owned(),
+        }))
+    })
+}
+
+pub(crate) fn refused(refusal: Refusal) -> Failure {
     Failure::Refused(refusal.to_string())
 }
 
@@ -183,127 +170,10 @@ impl Loaded {
     }
 }
 
-/// Both ends of the path, and the sockets in them. Sockets are closed before the devices.
-pub(crate) struct Testbed {
-    sockets: Vec<Sockets>,
-    pub(crate) near: End,
-    pub(crate) far: End,
-    /// Between them, those that have the queues of links.
-    pub(crate) routers: Vec<Router>,
-    queues: Vec<(usize, KernelDiscipline)>,
-    pub(crate) settings: Vec<Setting>,
-    gso_max_segs: Option<u16>,
-}
-
-impl Testbed {
-    /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of
-    /// `algorithms`, and each link its queue in the kernel of `queues`.
-    pub(crate) fn build(
-        plan: &Plan,
-        algorithms: &[String],
-        gso_max_segs: Option<u16>,
-        queues: Vec<(usize, KernelDiscipline)>,
-    ) -> Result<Self, String> {
-        let build = || {
-            let settings = settings(plan);
-            let mtu = place_size(plan) as u32;
-            let ahead = ahead(plan.bottleneck.and_then(|link| plan.links[link].rate));
-            let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
-            let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
-            let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;
-            let far = End::create(FAR, mtu, gso_max_segs, &settings)?;
-            for (i, (sockets, name)) in sockets.iter_mut().zip(algorithms).enumerate() {
-                sockets.listen(i, name)?;
-            }
-            let router = |(link, discipline): &(usize, KernelDiscipline)| {
-                Router::create(discipline, plan.links[*link].rate.unwrap_or_default(), mtu)
-            };
-            let routers = queues.iter().map(router).collect::<Result<_, _>>()?;
-            Ok(Self { sockets, near, far, routers, queues, settings, gso_max_segs })
-        };
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().spawn_scoped(scope, build).map_err(|error| error.to_string())?;
-            thread.join().unwrap_or_else(|_| Err("making the namespaces failed".to_owned()))
-        })
-    }
-
-    /// Packets that the devices dropped.
-    pub(crate) fn dropped(&self) -> io::Result<u64> {
-        let of_routers = self.routers.iter().map(Router::dropped).sum::<io::Result<u64>>()?;
-        Ok(self.near.dropped()? + self.far.dropped()? + of_routers)
-    }
-
-    /// The kernel's queues as `tc` spells them, by the names of their links.
-    fn spelled_queues(&self, plan: &Plan) -> BTreeMap<String, String> {
-        let spelled = |(link, of): &(usize, KernelDiscipline)| (plan.links[*link].name.clone(), of.words.join(" "));
-        self.queues.iter().map(spelled).collect()
-    }
-}
-
-/// Settings of a namespace that make its TCP what the profile `linux` stands for, whatever the machine's own are.
-fn settings(plan: &Plan) -> Vec<Setting> {
-    let flag = |name, on: bool| (name, u8::from(on).to_string());
-    let stack = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());
-    let options = TransportOptions::of(&stack);
-    vec![
-        // Buffers never limit the window: the simulator's have no end.
-        ("tcp_rmem", "4096 8388608 268435456".to_owned()),
-        ("tcp_wmem", "4096 4194304 268435456".to_owned()),
-        // Facts that one flow learnt of the path are not cached for the next.
-        ("tcp_no_metrics_save", "1".to_owned()),
-        flag("tcp_sack", options.sack),
-        flag("tcp_timestamps", options.timestamps),
-        flag("tcp_ecn", options.ecn != EcnMode::Off),
-        flag("tcp_slow_start_after_idle", options.slow_start_restart),
-        ("tcp_reordering", options.duplicate_threshold.to_string()),
-        ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),
-        // By this a timer of Linux may be late, so as to expire with others.
-        ("tcp_comp_sack_slack_ns", "0".to_owned()),
-        ("tcp_comp_sack_nr", if options.sack_compression.is_zero() { "0" } else { "44" }.to_owned()),
-        ("tcp_recovery", "1".to_owned()),
-        ("tcp_early_retrans", "3".to_owned()),
-        ("tcp_window_scaling", "1".to_owned()),
-        ("tcp_moderate_rcvbuf", "1".to_owned()),
-        ("tcp_rto_min_us", (options.rto_min.as_nanos() / 1000).to_string()),
-    ]
-}
-
-/// The largest packet: a full segment with its headers.
-pub(crate) fn place_size(plan: &Plan) -> u64 {
-    let largest = |flow: &scenario::PlannedFlow| {
-        let Stack { segment_size, timestamps, .. } = &*flow.options;
-        segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS_OPTION.get() } else { 0 }
-    };
-    plan.flows.iter().map(largest).max().unwrap_or(PLACE_FOR)
-}
-
-/// Places for all that queues and wires can hold, both ways.
-pub(crate) fn places(plan: &Plan) -> usize {
-    let longest = plan.flows.iter().map(|flow| flow.base_rtt).max().unwrap_or(Span::ZERO);
-    let of_link = |link: &PlannedLink| {
-        let rate = link.rate.unwrap_or(Rate::from_mbit(1000));
-        let packets = |span| rate.bytes_in(span).get() / PLACE_FOR;
-        let waiting = match link.settings.queue.limit {
-            Limit::Infinite => MOST_PLACES,
-            Limit::Packets(packets) => u64::from(packets),
-            Limit::Bytes(bytes) => bytes.get() / HEADERS,
-            Limit::Delay(span) => packets(span),
-        };
-        waiting.saturating_add(packets(longest)).saturating_mul(2)
-    };
-    let all = plan.links.iter().map(of_link).fold(SPARE_PLACES, u64::saturating_add);
-    all.min(MOST_PLACES) as usize
-}
-
-/// The longest time whose deliveries share a wake-up of the emulator.
-pub(crate) fn together(plan: &Plan) -> Span {
-    plan.flows.iter().map(|flow| flow.base_rtt / PART_OF_RTT).fold(TOGETHER, Span::min)
-}
-
 /// The reports of the threads of a run.
-struct Threads {
-    emulator: emulator::Report,
-    endpoints: endpoints::Report,
+pub(crate) struct Threads<E> {
+    pub(crate) emulator: emulator::Report,
+    pub(crate) endpoints: E,
 }
 
 /// Sets `halt` when dropped: a thread that ends, however it does, takes the other with it.
@@ -323,36 +193,15 @@ fn run_threads(
     testbed: &mut Testbed,
     (sockets, trace): (Vec<Sockets>, Option<kernel::Trace>),
     capture: Option<&(PathBuf, Point)>,
-) -> Result<Threads, Failure> {
+) -> Result<Threads<endpoints::Report>, Failure> {
     let plan = job.plan.as_ref();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
-    let queues: Vec<(usize, bool)> = testbed.queues.iter().map(|(link, of)| (*link, of.fair)).collect();
-    let path = Path::with_queues(plan, job.seed, SETTLING, &queues);
-    let pool = Pool::new(places(plan), PREFIX + place_size(plan) as usize);
-    let halt = AtomicBool::new(false);
+    let (inside, halt) = (Inside::new(job, testbed), AtomicBool::new(false));
     let clock = Clock::of_run();
     let (capture, writer) = capture::open(capture, plan, clock)?;
-    let emulator = Emulator::new(
-        emulator::Settings {
-            clock,
-            flows: Flows::ByPort(&routes),
-            shared: &shared,
-            stops: drawn.iter().map(|flow| flow.stop).collect(),
-            segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
-            together: together(plan),
-            warmup: Time::ZERO + plan.warmup,
-            end: Time::ZERO + plan.duration,
-            events: plan.record.events,
-            halt: &halt,
-            capture,
-        },
-        [&testbed.near.tun, &testbed.far.tun],
-        &mut testbed.routers,
-        path,
-        pool,
-    )
-    .map_err(|error| Failure::Machine(error.to_string()))?;
+    let flows = Flows::ByPort(&routes);
+    let emulator = inside.emulator(plan, drawn, (clock, flows), (&shared, &halt), capture, testbed)?;
     let endpoints = Endpoints::new(
         Settings {
             clock,
@@ -371,44 +220,99 @@ fn run_threads(
         &loaded.of_flow,
     )
     .map_err(|error| Failure::Machine(error.to_string()))?;
-    side_by_side(emulator, endpoints, writer, plan, &halt)
-        .ok_or_else(|| Failure::Machine("a thread of the run could not be started or broke down".to_owned()))?
+    side_by_side(emulator, || endpoints.run(), writer, plan, &halt)
+}
+
+/// The links of an emulator and the room for its packets: made before the clock starts, as that takes its time.
+pub(crate) struct Inside {
+    path: Path,
+    pool: Pool,
+}
+
+impl Inside {
+    pub(crate) fn new(job: &Job, testbed: &Testbed) -> Self {
+        let plan = job.plan.as_ref();
+        let queues: Vec<(usize, bool)> = testbed.queues.iter().map(|(link, of)| (*link, of.fair)).collect();
+        Self {
+            path: Path::with_queues(plan, job.seed, SETTLING, &queues),
+            pool: Pool::new(places(plan), PREFIX + place_size(plan) as usize),
+        }
+    }
+
+    /// The emulator of a run of `plan`.
+    pub(crate) fn emulator<'a>(
+        self,
+        plan: &Plan,
+        drawn: &[DrawnFlow],
+        (clock, flows): (Clock, Flows<'a>),
+        (shared, halt): (&'a [SharedCounters], &'a AtomicBool),
+        capture: Option<Capture>,
+        testbed: &'a mut Testbed,
+    ) -> Result<Emulator<'a>, Failure> {
+        let settings = emulator::Settings {
+            clock,
+            flows,
+            shared,
+            stops: drawn.iter().map(|flow| flow.stop).collect(),
+            segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
+            together: together(plan),
+            warmup: Time::ZERO + plan.warmup,
+            end: Time::ZERO + plan.duration,
+            events: plan.record.events,
+            halt,
+            capture,
+        };
+        let devices = [&testbed.near.tun, &testbed.far.tun];
+        Emulator::new(settings, devices, &mut testbed.routers, self.path, self.pool)
+            .map_err(|error| Failure::Machine(error.to_string()))
+    }
 }
 
 /// Runs both on threads of their own, and what writes a capture beside them. If one ends, the other does.
-fn side_by_side(
+pub(crate) fn side_by_side<E: Send>(
     emulator: Emulator<'_>,
-    endpoints: Endpoints<'_>,
+    endpoints: impl FnOnce() -> E + Send,
     writer: Option<(Writer, File)>,
     plan: &Plan,
     halt: &AtomicBool,
-) -> Option<Result<Threads, Failure>> {
+) -> Result<Threads<E>, Failure> {
+    let broken = || Failure::Machine("a thread of the run could not be started or broke down".to_owned());
     let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
-    std::thread::scope(|scope| {
-        let writer = writer.map(|(writer, file)| named("ack-capture").spawn_scoped(scope, || writer.run(file)));
-        let writer = writer.transpose().ok()?;
-        let emulator = named("ack-emulator").spawn_scoped(scope, || {
-            let _halt = HaltAll(halt);
-            emulator.run(plan)
-        });
-        let endpoints = named("ack-endpoints").spawn_scoped(scope, || {
-            let _halt = HaltAll(halt);
-            endpoints.run()
-        });
-        if emulator.is_err() || endpoints.is_err() {
-            halt.store(true, Ordering::Relaxed);
-        }
-        let threads = Threads { emulator: emulator.ok()?.join().ok()?, endpoints: endpoints.ok()?.join().ok()? };
-        let written = writer.map_or(Some(Ok(())), |writer| writer.join().ok())?;
-        Some(written.map(|()| threads).map_err(Failure::Capture))
-    })
+    let run = || {
+        std::thread::scope(|scope| {
+            let writer = writer.map(|(writer, file)| named("ack-capture").spawn_scoped(scope, || writer.run(file)));
+            let writer = writer.transpose().ok()?;
+            let emulator = named("ack-emulator").spawn_scoped(scope, || {
+                let _halt = HaltAll(halt);
+                emulator.run(plan)
+            });
+            let endpoints = named("ack-endpoints").spawn_scoped(scope, || {
+                let _halt = HaltAll(halt);
+                endpoints()
+            });
+            if emulator.is_err() || endpoints.is_err() {
+                halt.store(true, Ordering::Relaxed);
+            }
+            let threads = Threads { emulator: emulator.ok()?.join().ok()?, endpoints: endpoints.ok()?.join().ok()? };
+            let written = writer.map_or(Some(Ok(())), |writer| writer.join().ok())?;
+            Some(written.map(|()| threads).map_err(Failure::Capture))
+        })
+    };
+    run().ok_or_else(broken)?
 }
 
-fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads, wall: u64) -> Outcome {
+fn outcome(
+    plan: &Plan,
+    drawn: &[DrawnFlow],
+    testbed: &Testbed,
+    threads: Threads<endpoints::Report>,
+    wall: u64,
+) -> Outcome {
     let Threads { emulator, endpoints } = threads;
     let data_packets = emulator.measured.iter().map(|flow| flow.counters.data_packets).sum();
-    let fidelity =
-        fidelity(plan, &emulator, testbed, Some(&endpoints), [&*endpoints.broken, &*endpoints.unreported].concat());
+    let seen = Seen { lateness: Some(Lateness::of(&endpoints.lateness)), traced: endpoints.traced, dropped: 0 };
+    let wrong = [&*endpoints.broken, &*endpoints.unreported].concat();
+    let fidelity = fidelity(plan, &emulator, testbed, &seen, wrong);
     let cost = Cost {
         events: emulator.moved,
         data_packets,
@@ -431,19 +335,28 @@ fn outcome(plan: &Plan, drawn: &[DrawnFlow], testbed: &Testbed, threads: Threads
     Outcome { tables, cost, notes: fidelity }
 }
 
+/// What the ends of a run have seen of themselves.
+pub(crate) struct Seen {
+    /// How late they were looked at; none where a command of the user's has them.
+    pub(crate) lateness: Option<Lateness>,
+    /// The source of the states of flows.
+    pub(crate) traced: Traced,
+    /// Packets for which a socket had no room.
+    pub(crate) dropped: u64,
+}
+
 /// How far what `emulator` did can be trusted, with what went wrong beside it.
 pub(crate) fn fidelity(
     plan: &Plan,
     emulator: &emulator::Report,
     testbed: &Testbed,
-    endpoints: Option<&endpoints::Report>,
+    ends: &Seen,
     wrong: Vec<String>,
 ) -> Fidelity {
     let lateness = Lateness::of(&emulator.lateness);
-    let endpoints_late = endpoints.map(|endpoints| Lateness::of(&endpoints.lateness));
-    let traced = endpoints.map_or(Traced { source: "none", missed: 0 }, |endpoints| endpoints.traced);
+    let Seen { lateness: endpoints_late, traced, dropped: by_sockets } = *ends;
     let dropped = testbed.dropped();
-    let drops_outside = emulator.dropped + dropped.as_ref().copied().unwrap_or(0);
+    let drops_outside = emulator.dropped + by_sockets + dropped.as_ref().copied().unwrap_or(0);
     let mut reasons = reasons(plan, &lateness, endpoints_late.as_ref(), drops_outside);
     reasons.extend(dropped.err().map(|error| format!("what the devices dropped cannot be read: {error}")));
     reasons.extend(wrong);

@@ -29,7 +29,9 @@ use crate::host::listeners;
 use crate::host::namespace::End;
 use crate::host::sockets::FAR;
 use crate::host::system;
-use crate::run::{HaltAll, SETTLING, Testbed, fidelity, in_order, place_size, places, together};
+use crate::run::{HaltAll, Seen, fidelity, in_order};
+use crate::tcp::endpoints::Traced;
+use crate::testbed::{SETTLING, Testbed, place_size, places, together};
 
 /// Commands to run, and the path between them.
 #[derive(Clone, Debug)]
@@ -321,7 +323,8 @@ fn outcome(
     [log_failed, capture_failed]: [Option<String>; 2],
 ) -> ShellOutcome {
     // Nobody looks into the connections of others.
-    let fidelity = fidelity(plan, &report, testbed, None, Vec::new());
+    let ends = Seen { lateness: None, traced: Traced { source: "none", missed: 0 }, dropped: 0 };
+    let fidelity = fidelity(plan, &report, testbed, &ends, Vec::new());
     let Report { ended: over, links, .. } = report;
     let Ended { status, turned_away } = ended;
     let tables = Tables {

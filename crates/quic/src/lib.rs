@@ -9,6 +9,7 @@ mod check;
 mod clock;
 mod crypto;
 mod datagram;
+mod endpoints;
 mod flight;
 mod flow;
 mod ledger;
@@ -21,8 +22,10 @@ use engine::{Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
 use scenario::{Plan, PlannedFlow};
 use units::Time;
 
+pub use self::datagram::Datagram;
+pub use self::endpoints::{Endpoints, Of};
 pub use self::noq_controller::controllers;
-use crate::world::{Of, World};
+use crate::world::World;
 
 /// The engine. It does no input or output; both clocks and controllers from outside are handed in.
 #[derive(Default)]

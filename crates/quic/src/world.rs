@@ -1,121 +1,34 @@
-//! The network, the flows, and the clock that drives them.
+//! The network between the ends, and the clock that drives both.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::{DueAtAcks, EventQueue, Fabric, Failure, ProbeRows, Routed as _, Schedule, Series, Tap, Watch};
-use engine::{flow_event, flow_row, pace, sender_event};
-use network::Discard;
-use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
-use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use transport::{Driver, EcnMode, Pace, Recorded, Writes};
-use units::{Random, Time};
+use engine::{Fabric, Failure, Routed as _, Schedule, Series, Watch};
+use record::Tables;
+use units::Time;
 
-use crate::Quic;
-use crate::application::{Outgoing, Reader, Writer};
-use crate::check::packet_size;
-use crate::clock::Clock;
-use crate::datagram::{Datagram, HEADERS};
-use crate::flow::{Flow, Object, OpenConnection};
-use crate::ledger::{Control, Ledger, SharedLedger, SingleUse};
-use crate::noq_controller::NoqController;
-use crate::peer::{Peer, Rules};
-
-/// So many times a flow is looked at: for its start and stop, its sender, and its receiver.
-const SLOTS: u32 = 3;
-const PLANNED: u32 = 0;
-const SENDER: u32 = 1;
-const RECEIVER: u32 = 2;
+use crate::datagram::Datagram;
+use crate::endpoints::{Endpoints, Of};
 
 /// Looked up every so many events: often enough to stop within milliseconds.
 const EVENTS_BETWEEN_LOOKS: u64 = 1024;
 
-/// The stack of the endpoints, in the place of a profile.
-const STACK: &str = "noq";
-
-/// A run.
+/// A run in virtual time.
 pub(crate) struct World<'a> {
     fabric: Fabric<Datagram>,
-    flows: Vec<Flow>,
-    /// The flow that each row belongs to.
-    flow_of: Vec<u32>,
-    timers: EventQueue,
+    ends: Endpoints<'a>,
     schedule: Schedule,
-    at_acks: DueAtAcks,
-    records: Records<'a>,
-    pub(crate) of: Of<'a>,
-    clock: Clock,
-    /// Datagrams that leave now.
-    leaving: Vec<Datagram>,
+    of: Of<'a>,
     events: u64,
-}
-
-/// The run that a world is of.
-#[derive(Clone, Copy)]
-pub(crate) struct Of<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) seed: u64,
-    pub(crate) drawn: &'a [DrawnFlow],
-    pub(crate) engine: &'a Quic,
-}
-
-/// The tables of a run but for the rows of flows and links.
-struct Records<'a> {
-    plan: &'a Plan,
-    tables: Tables,
-    /// Datagrams with data of each flow that links dropped or lost, of those that left in the measured interval.
-    dropped: Vec<u64>,
-}
-
-impl Tap<Datagram> for Records<'_> {
-    fn discarded(&mut self, _link: u32, datagram: Datagram, _at: Time, _why: Discard) {
-        let counts = datagram.number.is_some() && datagram.sent_at >= Time::ZERO + self.plan.warmup;
-        self.dropped[datagram.flow as usize] += u64::from(counts);
-    }
-
-    fn event(&mut self, row: EventRow) {
-        if self.plan.record.events {
-            self.tables.events.push(row);
-        }
-    }
-
-    fn frame(&mut self, row: FrameRow) {
-        if self.plan.record.frames {
-            self.tables.frames.push(row);
-        }
-    }
 }
 
 impl<'a> World<'a> {
     pub(crate) fn new(of: Of<'a>) -> Self {
-        let Of { plan, seed, drawn, .. } = of;
-        let fabric = Fabric::new(plan, seed, false);
-        let (mut flows, mut flow_of): (Vec<Flow>, Vec<u32>) = (Vec::new(), Vec::new());
-        for (row, one) in (0..).zip(drawn) {
-            let object = Object::new(row, one.start, one.stop);
-            match (&one.page, flows.last_mut()) {
-                // The pages of a reader are streams of one connection.
-                (Some(page), Some(flow)) if flow.of == one.of => flow.add(object, page),
-                _ => flows.push(Flow::new(flows.len() as u32, one.of, fabric.first_steps(one.of), object)),
-            }
-            flow_of.push(flows.len() as u32 - 1);
-        }
-        let mut timers = EventQueue::new(flows.len() * SLOTS as usize);
-        for flow in &mut flows {
-            flow.ecn = plan.flows[flow.of].options.ecn() != EcnMode::Off;
-            timers.set(flow.index * SLOTS + PLANNED, flow.objects[0].start);
-        }
+        let fabric = Fabric::new(of.plan, of.seed, false);
         Self {
+            ends: Endpoints::new(of, |flow| fabric.first_steps(flow)),
             fabric,
-            at_acks: DueAtAcks::new(&plan.record, flows.len()),
-            flows,
-            flow_of,
-            timers,
-            schedule: Schedule::new(plan, &[Series::Flows, Series::Probes, Series::Links]),
-            records: Records { plan, tables: Tables::default(), dropped: vec![0; drawn.len()] },
+            schedule: Schedule::new(of.plan, &[Series::Flows, Series::Probes, Series::Links]),
             of,
-            clock: Clock::new(),
-            leaving: Vec::new(),
             events: 0,
         }
     }
@@ -138,7 +51,7 @@ impl<'a> World<'a> {
     /// Does the next event, if it is before `end`, and gives its time. At one instant packets move first, then timers
     /// expire, and rows are taken last, also those of the very end.
     fn step(&mut self, end: Time) -> Result<Option<Time>, Failure> {
-        let due = [self.fabric.next(), self.timers.next(), self.schedule.warmup(), self.schedule.next()];
+        let due = [self.fabric.next(), self.ends.next_timer(), self.schedule.warmup(), self.schedule.next()];
         let now = due.into_iter().min().unwrap_or(Time::NEVER);
         if now > end || (now == end && due[3] != now) {
             return Ok(None);
@@ -149,7 +62,8 @@ impl<'a> World<'a> {
         } else if now == due[0] {
             self.move_packets(now)?;
         } else if now == due[1] {
-            self.expire(now)?;
+            self.ends.expire(now)?;
+            self.forward(now);
         } else if self.schedule.take_warmup(now) {
             self.begin_measuring(now);
         } else {
@@ -160,274 +74,52 @@ impl<'a> World<'a> {
 
     /// Hands out what arrives at the end of a wire.
     fn move_packets(&mut self, now: Time) -> Result<(), Failure> {
-        let Some(wire) = self.fabric.begin(now, &mut self.records) else { return Ok(()) };
+        let Some(wire) = self.fabric.begin(now, &mut self.ends.records) else { return Ok(()) };
         while let Some(mut datagram) = self.fabric.pop_due(wire, now) {
             if self.fabric.is_last(&datagram) {
-                self.deliver(now, datagram)?;
+                self.ends.deliver(now, datagram)?;
+                self.forward(now);
             } else {
                 datagram.next_step();
-                self.fabric.forward(now, datagram, &mut self.records);
+                self.fabric.forward(now, datagram, &mut self.ends.records);
             }
         }
         self.fabric.end(wire);
         Ok(())
     }
 
-    /// `datagram` has reached its end.
-    fn deliver(&mut self, now: Time, datagram: Datagram) -> Result<(), Failure> {
-        let index = self.flow_of[datagram.flow as usize];
-        let flow = &mut self.flows[index as usize];
-        if datagram.number.is_some() {
-            flow.count_arrival(&datagram);
-        }
-        let Some(open) = flow.open.as_deref_mut() else { return Ok(()) };
-        let instant = self.clock.instant(now);
-        if datagram.forward {
-            open.server.receive(instant, datagram.ecn, datagram.content);
-            return self.look_at_receiver(now, index);
-        }
-        if !flow.running {
-            return Ok(());
-        }
-        let before = open.ledger.lock().samples;
-        open.client.receive(instant, datagram.ecn, datagram.content);
-        let sampled = open.ledger.lock().samples > before;
-        self.look_at_sender(now, index)?;
-        if sampled && self.at_acks.any() {
-            let (series, probes) = self.at_acks.take(index as usize);
-            self.sample_flow(now, index, series, probes);
-        }
-        Ok(())
-    }
-
-    /// Something at the sender of `index` may have changed.
-    fn look_at_sender(&mut self, now: Time, index: u32) -> Result<(), Failure> {
-        let flow = &mut self.flows[index as usize];
-        let driven = flow.drive_sender(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + SENDER, flow.sender_deadline(self.clock));
-        if self.records.plan.record.events
-            && let Some(open) = &flow.open
-            && let Some(journal) = &mut open.ledger.lock().journal
-        {
-            let row = flow.objects[0].row;
-            journal.drain(..).for_each(|event| self.records.event(sender_event(now, row, event)));
-        }
-        self.finish_look(now, index, driven)
-    }
-
-    /// The same for its receiver.
-    fn look_at_receiver(&mut self, now: Time, index: u32) -> Result<(), Failure> {
-        let flow = &mut self.flows[index as usize];
-        let driven = flow.drive_receiver(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline(self.clock));
-        if let Some(open) = flow.open.as_deref_mut() {
-            let rows = open.reader.rows.drain(..);
-            let wanted = self.records.plan.record.datagrams;
-            rows.filter(|_| wanted).for_each(|row| self.records.tables.datagrams.push(row));
-        }
-        let complete = flow.newly_complete(now);
-        let is_over = !complete.is_empty() && flow.page_is_complete();
-        complete.into_iter().for_each(|row| self.records.event(flow_event(now, row, EventKind::Complete)));
-        if is_over {
-            self.turn_page(now, index);
-        }
-        self.finish_look(now, index, driven)
-    }
-
     /// Datagrams that leave go on their way.
-    fn finish_look(&mut self, now: Time, index: u32, driven: Result<(), String>) -> Result<(), Failure> {
-        for datagram in self.leaving.drain(..) {
-            self.fabric.forward(now, datagram, &mut self.records);
+    fn forward(&mut self, now: Time) {
+        for datagram in self.ends.leaving.drain(..) {
+            self.fabric.forward(now, datagram, &mut self.ends.records);
         }
-        driven.map_err(|why| {
-            let row = self.flows[index as usize].objects[0].row;
-            let name = self.of.drawn[row as usize].name(self.of.plan);
-            Failure::Machine(format!("flow `{name}`: noq ended its connection: {why}"))
-        })
-    }
-
-    /// A timer is due.
-    fn expire(&mut self, now: Time) -> Result<(), Failure> {
-        let slot = self.timers.first_slot();
-        let (index, which) = (slot / SLOTS, slot % SLOTS);
-        self.timers.set(slot, Time::NEVER);
-        let instant = self.clock.instant(now);
-        let flow = &mut self.flows[index as usize];
-        match which {
-            PLANNED => self.run_planned(now, index),
-            SENDER => {
-                if let Some(open) = flow.open.as_deref_mut() {
-                    open.client.expire(instant);
-                    open.ledger.lock().wake(now);
-                }
-                self.look_at_sender(now, index)
-            }
-            _ => {
-                if let Some(open) = flow.open.as_deref_mut() {
-                    open.server.expire(instant);
-                }
-                self.look_at_receiver(now, index)
-            }
-        }
-    }
-
-    /// A flow starts, changes, turns a page or stops.
-    fn run_planned(&mut self, now: Time, index: u32) -> Result<(), Failure> {
-        let flow = &mut self.flows[index as usize];
-        let planned = &self.of.plan.flows[flow.of];
-        let stop = flow.objects[0].stop;
-        if now < stop && flow.open.is_none() && !flow.complete {
-            let open = self.open(now, index)?;
-            let flow = &mut self.flows[index as usize];
-            (flow.open, flow.running) = (Some(Box::new(open)), true);
-            self.begin_page(now, index);
-        } else if now >= stop {
-            if std::mem::take(&mut flow.running) && !flow.complete {
-                self.records.event(flow_event(now, flow.objects[0].row, EventKind::Stop));
-            }
-            self.timers.set(index * SLOTS + SENDER, Time::NEVER);
-            return Ok(());
-        } else if flow.turn <= now {
-            flow.turn = Time::NEVER;
-            self.begin_page(now, index);
-        } else if let Some(change) = planned.changes.get(flow.changes).filter(|change| change.at <= now) {
-            flow.changes += 1;
-            if let Some(open) = &flow.open {
-                let changed = open.ledger.lock().set_parameters(now, &change.parameters);
-                changed.map_err(|error| Failure::Controller(error.to_string()))?;
-            }
-        }
-        // The instant of the end is outside the run.
-        let next = self.flows[index as usize].planned_at(now, &planned.changes);
-        self.timers.set(index * SLOTS + PLANNED, next);
-        self.look_at_sender(now, index)
-    }
-
-    /// The objects of the page under way are asked for.
-    fn begin_page(&mut self, now: Time, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let begins = flow.page_begins();
-        let (end, first) = (flow.pages[flow.page].end, flow.first_row());
-        for object in &mut flow.objects[begins..end] {
-            object.start = now;
-            let bytes = self.of.drawn[object.row as usize].bytes;
-            if let Some(open) = flow.open.as_mut().filter(|_| object.row > first) {
-                open.writer.add(Outgoing::new(bytes.map(|bytes| bytes.get()), None));
-            }
-            self.records.event(flow_event(now, object.row, EventKind::Start));
-        }
-    }
-
-    /// All of a page has arrived: the reader pauses and asks for the next, which begins when the request has crossed
-    /// the path.
-    fn turn_page(&mut self, now: Time, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let planned = &self.of.plan.flows[flow.of];
-        let next = flow.pages.get(flow.page + 1).map(|next| now + next.think + planned.base_rtt.scale(0.5));
-        match next.filter(|&at| at < planned.stop) {
-            Some(at) => {
-                flow.page += 1;
-                flow.turn = at;
-                self.timers.set(index * SLOTS + PLANNED, flow.planned_at(now, &planned.changes));
-            }
-            None => flow.complete = true,
-        }
-    }
-
-    /// The connection of flow `index`, which begins at `now`.
-    fn open(&self, now: Time, index: u32) -> Result<OpenConnection, Failure> {
-        let Of { plan, seed, drawn, engine } = self.of;
-        let drawn = &drawn[self.flows[index as usize].objects[0].row as usize];
-        let planned = &plan.flows[drawn.of];
-        let stack = &planned.options;
-        let size = packet_size(stack);
-        let rules = Rules {
-            packet_size: size as u16,
-            receive_window: u64::from(stack.receive_window).saturating_mul(stack.segment_size.get()),
-        };
-        let instant = self.clock.instant(now);
-        let stream = |name| Random::stream(seed, name, drawn.stream());
-        let control = match NoqController::of(&planned.cc) {
-            Some(controller) => {
-                let initial_window = u64::from(stack.initial_window) * size;
-                Control::Noq(controller.build(instant, rules.packet_size, initial_window))
-            }
-            None => {
-                let controller = engine.controller(planned)?;
-                Control::Ackclock(Box::new(Driver::new(controller, false, stream("flow"))), None)
-            }
-        };
-        let journal = plan.record.events;
-        let ledger = SharedLedger::new(Ledger::new(self.clock, size, stack.initial_window, control, journal));
-        let mut transport = rules.transport();
-        transport.congestion_controller_factory(Arc::new(SingleUse(ledger.clone())));
-        let client = Peer::client(instant, &rules, transport, &mut stream("quic client"))
-            .map_err(|why| Failure::Machine(format!("flow `{}`: {why}", planned.name)))?;
-        let server = Peer::server(&rules, &mut stream("quic server"));
-        let writer = writer(planned, drawn, seed);
-        Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledger, connected: false })
     }
 
     fn begin_measuring(&mut self, now: Time) {
-        self.fabric.begin_measuring(now, &mut self.records);
-        self.flows.iter_mut().for_each(|flow| flow.begin_measuring(now));
+        self.fabric.begin_measuring(now, &mut self.ends.records);
+        self.ends.begin_measuring(now);
     }
 
     /// Takes the rows that are due.
     fn sample(&mut self, now: Time) {
         if self.schedule.take(Series::Links, now) {
-            self.fabric.advance(now, &mut self.records);
-            self.fabric.sample(now, &mut self.records.tables.link_series);
+            self.fabric.advance(now, &mut self.ends.records);
+            self.fabric.sample(now, &mut self.ends.records.tables.link_series);
         }
         let (series, probes) = (self.schedule.take(Series::Flows, now), self.schedule.take(Series::Probes, now));
         if series || probes {
-            (0..self.flows.len() as u32).for_each(|index| self.sample_flow(now, index, series, probes));
+            self.ends.sample(now, series, probes);
         }
     }
 
-    fn sample_flow(&mut self, now: Time, index: u32, series: bool, probes: bool) {
-        let Some(row) = self.flows[index as usize].sample(now) else { return };
-        let (tables, flow) = (&mut self.records.tables, row.flow);
-        if series {
-            tables.flow_series.push(row);
-        }
-        if probes && let Some(open) = &self.flows[index as usize].open {
-            open.ledger.lock().probe(&mut ProbeRows { probes: &mut tables.probes, at: now, flow });
-        }
-    }
-
-    /// OpenConnection the run at `end`: its tables, and how many events and data packets it had.
+    /// Ends the run at `end`: its tables, and how many events and data packets it had.
     pub(crate) fn finish(mut self, end: Time) -> (Tables, [u64; 2]) {
-        let Of { plan, drawn, .. } = self.of;
-        self.fabric.advance(end, &mut self.records);
+        let plan = self.of.plan;
+        self.fabric.advance(end, &mut self.ends.records);
         let (links, stations) = (self.fabric.rows(end, plan), self.fabric.station_rows(end, plan));
-        let mut tables = std::mem::take(&mut self.records.tables);
-        let mut data_packets = 0;
-        for flow in &self.flows {
-            flow.rows(|row, lifetime, meter, counters| {
-                let dropped_packets = self.records.dropped[row as usize];
-                let counters = FlowCounters { dropped_packets, ..counters };
-                data_packets += counters.data_packets;
-                let row = flow_row((meter, &counters), plan, row, &drawn[row as usize], lifetime);
-                tables.flows.push(record::FlowRow { profile: STACK.to_owned(), ..row });
-            });
-        }
+        let dropped = std::mem::take(&mut self.ends.records.dropped);
+        let (mut tables, data_packets) = self.ends.finish(&dropped);
         tables.events.sort_by_time();
         (Tables { links, stations, ..tables }, [self.events, data_packets])
     }
-}
-
-/// The application that writes the data of `drawn`, a flow of `planned`.
-fn writer(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writer {
-    if let Kind::Datagram { packet_size, .. } = planned.kind {
-        let writes = match (&planned.media, pace(planned, drawn, packet_size, seed)) {
-            (Some(media), _) => Writes::Recorded(Recorded::new(Arc::clone(media))),
-            (None, paced) => Writes::Paced(paced.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes))),
-        };
-        let full = packet_size.get().saturating_sub(HEADERS) as u32;
-        return Writer::Datagrams { writes, full, next: 0 };
-    }
-    let unit = planned.options.segment_size;
-    let pace = pace(planned, drawn, unit, seed).map(|pace| (pace, unit.get()));
-    Writer::Streams(vec![Outgoing::new(drawn.bytes.map(|bytes| bytes.get()), pace)])
 }

@@ -63,7 +63,10 @@ EngineOption = Annotated[
 ]
 LiveOption = Annotated[
     bool,
-    typer.Option("--live", help="Run on the kernel's TCP, in real time: short for `--engine live`."),
+    typer.Option(
+        "--live",
+        help="Run in real time: on the kernel's TCP (`--engine live`), or with `--engine quic` over UDP.",
+    ),
 ]
 
 
@@ -151,9 +154,14 @@ def _annotation(default: Any, option: Option) -> Any:
 
 
 def _name(engine: str | None, live: bool, default: str) -> str:
-    if live and engine not in (None, LIVE):
+    if not live:
+        return engine or default
+    if engine is None:
+        return LIVE
+    kind = registry.ENGINES.get(engine)
+    if kind is None or not (kind.real_time or kind.in_real_time):
         raise InputError(f"--live: is short for --engine {LIVE}, and --engine {engine} is given")
-    return LIVE if live else engine or default
+    return kind.in_real_time or engine
 
 
 def _chosen(

@@ -57,6 +57,8 @@ class NamedEngine(ABC):
     """Its runs in words."""
     real_time: ClassVar[bool] = False
     """Its runs take the time of the scenario, on this machine alone."""
+    in_real_time: ClassVar[str | None] = None
+    """The engine that runs the same in real time, if there is one."""
     stack: ClassVar[str | None] = None
     """The profile of its endpoints, whatever the scenario says; None where it has any."""
     no_python: ClassVar[str | None] = None

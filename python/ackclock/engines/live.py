@@ -1,4 +1,7 @@
-"""The kernel as an engine: runs on this machine's own TCP, in real time, across a path that is emulated."""
+"""Engines in real time: runs on this machine, across a path that is emulated.
+
+``Live`` has the kernel's own TCP.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from ackclock.engines import POLL_S, Job, NamedEngine, Progress
 from ackclock.engines.options import check, option, segments_at_once
 from ackclock.result import Run
 
+NOT_BUILT_IN = (
+    "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf "
+    "and zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run "
+    "`make build` in its sources"
+)
+
 
 class LiveOptions(TypedDict, total=False):
     """The options of ``Live``."""
@@ -23,14 +32,10 @@ class LiveOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Live(NamedEngine):
-    """Runs jobs in real time."""
+class RealTime(NamedEngine):
+    """Runs jobs in real time, and repeats those that went past their error budget."""
 
-    name: ClassVar[str] = "live"
-    words: ClassVar[str] = "the kernel's TCP"
     real_time: ClassVar[bool] = True
-    stack: ClassVar[str | None] = "linux"
-    no_python: ClassVar[str | None] = "the kernel runs no controllers in Python"
 
     retries: int = option(
         0,
@@ -49,20 +54,9 @@ class Live(NamedEngine):
         why="only live runs go on at the same time",
     )
     """The number of parallel runs. They slow each other down, which shows in each run's lateness."""
-    gso_max_segs: int | None = segments_at_once()
 
     def __post_init__(self) -> None:
         check(self)
-
-    @classmethod
-    def require(cls) -> None:
-        """Raises MachineError where ackclock was built without live runs."""
-        if cls.name not in _engine.engines():
-            raise _engine.MachineError(
-                "this ackclock was built without live runs: on Linux install clang, pkg-config, and libelf "
-                "and zlib with their headers (Debian: clang pkg-config libelf-dev zlib1g-dev), and run "
-                "`make build` in its sources"
-            )
 
     def check(self, plan: _engine.Plan) -> None:
         """Refuses what cannot run live here, by the name of the flow or key."""
@@ -71,7 +65,7 @@ class Live(NamedEngine):
 
     def identity(self) -> Mapping[str, Any]:
         """See ``NamedEngine.identity``."""
-        return {**super().identity(), "kernel": platform.release(), "gso_max_segs": self.gso_max_segs}
+        return {**super().identity(), "kernel": platform.release()}
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``. A run that stays past its budget is yielded, marked as invalid."""
@@ -103,14 +97,43 @@ class Live(NamedEngine):
             for attempt in running.values():
                 attempt.batch.cancel()
 
+    def _options(self) -> Mapping[str, Any]:
+        """The options of the engine below."""
+        return {}
+
     def _start(self, job: Job) -> _engine.Batch:
         return _engine.Batch(
             [(job.plan, job.seed)],
             engine=self.name,
             pcap=[job.pcap],
             pcap_at=self.pcap_at,
-            gso_max_segs=self.gso_max_segs,
+            **self._options(),
         )
+
+
+@dataclass(frozen=True)
+class Live(RealTime):
+    """Runs jobs on the TCP of this machine's kernel."""
+
+    name: ClassVar[str] = "live"
+    words: ClassVar[str] = "the kernel's TCP"
+    stack: ClassVar[str | None] = "linux"
+    no_python: ClassVar[str | None] = "the kernel runs no controllers in Python"
+
+    gso_max_segs: int | None = segments_at_once()
+
+    @classmethod
+    def require(cls) -> None:
+        """Raises MachineError where ackclock was built without live runs."""
+        if cls.name not in _engine.engines():
+            raise _engine.MachineError(NOT_BUILT_IN)
+
+    def identity(self) -> Mapping[str, Any]:
+        """See ``NamedEngine.identity``."""
+        return {**super().identity(), "gso_max_segs": self.gso_max_segs}
+
+    def _options(self) -> Mapping[str, Any]:
+        return {"gso_max_segs": self.gso_max_segs}
 
 
 class _Attempt(NamedTuple):

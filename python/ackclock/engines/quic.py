@@ -19,6 +19,7 @@ class Quic(NamedEngine):
 
     name: ClassVar[str] = "quic"
     words: ClassVar[str] = "QUIC (noq)"
+    in_real_time: ClassVar[str | None] = "quic-live"
 
     own: ClassVar[Sequence[str]] = ("noq:newreno", "noq:cubic", "noq:bbr3")
 

@@ -13,11 +13,14 @@ from ackclock.engines import NamedEngine
 from ackclock.engines.live import Live
 from ackclock.engines.options import Option, declared
 from ackclock.engines.quic import Quic
+from ackclock.engines.quic_live import QuicLive
 from ackclock.engines.simulator import Simulator
 from ackclock.engines.uml import Uml
 from ackclock.errors import InputError, did_you_mean
 
-ENGINES: Mapping[str, type[NamedEngine]] = {kind.name: kind for kind in (Simulator, Quic, Live, Uml)}
+ENGINES: Mapping[str, type[NamedEngine]] = {
+    kind.name: kind for kind in (Simulator, Quic, Live, QuicLive, Uml)
+}
 """Every engine by its name, the default first."""
 
 DEFAULT = next(iter(ENGINES))

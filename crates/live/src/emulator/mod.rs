@@ -48,6 +48,9 @@ pub(crate) const PRIORITY: i32 = 2;
 pub(crate) enum Flows<'a> {
     /// Flow i sends from port [`SENDER_PORT`] + i; the plan's flow behind each.
     ByPort(&'a [usize]),
+    /// The same of datagrams of UDP, with what reads the number in the packet of one that carries data.
+    #[cfg(feature = "quic")]
+    Datagrams(&'a [usize], fn(&[u8]) -> Option<u64>),
     /// Everything takes the way of the first flow of the plan.
     One,
 }
@@ -241,6 +244,8 @@ impl<'a> Emulator<'a> {
         }
         match self.settings.flows {
             Flows::ByPort(_) => self.record_arrival(now, packet),
+            #[cfg(feature = "quic")]
+            Flows::Datagrams(..) => self.record_arrival(now, packet),
             Flows::One => {
                 let shared = &self.settings.shared[usize::from(packet.reverse)];
                 shared.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
@@ -369,6 +374,11 @@ impl<'a> Emulator<'a> {
     fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<InTransit> {
         let bytes = &self.pool.at(place)[PREFIX..PREFIX + length];
         let header = Header::read(bytes)?;
+        #[cfg(feature = "quic")]
+        let number = match self.settings.flows {
+            Flows::Datagrams(_, read) if !reverse => read(bytes),
+            _ => None,
+        };
         let mut packet = InTransit {
             place,
             size: length as u32,
@@ -390,13 +400,22 @@ impl<'a> Emulator<'a> {
                 if segment.reset {
                     return None;
                 }
-                let port = if reverse { header.destination } else { header.source };
-                packet.flow = u32::from(port.checked_sub(SENDER_PORT)?);
-                packet.route = *routes.get(packet.flow as usize)? as u32;
+                (packet.flow, packet.route) = route_of(&header, reverse, routes)?;
                 // Beside its data a sender has nothing to acknowledge but the SYN and the FIN of the receiver.
                 packet.opens = segment.payload == 0 && (segment.synchronize || segment.finish || !reverse);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
+                }
+            }
+            #[cfg(feature = "quic")]
+            Flows::Datagrams(routes, _) => {
+                if header.protocol != header::UDP {
+                    return None;
+                }
+                (packet.flow, packet.route) = route_of(&header, reverse, routes)?;
+                packet.sequence = number;
+                if number.is_some() {
+                    self.count_train(now, packet.flow);
                 }
             }
         }
@@ -430,6 +449,13 @@ impl<'a> Emulator<'a> {
                 self.events.push(EventRow { time_s, kind, flow: index, link: u32::MAX, sequence, value });
             }
         }
+        self.count_train(now, index);
+        Some(sequence)
+    }
+
+    /// Data of flow `index` leave its sender.
+    fn count_train(&mut self, now: Time, index: u32) {
+        let flow = &mut self.flows[index as usize];
         if flow.train > 0 && (flow.clocked || now.since(flow.last_read) > TRAIN_GAP) {
             self.trains.record(u64::from(flow.train), 1);
             flow.train = 0;
@@ -437,7 +463,6 @@ impl<'a> Emulator<'a> {
         flow.clocked = false;
         flow.train += 1;
         flow.last_read = now;
-        Some(sequence)
     }
 
     fn run_time(&self, now: Time) -> Time {
@@ -453,6 +478,13 @@ impl<'a> Emulator<'a> {
             measured.for_each(|flow| flow.meter.restart(self.settings.warmup, flow.counters));
         }
     }
+}
+
+/// The flow of a packet, by the port of its sender, and its flow of the plan.
+fn route_of(header: &Header, reverse: bool, routes: &[usize]) -> Option<(u32, u32)> {
+    let port = if reverse { header.destination } else { header.source };
+    let flow = port.checked_sub(SENDER_PORT)?;
+    Some((u32::from(flow), *routes.get(usize::from(flow))? as u32))
 }
 
 /// A number for queues that are fair to flows (stochastic fairness queueing, McKenney 1990).

@@ -15,6 +15,13 @@ pub(crate) fn turned_away() -> u64 {
     counter(&counters, "Tcp:", "AttemptFails") + counter(&counters, "Icmp:", "InDestUnreachs")
 }
 
+/// Datagrams for which a socket had no room, when they arrived or were sent.
+#[cfg(feature = "quic")]
+pub(crate) fn datagrams_without_room() -> u64 {
+    let counters = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
+    counter(&counters, "Udp:", "RcvbufErrors") + counter(&counters, "Udp:", "SndbufErrors")
+}
+
 /// Tells if a row of the table `tcp` is of a socket that listens.
 fn has_listener(table: &str) -> bool {
     const LISTEN: &str = "0A";

@@ -1,5 +1,6 @@
 //! The parts of the machine that a run needs: namespaces with a device each, sockets in them, and system calls.
 
+pub(crate) mod arrivals;
 pub(crate) mod hosts;
 pub(crate) mod listeners;
 pub(crate) mod namespace;

@@ -69,6 +69,22 @@ fn socket(address: Ipv4Addr, first_port: u16, index: usize, algorithm: &str) -> 
     Ok(socket)
 }
 
+/// As many bytes may wait in a socket of UDP, in case its thread comes late.
+#[cfg(feature = "quic")]
+const WAITING: usize = 8 << 20;
+
+/// A socket of UDP at `address`, in the namespace of the calling thread.
+#[cfg(feature = "quic")]
+pub(crate) fn datagram_socket(address: SocketAddrV4) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
+    // Without privileges it is less; the counters of the namespace tell if that was too little.
+    let _ = sockopt::set_socket_recv_buffer_size_force(&socket, WAITING)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, WAITING));
+    bind(&socket, &address)?;
+    Ok(socket)
+}
+
 /// The bytes of a flow on a link of `rate` that may wait unsent.
 pub(crate) fn ahead(rate: Option<Rate>) -> u32 {
     let bytes = rate.map_or(MOST_AHEAD, |rate| rate.bytes_in(AHEAD).get());

@@ -17,11 +17,11 @@ use units::{Span, Time};
 
 use crate::algorithm::{Algorithm, Internal};
 use crate::emulator::{Clock, PRIORITY, SENDER_PORT};
+use crate::host::arrivals::Arrivals;
 use crate::host::sockets::{FAR, RECEIVER_PORT, Sockets};
 use crate::host::system::{self, TcpInfo};
 use crate::tcp::ack_rows::AckRows;
 use crate::tcp::application::unless_later;
-use crate::tcp::arrivals::Arrivals;
 use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
 use crate::tcp::settings::Settings;

@@ -10,10 +10,10 @@ use scenario::DrawnFlow;
 use units::Time;
 
 use crate::emulator::SharedCounters;
+use crate::host::arrivals::Arrivals;
 use crate::host::sockets::Sockets;
 use crate::host::system::TcpInfo;
 use crate::tcp::application::{Application, take, unless_later};
-use crate::tcp::arrivals::Arrivals;
 use crate::tcp::settings::Settings;
 use crate::tcp::tcp_events::{Counts, TracedState, state};
 

@@ -2,7 +2,6 @@
 
 mod ack_rows;
 mod application;
-mod arrivals;
 pub(crate) mod endpoints;
 pub(crate) mod flow;
 pub(crate) mod probes;

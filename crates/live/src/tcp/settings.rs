@@ -27,7 +27,7 @@ pub(crate) struct Settings<'a> {
 
 impl Settings<'_> {
     /// The time of the run at which the machine's monotonic clock showed `nanos`.
-    pub(super) fn run_time(&self, nanos: u64) -> Time {
+    pub(crate) fn run_time(&self, nanos: u64) -> Time {
         Time::ZERO + self.clock.at(nanos).since(Time::ZERO + self.lead)
     }
 }

@@ -77,10 +77,19 @@ pub(crate) fn first_valid(job: &Job) -> Option<Outcome> {
 /// The first run of `job` that is as a quiet machine makes it. If there is none in some, one that the machine does not
 /// excuse; `None` where it excuses all. Each has a seed of its own, as chance may decide.
 pub(crate) fn first_with(job: &Job, is_quiet: impl Fn(&Outcome) -> bool) -> Option<Outcome> {
+    let run = |seed| run_job(&Job { seed, ..job.clone() }, &Watch::default()).unwrap();
+    first_of(job.seed, run, is_quiet)
+}
+
+/// The same of runs with seeds from `seed` on.
+pub(crate) fn first_of(
+    seed: u64,
+    run: impl Fn(u64) -> Outcome,
+    is_quiet: impl Fn(&Outcome) -> bool,
+) -> Option<Outcome> {
     let mut without_excuse: Option<Outcome> = None;
     for attempt in 0..ATTEMPTS {
-        let job = Job { seed: job.seed + attempt as u64, ..job.clone() };
-        let (outcome, machine) = witness::beside(|| run_job(&job, &Watch::default()).unwrap());
+        let (outcome, machine) = witness::beside(|| run(seed + attempt as u64));
         eprintln!("{} on a machine with {machine:?}", serde_json::to_string(&outcome.notes).unwrap());
         if is_quiet(&outcome) {
             return Some(outcome);

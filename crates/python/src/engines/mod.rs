@@ -4,6 +4,8 @@
 pub(crate) mod live;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(all(feature = "live", feature = "quic"))]
+mod quic_live;
 pub(crate) mod simulation;
 #[cfg(feature = "live")]
 pub(crate) mod uml;
@@ -40,6 +42,8 @@ const ENGINES: &[Entry] = &[
     Entry { name: ::quic::Quic::KIND, check: quic::check, open: quic::open },
     #[cfg(feature = "live")]
     Entry { name: ::live::Live::KIND, check: live::check, open: live::open },
+    #[cfg(all(feature = "live", feature = "quic"))]
+    Entry { name: ::live::QuicLive::KIND, check: quic_live::check, open: quic_live::open },
     #[cfg(feature = "live")]
     Entry { name: ::live::VirtualTime::KIND, check: uml::check, open: uml::open },
 ];

@@ -1,6 +1,6 @@
 //! A run over QUIC as a task of a batch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::quic::Quic;
@@ -51,6 +51,12 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     Quic::default().check(plan).map_err(|failure| Failure::of(failure, plan, None))
 }
 
+/// Refuses a packet capture.
+pub(crate) fn refuse_capture(plan: &Plan, pcap: Option<&Path>) -> Result<(), Failure> {
+    let message = "pcap: packets of QUIC are not captured, as a capture would show nothing inside them";
+    pcap.map_or(Ok(()), |_| Err(Failure::Scenario(refusal(plan, message.to_owned()))))
+}
+
 /// Sets up the engine of one run.
 struct QuicRun {
     custom: Arc<CustomControllers>,
@@ -62,10 +68,7 @@ impl Setup for QuicRun {
     type State = Arc<Guard>;
 
     fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Quic, Arc<Guard>), Failure> {
-        if self.pcap.is_some() {
-            let message = "pcap: packets of QUIC are not captured, as a capture would show nothing inside them";
-            return Err(Failure::Scenario(refusal(plan, message.to_owned())));
-        }
+        refuse_capture(plan, self.pcap.as_deref())?;
         check_memory(plan)?;
         let (controllers, guard) = self.custom.factory(plan, watch)?;
         begin_run(true);

@@ -15,31 +15,31 @@ use crate::host::system;
 const MOST: usize = 64;
 
 /// The sinks of a run.
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     epoll: OwnedFd,
 }
 
 impl Arrivals {
     /// Fails where the process may open no more files.
-    pub(super) fn new() -> Result<Self, Errno> {
+    pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
     }
 
     /// Waits for `sink` as well, the one of flow `index`, until it is closed.
-    pub(super) fn add(&self, sink: &OwnedFd, index: u32) -> Result<(), Errno> {
+    pub(crate) fn add(&self, sink: &OwnedFd, index: u32) -> Result<(), Errno> {
         // Edge-triggered: the end of a connection that nobody closes would be reported for ever.
         epoll::add(&self.epoll, sink, EventData::new_u64(index.into()), EventFlags::IN | EventFlags::ET)
     }
 
     /// Waits, once each, for the connection of flow `index` to open at its `sender` and at its `listener`.
-    pub(super) fn add_opening(&self, sender: &OwnedFd, listener: &OwnedFd, index: u32) -> Result<(), Errno> {
+    pub(crate) fn add_opening(&self, sender: &OwnedFd, listener: &OwnedFd, index: u32) -> Result<(), Errno> {
         let data = EventData::new_u64(index.into());
         epoll::add(&self.epoll, sender, data, EventFlags::OUT | EventFlags::ONESHOT)?;
         epoll::add(&self.epoll, listener, data, EventFlags::IN | EventFlags::ONESHOT)
     }
 
     /// Waits for data, for `longest` at most, and says for which flows there are some.
-    pub(super) fn wait(&self, longest: Span) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn wait(&self, longest: Span) -> impl Iterator<Item = usize> + use<> {
         let mut found = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; MOST];
         // Interrupted or not, the caller looks again.
         let count = epoll::wait(&self.epoll, &mut found[..], Some(&system::timespec(longest))).unwrap_or(0);

@@ -1,0 +1,28 @@
+"""QUIC in real time as an engine: the connections of noq over UDP sockets, across a path that is emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ackclock import _engine
+from ackclock.engines.live import NOT_BUILT_IN, Live, RealTime
+from ackclock.engines.quic import Quic
+
+
+@dataclass(frozen=True)
+class QuicLive(RealTime):
+    """Runs jobs over QUIC, in real time."""
+
+    name: ClassVar[str] = "quic-live"
+    words: ClassVar[str] = "QUIC (noq) in real time"
+    no_python: ClassVar[str | None] = "in real time a controller in Python would be late"
+    own: ClassVar[Sequence[str]] = Quic.own
+
+    @classmethod
+    def require(cls) -> None:
+        """Raises MachineError where ackclock was built without QUIC, or without live runs."""
+        Quic.require()
+        if Live.name not in _engine.engines():
+            raise _engine.MachineError(NOT_BUILT_IN)
