@@ -228,6 +228,8 @@ class Flow:
     """The rate that the SYN requests from the routers (Quick-Start)."""
     access_category: str | None = None
     """``"background"``, ``"best-effort"``, ``"video"`` or ``"voice"``, in wireless networks with EDCA."""
+    dscp: str | None = None
+    """The code point of its packets (``"EF"``), by which ``cake`` with ``diffserv`` sorts them."""
     profile: str | None = None
     """The TCP options of a stack or era; by default the profile of the scenario."""
     transport: Mapping[str, Any] | None = None

@@ -29,15 +29,17 @@ _FLAGS = {"add", "replace", "change", "qdisc", "class", "root", "tc", "sudo", "i
 _PLACES = {"dev", "handle", "parent", "classid"}
 """Words that say where a discipline sits, each with a value."""
 
+_ISOLATION = ("flows", "srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "triple-isolate")
+_DIFFSERV = ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence")
+"""Words of CAKE, the values of its keys ``isolation`` and ``diffserv``."""
+
 _AS_IT_IS = (
-    "besteffort",
     "no-split-gso",
     "split-gso",
     "nonat",
     "nowash",
     "no-ack-filter",
     "noatm",
-    "flows",
     "raw",
 )
 """Words of CAKE that say what it does here anyway."""
@@ -399,6 +401,9 @@ _SWITCHES = {
 def _discipline(name: str) -> Callable[[_Words, Path], None]:
     def reader(words: _Words, path: Path) -> None:
         queue: dict[str, Any] = {"discipline": name}
+        if name == "cake":
+            # The defaults of tc.
+            queue |= {"isolation": "triple-isolate", "diffserv": "diffserv3"}
         for word in words:
             if word in _SETTINGS[name]:
                 queue[word] = _SETTINGS[name][word](words.value(word))
@@ -413,6 +418,8 @@ def _discipline(name: str) -> Callable[[_Words, Path], None]:
             else:
                 number = words.take(_is_number)
                 path.left_out.append(f"{word} {number}" if number else word)
+        if queue.get("flowblind"):
+            queue.pop("isolation")
         path.put("queue", queue if len(queue) > 1 else name)
 
     return reader
@@ -422,6 +429,10 @@ def _cake(word: str, words: _Words, path: Path, queue: dict[str, Any]) -> bool:
     """Words of CAKE besides its settings; true if it is one."""
     if word in ("bandwidth",):
         path.put("rate", rate(words.value(word)))
+    elif word in _ISOLATION:
+        queue["isolation"] = word
+    elif word in _DIFFSERV:
+        queue["diffserv"] = word
     elif word in ("atm", "ptm"):
         queue["link_layer"] = word
     elif word not in _AS_IT_IS and word != "unlimited":

@@ -98,8 +98,14 @@ def test_disciplines_keep_their_settings_and_the_rest_is_named():
     assert path.left_out == ["drop_batch 64"]
     cake = tc.read("cake bandwidth 809kbit atm overhead 10 ack-filter dual-srchost diffserv4")
     assert cake.keys["rate"] == "809000bit"
-    assert cake.keys["queue"] == {"discipline": "cake", "link_layer": "atm", "overhead": 10}
-    assert cake.left_out == ["ack-filter", "dual-srchost", "diffserv4"]
+    apart = {"isolation": "dual-srchost", "diffserv": "diffserv4"}
+    assert cake.keys["queue"] == {"discipline": "cake", "link_layer": "atm", "overhead": 10} | apart
+    assert cake.left_out == ["ack-filter"]
+    # Without a word about them tc has these.
+    usual = {"isolation": "triple-isolate", "diffserv": "diffserv3"}
+    assert tc.read("cake bandwidth 1mbit").keys["queue"] == {"discipline": "cake"} | usual
+    blind = tc.read("cake bandwidth 1mbit flowblind besteffort").keys["queue"]
+    assert blind == {"discipline": "cake", "flowblind": True, "diffserv": "besteffort"}
     assert tc.read("codel").keys == {"queue": "codel"}
     assert tc.read("bfifo limit 0.1MB").keys == {"queue": "104857B"}
 

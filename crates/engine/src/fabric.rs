@@ -63,10 +63,11 @@ impl<P: Routed> Fabric<P> {
     fn of(plan: &Plan, seed: u64, in_time: bool, routes: Arc<Routes>) -> Self {
         let (mut links, mut states): (Vec<Link<P>>, Vec<LinkState>) = (Vec::new(), Vec::new());
         let wired = plan.wired_links();
+        let classes = routes.classes(plan);
         for ((index, planned), behind) in (0..).zip(&plan.links).zip(&routes.behind) {
             let stream = |name| Random::stream(seed, name, index);
             let link = Link::new(planned.settings.clone(), stream("loss"), stream("queue"));
-            let link = link.with_limits(&planned.limits);
+            let link = link.with_limits(&planned.limits).with_classes(&classes);
             let lead = routes.leads[index as usize];
             states.push(LinkState {
                 meter: LinkMeter::new(sending(&planned.settings.service)),
@@ -86,7 +87,8 @@ impl<P: Routed> Fabric<P> {
         }
         // The queues of stations have only their states here.
         links.truncate(wired);
-        let media = (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed)).collect();
+        let media =
+            (0..).zip(&plan.media).map(|(index, planned)| MeteredMedium::new(planned, index, seed, &classes)).collect();
         let mut new = Self { links, media, ..Self::without_links(seed, routes) };
         new.state.links = states;
         new.state.ways.pending = EventQueue::new(new.state.ways.wires.len() + new.links.len() + new.media.len());

@@ -1,7 +1,9 @@
 //! The wireless media of a fabric. Their queues are links by index; their service is contended for.
 
-use network::Discard;
+use std::sync::Arc;
+
 use network::medium::{ACCESS_POINT, Attempt, Fate, Listener, Medium};
+use network::{Discard, FlowClass};
 use record::{
     EventKind, EventRow, FrameFate, FrameRow, LinkMeter, StationDescription, StationMeter, StationRow, seconds,
 };
@@ -22,11 +24,11 @@ pub(crate) struct MeteredMedium<P> {
 
 impl<P: Routed> MeteredMedium<P> {
     /// The medium number `index` of a plan.
-    pub(crate) fn new(planned: &PlannedMedium, index: u64, seed: u64) -> Self {
+    pub(crate) fn new(planned: &PlannedMedium, index: u64, seed: u64, classes: &Arc<[FlowClass]>) -> Self {
         let first = planned.first_link as u64;
         let queue = |access| Random::stream(seed, "queue", first + u64::from(access));
         let [backoffs, errors] = ["backoff", "frame errors"].map(|name| Random::stream(seed, name, index));
-        let medium = Medium::new(&planned.settings, backoffs, errors, queue);
+        let medium = Medium::new(&planned.settings, backoffs, errors, queue).with_classes(classes);
         let stations = vec![StationMeter::default(); planned.settings.accesses.len()];
         Self { medium, first_link: planned.first_link as u32, stations }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use network::Propagation;
+use network::{FlowClass, Propagation};
 use scenario::{Hop, Plan};
 use units::Span;
 
@@ -103,6 +103,18 @@ impl Routes {
             }
         }
         routes
+    }
+
+    /// The hosts and code points of packets, by their steps.
+    pub(crate) fn classes(&self, plan: &Plan) -> Arc<[FlowClass]> {
+        let mut classes = vec![FlowClass::default(); self.steps.len()];
+        for (flow, &(forward, reverse)) in plan.flows.iter().zip(&self.starts) {
+            let FlowClass { hosts: [sender, receiver], dscp } = flow.class;
+            classes[forward as usize..][..flow.forward.len()].fill(flow.class);
+            let back = FlowClass { hosts: [receiver, sender], dscp };
+            classes[reverse as usize..][..flow.reverse.len()].fill(back);
+        }
+        classes.into()
     }
 
     fn add(&mut self, plan: &Plan, hops: &[Hop], (reverse, hosts): (bool, bool), wires: &mut Wires) -> u32 {

@@ -1,6 +1,6 @@
 //! Queues of a plan that the kernel's queue disciplines can be, in the words of `tc`.
 
-use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, PieSettings, RedSettings};
+use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, Isolation, PieSettings, RedSettings};
 use network::{Limit, LinkLayer, QueueSettings, Service};
 use scenario::PlannedLink;
 use units::{Rate, Span};
@@ -110,7 +110,7 @@ fn spelled(settings: &DisciplineSettings, limit: Limit, rate: Rate) -> Result<Ve
         DisciplineSettings::Pie(settings) => pie(settings, &packets()?),
         DisciplineSettings::FqPie(settings) => fq_pie(settings, &packets()?),
         DisciplineSettings::Red(settings) => red(settings, &bytes()?, rate)?,
-        DisciplineSettings::Cake(settings) if limit == Limit::Infinite => cake(settings, rate),
+        DisciplineSettings::Cake(settings) if limit == Limit::Infinite => cake(settings, rate)?,
         DisciplineSettings::Cake(_) => return Err("`tc` bounds `cake` by `memlimit` alone".to_owned()),
         _ => return Err("its discipline is not among those of `tc` that a run can have".to_owned()),
     }
@@ -180,18 +180,26 @@ fn red(settings: &RedSettings, limit: &str, rate: Rate) -> Result<Words, String>
         .flag("adaptive", adaptive))
 }
 
-fn cake(settings: &CakeSettings, rate: Rate) -> Words {
-    let CakeSettings { rtt, flowblind, overhead, mpu, link_layer, memlimit } = *settings;
-    Words::new("cake")
+fn cake(settings: &CakeSettings, rate: Rate) -> Result<Words, String> {
+    let CakeSettings { rtt, flowblind, isolation, diffserv, overhead, mpu, link_layer, memlimit } = *settings;
+    // Copies of packets reach it with the addresses of one pair of hosts, and without code points.
+    for (key, name, usual) in
+        [("isolation", isolation.name(), Isolation::Flows.name()), ("diffserv", diffserv.name(), "besteffort")]
+    {
+        if name != usual {
+            return Err(format!("it sees neither hosts nor code points, and `{key}` is `{name}`"));
+        }
+    }
+    Ok(Words::new("cake")
         .with("bandwidth", rate_of(rate))
-        .flag("besteffort", true)
-        .flag(if flowblind { "flowblind" } else { "flows" }, true)
+        .flag(diffserv.name(), true)
+        .flag(if flowblind { "flowblind" } else { isolation.name() }, true)
         .with("overhead", overhead)
         .perhaps("mpu", (mpu > 0).then_some(mpu))
         .flag("atm", link_layer == LinkLayer::Atm)
         .flag("ptm", link_layer == LinkLayer::Ptm)
         .with("rtt", time(rtt))
-        .perhaps("memlimit", memlimit.map(|size| size.get()))
+        .perhaps("memlimit", memlimit.map(|size| size.get())))
 }
 
 /// The words of a command.
@@ -304,6 +312,7 @@ mod tests {
             ("{ discipline = \"red\", limit = \"30p\" }", "its limit in `tc` is one in bytes"),
             ("{ discipline = \"red\", limit = \"30kB\", gentle = true }", "`tc` has no `gentle`"),
             ("{ discipline = \"cake\", limit = \"30p\" }", "by `memlimit` alone"),
+            ("{ discipline = \"cake\", diffserv = \"diffserv4\" }", "`diffserv` is `diffserv4`"),
             ("{ limit = \"30p\", mark_above = \"5p\" }", "`tc` has no `mark_above`"),
             ("{ limit = \"30p\", count_in_service = true }", "`tc` has no `count_in_service`"),
         ] {

@@ -59,6 +59,11 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// of protocol, addresses and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
     fn flow(&self) -> u32;
 
+    /// The place of its hosts and its code point among the classes of a link ([`Link::with_classes`]).
+    fn class(&self) -> u32 {
+        0
+    }
+
     /// True if it opens or closes a connection: lists of lost packets count such packets apart.
     fn opens(&self) -> bool {
         false
@@ -74,6 +79,15 @@ pub trait Packet: fmt::Debug + Send + 'static {
 
     /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.
     fn mark_congestion(&mut self);
+}
+
+/// The hosts and the code point by which CAKE tells packets apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowClass {
+    /// The host that sends them, and the one that receives them, by small numbers.
+    pub hosts: [u32; 2],
+    /// The code point of DiffServ (RFC 2474), up to 63.
+    pub dscp: u8,
 }
 
 /// When a packet passed the stages of a link, and what it left behind.

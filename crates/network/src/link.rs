@@ -1,12 +1,16 @@
 //! A link: what arrives is lost, dropped, or waits its turn and is served.
 
+use std::sync::Arc;
+
 use units::{Bytes, Random, Time};
 
 use crate::framing::Framing;
 use crate::loss::Losses;
 use crate::queue::Queue;
 use crate::service::Server;
-use crate::{Admission, Departure, Discard, Discipline, Egress, Limit, LossModel, Packet, QueueSettings, Service};
+use crate::{
+    Admission, Departure, Discard, Discipline, Egress, FlowClass, Limit, LossModel, Packet, QueueSettings, Service,
+};
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +79,13 @@ impl<P: Packet> Link<P> {
     pub fn with_limits(mut self, limits: &[(Time, Limit)]) -> Self {
         assert!(limits.is_sorted_by_key(|step| step.0), "the steps of a limit must be in order of time");
         self.later = limits.iter().rev().copied().collect();
+        self
+    }
+
+    /// The same, whose discipline may tell packets apart by these classes, which [`Packet::class`] names.
+    #[must_use]
+    pub fn with_classes(mut self, classes: &Arc<[FlowClass]>) -> Self {
+        self.queue.set_classes(classes);
         self
     }
 

@@ -3,7 +3,7 @@
 
 use units::{Bytes, Ecn, Random, Span, Time};
 
-use crate::{Admission, Context, Count, Departure, Discard, Discipline, Egress, Packet, Served};
+use crate::{Admission, Context, Count, Departure, Discard, Discipline, Egress, FlowClass, Packet, Served};
 
 /// A packet to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ impl Packet for Parcel {
         self.ecn
     }
     fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn class(&self) -> u32 {
         self.flow
     }
     fn mark_congestion(&mut self) {
@@ -85,17 +88,19 @@ pub(crate) struct Driven<D> {
     random: Random,
     count: Count,
     dropped: Vec<(Parcel, u32)>,
+    /// The classes by flow.
+    pub(crate) classes: Vec<FlowClass>,
 }
 
 impl<D: Discipline<Parcel>> Driven<D> {
     pub(crate) fn new(discipline: D) -> Self {
         let random = Random::stream(1, "queue", 0);
-        Self { discipline, random, count: Count::default(), dropped: Vec::new() }
+        Self { discipline, random, count: Count::default(), dropped: Vec::new(), classes: Vec::new() }
     }
 
     fn ask<T>(&mut self, now: Time, call: impl FnOnce(&mut D, &mut Context<'_, Parcel>) -> T) -> T {
-        let Self { discipline, random, count, dropped } = self;
-        call(discipline, &mut Context { now, random, count, in_service: Bytes::ZERO, dropped })
+        let Self { discipline, random, count, dropped, classes } = self;
+        call(discipline, &mut Context { now, random, count, in_service: Bytes::ZERO, dropped, classes })
     }
 
     /// The decision on `packet`, which arrives.

@@ -63,6 +63,10 @@ impl network::Packet for Datagram {
         self.flow
     }
 
+    fn class(&self) -> u32 {
+        self.step
+    }
+
     fn mark_congestion(&mut self) {
         self.ecn = Ecn::Congestion;
     }

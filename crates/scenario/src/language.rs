@@ -8,7 +8,7 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
 use crate::values::{
-    ChangingQueue, Delay, DelaySpec, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
+    ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
 };
 use crate::wlan::{AccessCategory, Wlan};
 
@@ -223,6 +223,10 @@ pub struct Flow {
     /// The access category of its packets in wireless networks with EDCA (802.11e); by default best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_category: Option<AccessCategory>,
+    /// The code point of DiffServ in its packets and their ACKs, by which `cake` with `diffserv` sorts them; by default
+    /// `CS0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<Dscp>,
     /// The TCP options of a stack or era; by default the profile of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

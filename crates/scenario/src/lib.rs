@@ -62,7 +62,7 @@ pub use schema::schema;
 pub use tables::trace_keys;
 pub use transport_options::TransportOptions;
 pub use values::{
-    Arrivals, ChangingQueue, Delay, DelaySpec, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
+    Arrivals, ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
     QueueSpec, RateSpec, Sampling, Source, TraceRef,
 };
 pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use control::ControllerRef;
 use network::medium::MediumSettings;
-use network::{Chance, JitterModel, Limit, LinkSettings, Propagation};
+use network::{Chance, FlowClass, JitterModel, Limit, LinkSettings, Propagation};
 use transport::Datagrams;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
@@ -250,4 +250,6 @@ pub struct FlowSettings {
     pub reverse: Vec<Hop>,
     /// Propagation there and back at time zero.
     pub base_rtt: Span,
+    /// The nodes at its ends by number, and its code point.
+    pub class: FlowClass,
 }

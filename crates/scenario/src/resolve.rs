@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use control::{ControllerRef, Parameters, registry, stacks, tfrc};
-use network::Propagation;
+use network::{FlowClass, Propagation};
 use transport::{PROFILES, Stack};
 use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
@@ -250,7 +250,8 @@ impl Scenario {
         // The request goes with the SYN.
         stack.handshake |= quick_start.is_some();
         let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
-        let Routes { forward, reverse } = network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
+        let Routes { forward, reverse, hosts } =
+            network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
         let (base_rtt, shortest): (Span, Span) = (rtt(Propagation::initial), rtt(Propagation::shortest));
         let limited = forward.iter().any(|hop| hop.link.is_some_and(|link| network.links[link].rate.is_some()));
@@ -280,6 +281,7 @@ impl Scenario {
             forward,
             reverse,
             base_rtt,
+            class: FlowClass { hosts, dscp: flow.dscp.unwrap_or_default().0 },
         })
     }
 }

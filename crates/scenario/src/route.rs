@@ -404,5 +404,6 @@ fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> R
     Ok(Routes {
         forward: vec![Hop { delay: delay.forward.delay, ..forward.clone() }],
         reverse: vec![Hop { delay: delay.reverse.delay, ..reverse.clone() }],
+        hosts: [0, 1],
     })
 }

@@ -13,6 +13,8 @@ use crate::plan::Hop;
 pub(crate) struct Routes {
     pub(crate) forward: Vec<Hop>,
     pub(crate) reverse: Vec<Hop>,
+    /// The nodes of sender and receiver, by number.
+    pub(crate) hosts: [u32; 2],
 }
 
 /// A direction between two nodes, in the order of the file.
@@ -66,6 +68,8 @@ pub(crate) fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'sta
         (None, _, None) => return Err(("from", "is missing: the node of the sender".to_owned())),
         (_, None, None) => return Err(("to", "is missing: the node of the receiver".to_owned())),
     };
+    let known = nodes(edges);
+    routes.hosts = ends(flow).map(|node| known.iter().take_while(|other| node > Some(**other)).count() as u32);
     let extra = Propagation::from(flow.extra_delay.unwrap_or_default());
     for route in [&mut routes.forward, &mut routes.reverse] {
         if let Some(last) = route.last_mut() {
@@ -75,8 +79,18 @@ pub(crate) fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'sta
     Ok(routes)
 }
 
+fn nodes(edges: &[Edge]) -> BTreeSet<&str> {
+    edges.iter().flat_map(|edge| [edge.from.as_str(), edge.to.as_str()]).collect()
+}
+
+/// The nodes of sender and receiver.
+fn ends(flow: &Flow) -> [Option<&str>; 2] {
+    let via = flow.via.as_deref().unwrap_or_default();
+    [flow.from.as_ref().or(via.first()), flow.to.as_ref().or(via.last())].map(|node| node.map(String::as_str))
+}
+
 fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'static str, String)> {
-    let nodes: BTreeSet<&str> = edges.iter().flat_map(|edge| [edge.from.as_str(), edge.to.as_str()]).collect();
+    let nodes = nodes(edges);
     if nodes.contains(node) {
         return Ok(());
     }
@@ -132,7 +146,7 @@ fn routes(forward: &[&Edge], reverse: &[&Edge], flow: &Flow) -> Routes {
             break; // one agent is enough for a flow: the first
         }
     }
-    Routes { forward: merged(data), reverse: merged(acks) }
+    Routes { forward: merged(data), reverse: merged(acks), hosts: [0, 1] }
 }
 
 /// Adds hops that only delay to the hop before them, unless that lets packets overtake where they must not.

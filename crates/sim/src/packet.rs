@@ -126,6 +126,10 @@ impl network::Packet for Packet {
         self.flow
     }
 
+    fn class(&self) -> u32 {
+        self.step
+    }
+
     fn opens(&self) -> bool {
         self.flags & OPENING != 0
     }

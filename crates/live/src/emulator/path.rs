@@ -48,6 +48,9 @@ impl Packet for InTransit {
     fn flow(&self) -> u32 {
         self.flow
     }
+    fn class(&self) -> u32 {
+        self.step
+    }
     fn opens(&self) -> bool {
         self.opens
     }

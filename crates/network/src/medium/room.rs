@@ -1,10 +1,12 @@
 //! The place in which frames wait for the medium: a queue of the network with its limit, and where each packet goes.
 
+use std::sync::Arc;
+
 use units::{Bytes, Ecn, Random, Time};
 
 use super::Listener;
 use crate::queue::Queue;
-use crate::{Admission, Departure, Discard, Egress, Limit, Packet, QueueSettings, Service};
+use crate::{Admission, Departure, Discard, Egress, FlowClass, Limit, Packet, QueueSettings, Service};
 
 /// A packet on its way to a station.
 #[derive(Debug)]
@@ -30,6 +32,9 @@ impl<P: Packet> Packet for Addressed<P> {
     fn flow(&self) -> u32 {
         self.packet.flow()
     }
+    fn class(&self) -> u32 {
+        self.packet.class()
+    }
     #[inline]
     fn mark_congestion(&mut self) {
         self.packet.mark_congestion();
@@ -49,6 +54,11 @@ impl<P: Packet> Room<P> {
     /// `nominal` is the service by which disciplines reckon that need one.
     pub(crate) fn new(settings: QueueSettings, nominal: &Service, random: Random) -> Self {
         Self { queue: Queue::new(settings, nominal, random), settings, next: None }
+    }
+
+    /// A discipline may tell packets apart by these classes.
+    pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
+        self.queue.set_classes(classes);
     }
 
     #[inline]

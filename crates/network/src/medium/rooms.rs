@@ -1,11 +1,13 @@
 //! The queues of an access: one, or at an access point with airtime fairness one for each station.
 
+use std::sync::Arc;
+
 use units::{Bytes, Random, Span, Time};
 
 use super::airtime::Airtime;
 use super::room::{Addressed, Reports, Room, Waiting};
 use super::{Attempt, Listener};
-use crate::{Discard, Packet, QueueSettings, Service};
+use crate::{Discard, FlowClass, Packet, QueueSettings, Service};
 
 /// The packets that wait at one access, without those being sent.
 #[derive(Debug)]
@@ -35,6 +37,14 @@ impl<P: Packet> Rooms<P> {
         let room = |station| Room::new(settings, nominal, Random::stream(seed, "station", station));
         let rooms = (0..stations as u64).map(room).collect();
         Self::ByStation(Box::new(ByStation { rooms, turns: Airtime::new(stations), packets: 0 }))
+    }
+
+    /// Disciplines may tell packets apart by these classes.
+    pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
+        match self {
+            Self::One(room) => room.set_classes(classes),
+            Self::ByStation(all) => all.rooms.iter_mut().for_each(|room| room.set_classes(classes)),
+        }
     }
 
     #[inline]

@@ -1,10 +1,13 @@
 //! The medium at work: who sends when, and what becomes of it.
 
+mod airtime;
 mod beacons;
 mod burst;
 mod hidden;
 mod shot;
 mod within;
+
+use std::sync::Arc;
 
 use units::{Bytes, Random, Span, Time};
 
@@ -18,8 +21,8 @@ use super::phy::Phy;
 use super::rates::{Rates, Report};
 use super::room::{Addressed, Reports};
 use super::settings::{AfterCollision, Aggregation, Conventions, Countdown, MediumSettings};
-use super::{ACCESS_POINT, Attempt, Fate, Listener};
-use crate::Packet;
+use super::{ACCESS_POINT, Fate, Listener};
+use crate::{FlowClass, Packet};
 
 /// A channel with an access point and its stations. Times handed to it do not decrease.
 #[derive(Debug)]
@@ -144,6 +147,13 @@ impl<P: Packet> Medium<P> {
         };
         medium.next = medium.beacon_due();
         medium
+    }
+
+    /// The same, whose queues may tell packets apart by these classes.
+    #[must_use]
+    pub fn with_classes(mut self, classes: &Arc<[FlowClass]>) -> Self {
+        self.accesses.iter_mut().for_each(|access| access.rooms.set_classes(classes));
+        self
     }
 
     /// The physical layer.
@@ -462,21 +472,6 @@ impl<P: Packet> Medium<P> {
     fn pair(&self, access: u32, to: u32) -> usize {
         let from = self.accesses[access as usize].station;
         if to == ACCESS_POINT { 2 * from as usize } else { 2 * to as usize + 1 }
-    }
-
-    /// Takes the airtime of `attempt` from the turn of the station that it was for, or that sent it.
-    fn charge(&mut self, attempt: &Attempt) {
-        let Access { station, priority, .. } = self.accesses[attempt.access as usize];
-        let station = match attempt.fate {
-            _ if station == ACCESS_POINT => attempt.to,
-            Fate::Acknowledged => station,
-            // The access point does not know whose frames it did not understand.
-            Fate::Error | Fate::Collision(_) => return,
-        };
-        let mut of_access_point = self.accesses.iter_mut().take_while(|access| access.station == ACCESS_POINT);
-        if let Some(access) = of_access_point.find(|access| access.priority == priority) {
-            access.rooms.charge(station, attempt.airtime());
-        }
     }
 
     fn report(&mut self, now: Time, access: u32, shot: &Shot, acknowledged: u32, last: bool) {

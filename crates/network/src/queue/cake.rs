@@ -1,31 +1,36 @@
-//! CAKE's core: flow queues by deficit round robin, each under COBALT (Høiland-Jørgensen, Täht and Morton 2018).
+//! CAKE: flow queues by deficit round robin, each under COBALT (Høiland-Jørgensen, Täht and Morton 2018, "Piece of
+//! CAKE: A Comprehensive Queue Management Solution for Home Gateways").
 //!
 //! Flows are told apart by a set-associative hash: a flow whose queue is taken gets one of the seven beside it, so that
-//! 1024 queues keep hundreds of flows apart. Turns are those of FQ-CoDel with a quantum that falls with the rate. A
-//! full buffer drops from the head of the longest queue.
+//! 1024 queues keep hundreds of flows apart. Turns are those of FQ-CoDel with a quantum that falls with the rate. With
+//! isolation of hosts the queues of a host share one. A full buffer drops from the head of the longest queue.
+//!
+//! With DiffServ each class has such queues of its own (a tin), and a part of the rate. A tin that keeps to its part
+//! goes before all lower ones; what it sends beyond that, it sends when it would have been due soonest.
 //!
 //! As in Linux: a queue that is found empty is new with its next packet; while its COBALT has not come to rest it keeps
 //! its flow, and one such queue is looked at with each service. How many flows there are does not change CoDel's target
-//! (in Linux it does with `ingress`). Of CAKE this is one tin (`besteffort`) without its shaper, which the rate of the
-//! link is, without isolation of hosts, and without its filter of ACKs. `overhead`, `mpu` and `link_layer` count for
-//! the rate of the link, as for that shaper. Different: `memlimit` counts the bytes of packets, in Linux the memory
-//! that holds them, about half as much again.
+//! (in Linux it does with `ingress`). `overhead`, `mpu` and `link_layer` count for the rate of the link, as for CAKE's
+//! shaper, which the link is. Hosts are the nodes at the ends of a flow. Not here: the filter of ACKs. Different:
+//! `memlimit` counts the bytes of packets, in Linux the memory that holds them, about half as much again; hosts are
+//! known by number, in Linux by a hash.
 
-use std::collections::VecDeque;
+mod classes;
+mod hosts;
+mod tin;
 
 use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span, Time};
 
-use super::cobalt::{Cobalt, Parameters, Verdict};
-use super::turns::{Turns, Waiting};
+pub use self::classes::Diffserv;
+pub use self::hosts::Isolation;
+use self::tin::{Tin, take_struck};
 use super::{Context, Discipline, Served, Settings};
 use crate::framing::Framing;
 use crate::{Limit, LinkLayer, Packet, Service};
 
 const FLOWS: u32 = 1024;
-/// Queues in a set of the hash.
-const WAYS: u32 = 8;
 /// So many full packets may wait at most, where `memlimit` does not say more.
 const PACKETS: u64 = 10_240;
 
@@ -37,6 +42,10 @@ pub struct CakeSettings {
     pub rtt: Span,
     /// Whether all flows share one queue; by default they do not.
     pub flowblind: bool,
+    /// How flows and hosts, the nodes at their ends, are kept apart; by default by flows.
+    pub isolation: Isolation,
+    /// The classes by the `dscp` of flows; by default one for all.
+    pub diffserv: Diffserv,
     /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
     pub overhead: i32,
     /// The least size on the link, overhead included, at most 256 bytes.
@@ -52,6 +61,8 @@ impl Default for CakeSettings {
         Self {
             rtt: Span::from_millis(100),
             flowblind: false,
+            isolation: Isolation::Flows,
+            diffserv: Diffserv::Besteffort,
             overhead: 0,
             mpu: 0,
             link_layer: LinkLayer::None,
@@ -74,6 +85,13 @@ impl Settings for CakeSettings {
         if self.rtt.is_zero() {
             return Err(("rtt", format!("`{}` is no time: it must be above 0, like `100ms`", self.rtt)));
         }
+        if self.flowblind && self.isolation != Isolation::Flows {
+            let isolation = self.isolation.name();
+            return Err((
+                "isolation",
+                format!("`{isolation}` keeps apart what `flowblind` does not: give one of them"),
+            ));
+        }
         if !(-64..=256).contains(&self.overhead) {
             return Err(("overhead", format!("`{}` is not from -64 to 256 bytes", self.overhead)));
         }
@@ -91,160 +109,129 @@ impl Settings for CakeSettings {
     }
 }
 
-/// Flow queues at work.
+/// Tins at work.
 #[derive(Debug)]
 struct Cake<P> {
-    parameters: Parameters,
+    diffserv: Diffserv,
+    framing: Framing,
     memory: Bytes,
-    queues: Vec<FlowQueue<P>>,
-    turns: Turns,
-    /// The empty queues whose COBALT has not come to rest, and which of them is looked at next.
-    decaying: VecDeque<u32>,
-}
-
-#[derive(Debug)]
-struct FlowQueue<P> {
-    waiting: Waiting<P>,
-    cobalt: Cobalt,
-    /// It is among those that decay.
-    decays: bool,
-    /// Whose queue it was last, by hash.
-    tag: u64,
+    tins: Vec<Tin<P>>,
 }
 
 impl<P: Packet> Cake<P> {
     fn new(settings: CakeSettings, service: &Service) -> Self {
         let rate = service.nominal();
-        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time_for(MTU));
-        let twentieth = Span::from_nanos(settings.rtt.as_nanos() / 20);
-        let target = twentieth.max(mtu_time.scale(1.5));
-        let interval = (settings.rtt + target.saturating_sub(twentieth)).max(target.saturating_mul(2));
-        let per_second = rate.map_or(u64::MAX, |rate| rate.bits_per_second() / 8);
         let in_rtt = rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(settings.rtt));
         let flows = if settings.flowblind { 1 } else { FLOWS };
-        let queue =
-            |_| FlowQueue { waiting: Waiting::default(), cobalt: Cobalt::default(), decays: false, tag: u64::MAX };
+        let rates = match rate {
+            Some(rate) => settings.diffserv.rates(rate).into_iter().map(Some).collect(),
+            None => vec![None; 8],
+        };
         Self {
-            parameters: Parameters { target, interval, mtu_time },
+            diffserv: settings.diffserv,
+            framing: settings.framing(),
             memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20)).min(MTU * PACKETS)),
-            queues: (0..flows).map(queue).collect(),
-            turns: Turns::new(flows, Bytes::new((per_second >> 12).clamp(300, MTU.get()))).forgetting(),
-            decaying: VecDeque::new(),
+            tins: rates.into_iter().map(|rate| Tin::new(rate, settings.rtt, flows, settings.isolation)).collect(),
         }
     }
 
-    /// The queue of `packet`: the one in its set that is its own already, or that is free, or where its hash points.
-    fn queue_of(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
-        if self.queues.len() == 1 {
-            return 0;
-        }
-        let tag = self.turns.hash(packet, cx);
-        let first = ((tag * self.queues.len() as u64) >> 32) as u32;
-        let set = first / WAYS * WAYS;
-        let ways = (0..WAYS).map(|way| set + (first + way) % WAYS);
-        let own = ways.clone().find(|&way| self.queues[way as usize].tag == tag);
-        let is_free = |way| !self.turns.is_listed(way) && !self.queues[way as usize].decays;
-        let free = || ways.clone().find(|&way| is_free(way));
-        let chosen = own.or_else(free).unwrap_or(first);
-        self.queues[chosen as usize].tag = tag;
-        chosen
+    /// The tin and the queue of `packet`.
+    fn place_of(&mut self, packet: &P, cx: &mut Context<'_, P>) -> (usize, u32) {
+        let tin = self.diffserv.tin(cx.class_of(packet).dscp);
+        (tin, self.tins[tin].queue_of(packet, cx))
     }
 
-    /// Queue `index` has something to send.
-    fn list(&mut self, index: u32) {
-        if std::mem::take(&mut self.queues[index as usize].decays) {
-            self.decaying.retain(|&other| other != index);
-        }
-        self.turns.list(index);
+    /// `packet` goes into queue `index` of a tin, or through it.
+    fn list(&mut self, packet: &P, (tin, index): (usize, u32), cx: &mut Context<'_, P>) {
+        let hosts = cx.class_of(packet).hosts;
+        let tin = &mut self.tins[tin];
+        tin.begin(cx.now);
+        tin.list(index, hosts, cx);
     }
 
-    /// Looks at one of the empty queues that decay.
-    fn look_at_decaying(&mut self, now: Time) {
-        if let Some(index) = self.decaying.pop_front() {
-            found_empty(&mut self.queues[index as usize], index, &self.parameters, &mut self.decaying, now);
+    /// The longest queue of all tins loses the packet at its head.
+    fn drop_from_longest(&mut self, (own, index): (usize, u32), cx: &mut Context<'_, P>) {
+        let lengths = self.tins.iter().enumerate().filter_map(|(number, tin)| {
+            let (queue, length) = tin.longest((number == own).then_some(index))?;
+            Some((length, std::cmp::Reverse(number), queue))
+        });
+        if let Some((_, std::cmp::Reverse(tin), queue)) = lengths.max() {
+            self.tins[tin].overflow(queue, cx);
         }
     }
 
-    /// The longest queue loses the packet at its head.
-    fn drop_from_longest(&mut self, own: u32, cx: &mut Context<'_, P>) {
-        let queues = &self.queues;
-        let (longest, _) = self.turns.longest(own, |index| queues[index as usize].waiting.bytes());
-        let FlowQueue { waiting, cobalt, .. } = &mut self.queues[longest as usize];
-        cobalt.overflowed(&self.parameters, cx.now);
-        if let Some((packet, _)) = waiting.pop() {
-            cx.drop(packet);
+    /// The tin whose turn it is: the highest that keeps to its rate, or else the one that is due first.
+    fn turn(&self, now: Time) -> Option<usize> {
+        let mut best: Option<(usize, Span)> = None;
+        for (number, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_listed()) {
+            let wait = tin.due().since(now);
+            if wait.is_zero() || best.is_none_or(|(_, shortest)| wait <= shortest) {
+                best = Some((number, wait));
+            }
         }
+        best.map(|(number, _)| number)
     }
-}
 
-/// Queue `index` was found empty: it decays until its COBALT has come to rest.
-fn found_empty<P>(
-    queue: &mut FlowQueue<P>,
-    index: u32,
-    parameters: &Parameters,
-    decaying: &mut VecDeque<u32>,
-    now: Time,
-) {
-    queue.cobalt.emptied(parameters, now);
-    queue.decays = !queue.cobalt.is_at_rest(now);
-    if queue.decays {
-        decaying.push_back(index);
+    /// Serves the tin whose turn it is, with the size of what it sends.
+    fn serve<T>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        serve: impl Fn(&mut Tin<P>, usize, &mut Context<'_, P>) -> Option<(T, Bytes)>,
+    ) -> Option<T> {
+        let mut looked = None;
+        while let Some(number) = self.turn(cx.now) {
+            let tin = &mut self.tins[number];
+            if looked.replace(number) != Some(number) {
+                tin.look_at_decaying(cx.now);
+            }
+            if let Some((sent, size)) = serve(tin, number, cx) {
+                tin.spend(cx.now, self.framing.on_link(size));
+                return Some(sent);
+            }
+        }
+        None
     }
 }
 
 impl<P: Packet> Discipline<P> for Cake<P> {
     fn make_room(&mut self, packet: &P, cx: &mut Context<'_, P>) {
-        let own = self.queue_of(packet, cx);
+        let own = self.place_of(packet, cx);
         self.drop_from_longest(own, cx);
     }
 
     fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
         // An empty link looks at no queue, so it comes as any other, and its turn is the first that finds a packet.
-        let own = self.queue_of(packet, cx);
-        self.list(own);
-        self.look_at_decaying(cx.now);
-        let Self { parameters, queues, turns, decaying, .. } = self;
-        turns.next(|index| {
-            let queue = &mut queues[index as usize];
-            if index == own {
-                // The last packet of a queue is never dropped, and what did not wait is not marked.
-                queue.cobalt.verdict(parameters, cx.now, Span::ZERO, packet.ecn().is_capable(), cx.random);
-                return Some(((), packet.size()));
-            }
-            found_empty(queue, index, parameters, decaying, cx.now);
-            None
+        let (own, queue) = self.place_of(packet, cx);
+        self.list(packet, (own, queue), cx);
+        self.serve(cx, |tin, number, cx| {
+            let passing = (number == own).then_some(queue);
+            tin.serve(cx, passing, |flow, parameters, index, cx| {
+                (passing == Some(index)).then(|| {
+                    // The last packet of a queue is never dropped, and what did not wait is not marked.
+                    let capable = packet.ecn().is_capable();
+                    flow.cobalt.verdict(parameters, cx.now, Span::ZERO, capable, cx.random);
+                    (((), packet.size()), packet.size())
+                })
+            })
         });
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
-        let index = self.queue_of(&packet, cx);
-        self.queues[index as usize].waiting.push(cx.now, packet);
-        self.list(index);
+        let (tin, index) = self.place_of(&packet, cx);
+        self.list(&packet, (tin, index), cx);
+        self.tins[tin].flows.queues[index as usize].waiting.push(cx.now, packet);
         while cx.waiting().bytes > self.memory {
-            self.drop_from_longest(index, cx);
+            self.drop_from_longest((tin, index), cx);
         }
     }
 
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>> {
-        self.look_at_decaying(cx.now);
-        let Self { parameters, queues, turns, decaying, .. } = self;
-        turns.pop(|index| {
-            let queue = &mut queues[index as usize];
-            loop {
-                let Some((packet, arrived)) = queue.waiting.pop() else {
-                    found_empty(queue, index, parameters, decaying, cx.now);
-                    return None;
-                };
-                let capable = packet.ecn().is_capable();
-                let sojourn = cx.now.since(arrived);
-                let verdict = queue.cobalt.verdict(parameters, cx.now, sojourn, capable, cx.random);
-                // The last packet of a queue is never dropped.
-                if verdict == Verdict::Drop && queue.waiting.packets() > 0 {
-                    cx.drop(packet);
-                    continue;
-                }
-                return Some(Served { packet, arrived, marked: verdict == Verdict::Mark });
-            }
+        self.serve(cx, |tin, _, cx| {
+            tin.serve(cx, None, |queue, parameters, _, cx| {
+                let served = take_struck(queue, parameters, cx)?;
+                let size = served.packet.size();
+                Some(((served, size), size))
+            })
         })
     }
 }
@@ -254,6 +241,8 @@ mod tests {
     use units::{Rate, Time};
 
     use super::*;
+    use crate::FlowClass;
+    use crate::queue::cobalt::Parameters;
     use crate::testing::{Driven, Parcel};
 
     fn ms(millis: u64) -> Time {
@@ -264,18 +253,28 @@ mod tests {
         Driven::new(Cake::new(settings, &Service::Fixed(Rate::from_mbit(mbit))))
     }
 
+    fn parameters(cake: &Cake<Parcel>) -> Parameters {
+        cake.tins[0].flows.parameters
+    }
+
     #[test]
     fn target_and_quantum_follow_the_rate() {
         // 100 Mbit/s: 0.12 ms a packet; 12.5 MB/s / 4096 is above 1500.
         let fast = cake(CakeSettings::default(), 100).discipline;
-        assert_eq!((fast.parameters.target, fast.parameters.interval), (Span::from_millis(5), Span::from_millis(100)));
+        assert_eq!(
+            (parameters(&fast).target, parameters(&fast).interval),
+            (Span::from_millis(5), Span::from_millis(100))
+        );
         // 5 MB in four times 100 ms.
         assert_eq!(fast.memory, Bytes::new(5_000_000));
         // 50 MB in four times 100 ms of 1 Gbit/s, but no more than 10,240 full packets.
         assert_eq!(cake(CakeSettings::default(), 1000).discipline.memory, Bytes::new(15_360_000));
         // 1 Mbit/s: 12 ms a packet, so 18 ms, and 13 ms more than 100; half a MB in ten seconds, so 4 MiB.
         let slow = cake(CakeSettings::default(), 1).discipline;
-        assert_eq!((slow.parameters.target, slow.parameters.interval), (Span::from_millis(18), Span::from_millis(113)));
+        assert_eq!(
+            (parameters(&slow).target, parameters(&slow).interval),
+            (Span::from_millis(18), Span::from_millis(113))
+        );
         assert_eq!(slow.memory, Bytes::new(4 << 20));
     }
 
@@ -283,12 +282,15 @@ mod tests {
     fn many_flows_share_no_queue() {
         let mut queue = cake(CakeSettings::default(), 100);
         (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
-        let used = queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
+        let used = queue.discipline.tins[0].flows.queues.iter().filter(|queue| queue.waiting.packets() > 0).count();
         // Plain hashing into 1024 would have about `300^2 / 2048 = 44` in queues of others.
         assert!(used >= 299, "{used}");
         // The same flows come to the same queues.
         (0..300).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
-        assert_eq!(queue.discipline.queues.iter().filter(|queue| queue.waiting.packets() > 0).count(), used);
+        assert_eq!(
+            queue.discipline.tins[0].flows.queues.iter().filter(|queue| queue.waiting.packets() > 0).count(),
+            used
+        );
     }
 
     #[test]
@@ -355,7 +357,12 @@ mod tests {
         // Above 5 ms since the last change, it rises: to `1/256 = 16/4096`.
         (0..5).for_each(|_| queue.push(ms(6), Parcel::of(1, 1500)));
         assert_eq!(queue.dropped().len(), 1);
-        let own = queue.discipline.queues.iter().position(|queue| queue.waiting.packets() > 0).expect("flow 1 waits");
+        let own = queue.discipline.tins[0]
+            .flows
+            .queues
+            .iter()
+            .position(|queue| queue.waiting.packets() > 0)
+            .expect("flow 1 waits");
         (0..4).for_each(|_| assert!(queue.pop(ms(7)).is_some()));
         // At 10 ms the turn of flow 1 comes, which is empty. From there on it is looked at each millisecond, and falls
         // when more than 5 ms have passed: at 12, 18, 24 ms and so on.
@@ -363,9 +370,9 @@ mod tests {
             queue.push(ms(at), Parcel::of(2, 1500));
             assert!(queue.pop(ms(at)).is_some());
             let left = 16 - ((at - 6) / 6).min(16);
-            assert_eq!(queue.discipline.queues[own].cobalt.probability() * 4096.0, left as f64, "{at}");
+            assert_eq!(queue.discipline.tins[0].flows.queues[own].cobalt.probability() * 4096.0, left as f64, "{at}");
         }
-        assert!(!queue.discipline.queues[own].decays);
+        assert!(!queue.discipline.tins[0].flows.queues[own].decays);
     }
 
     #[test]
@@ -374,5 +381,88 @@ mod tests {
         (0..20).for_each(|flow| queue.push(ms(0), Parcel::of(flow, 100)));
         let order: Vec<u32> = (0..20).filter_map(|_| queue.pop(ms(1))).map(|served| served.packet.flow).collect();
         assert!(order.is_sorted());
+    }
+
+    /// Bytes by flow of so many services of full packets; each flow always has 100 to send.
+    fn served(queue: &mut Driven<Cake<Parcel>>, flows: u32, services: u32) -> Vec<u64> {
+        let mut bytes = vec![0; flows as usize];
+        (0..flows).for_each(|flow| (0..100).for_each(|_| queue.push(ms(0), Parcel::of(flow, 1500))));
+        for _ in 0..services {
+            let flow = queue.pop(ms(0)).expect("something waits").packet.flow;
+            bytes[flow as usize] += 1500;
+            queue.push(ms(0), Parcel::of(flow, 1500));
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_flows_of_a_host_share_its_turn() {
+        // Three flows from host 1 to hosts 5, 6 and 7, one from host 2 to host 5: 2400 services.
+        let shares = |isolation| {
+            let mut queue = cake(CakeSettings { isolation, ..CakeSettings::default() }, 100);
+            let class = |hosts| FlowClass { hosts, dscp: 0 };
+            queue.classes = [[1, 5], [1, 6], [1, 7], [2, 5]].map(class).to_vec();
+            served(&mut queue, 4, 2400).into_iter().map(|bytes| bytes / 1500).collect::<Vec<_>>()
+        };
+        let near = |counts: &[u64], expected: [u64; 4]| {
+            let differ = counts.iter().zip(expected).any(|(count, expected)| count.abs_diff(expected) > 30);
+            assert!(!differ, "{counts:?} {expected:?}");
+        };
+        near(&shares(Isolation::Flows), [600, 600, 600, 600]);
+        near(&shares(Isolation::DualSrchost), [400, 400, 400, 1200]);
+        // Host 5 receives two: half a turn each, and whole ones for the others, of three.
+        near(&shares(Isolation::DualDsthost), [400, 800, 800, 400]);
+        // A third of a turn each from host 1, half of one from host 2: 2 to 2 to 2 to 3.
+        near(&shares(Isolation::TripleIsolate), [533, 533, 533, 800]);
+        // Three queues for two hosts that send, and so on; flows of one queue go by arrival.
+        near(&shares(Isolation::Srchost), [400, 400, 400, 1200]);
+        near(&shares(Isolation::Dsthost), [400, 800, 800, 400]);
+    }
+
+    /// Packets by flow of a link of 16 Mbit/s (0.75 ms a packet), whose flows have these code points.
+    fn by_class(diffserv: Diffserv, points: &[u8], services: u64) -> Vec<u32> {
+        let mut queue = cake(CakeSettings { diffserv, ..CakeSettings::default() }, 16);
+        queue.classes = points.iter().map(|&dscp| FlowClass { hosts: [0; 2], dscp }).collect();
+        let mut counts = vec![0; points.len()];
+        (0..points.len() as u32).for_each(|flow| (0..5).for_each(|_| queue.push(ms(0), Parcel::of(flow, 1500))));
+        for service in 0..services {
+            let now = Time::ZERO + Span::from_micros(750 * service);
+            let flow = queue.pop(now).expect("something waits").packet.flow;
+            counts[flow as usize] += 1;
+            queue.push(now, Parcel::of(flow, 1500));
+        }
+        counts
+    }
+
+    #[test]
+    fn a_tin_goes_first_as_long_as_it_keeps_to_its_rate() {
+        // EF has a quarter of the rate before best effort, and bulk a sixteenth. Best effort has the rest.
+        let counts = by_class(Diffserv::Diffserv3, &[0, 8, 46], 1600);
+        assert!(counts[2].abs_diff(400) < 20 && counts[1].abs_diff(100) < 20, "{counts:?}");
+        // Without others each has all.
+        assert_eq!(by_class(Diffserv::Diffserv3, &[8], 100), [100]);
+        let counts = by_class(Diffserv::Diffserv4, &[0, 8, 34, 46], 1600);
+        assert!(counts[3].abs_diff(400) < 20 && counts[2].abs_diff(800) < 40, "{counts:?}");
+        // All code points are one class without DiffServ.
+        let counts = by_class(Diffserv::Besteffort, &[0, 46], 1600);
+        assert_eq!(counts, [800, 800]);
+    }
+
+    #[test]
+    fn the_longest_queue_of_all_tins_loses_packets() {
+        let settings =
+            CakeSettings { diffserv: Diffserv::Diffserv3, memlimit: Some(Bytes::new(6000)), ..Default::default() };
+        let mut queue = cake(settings, 100);
+        queue.classes = vec![FlowClass::default(), FlowClass { hosts: [0; 2], dscp: 46 }];
+        (0..4).for_each(|number| queue.push(ms(0), Parcel { number, ..Parcel::full(0) }));
+        queue.push(ms(0), Parcel::of(1, 1000));
+        assert_eq!(queue.dropped().iter().map(|packet| packet.flow).collect::<Vec<_>>(), [0]);
+        assert_eq!(queue.pop(ms(1)).map(|served| served.packet.flow), Some(1));
+    }
+
+    #[test]
+    fn one_queue_for_all_keeps_no_hosts_apart() {
+        let settings = CakeSettings { flowblind: true, isolation: Isolation::DualSrchost, ..CakeSettings::default() };
+        assert_eq!(settings.check().unwrap_err().0, "isolation");
     }
 }

@@ -292,7 +292,8 @@ mod tests {
         let mut random = units::Random::stream(1, "queue", 0);
         let mut dropped = Vec::new();
         let (count, random) = (&mut count, &mut random);
-        let mut cx = Context { now: ms(205), random, count, in_service: Bytes::ZERO, dropped: &mut dropped };
+        let mut cx =
+            Context { now: ms(205), random, count, in_service: Bytes::ZERO, dropped: &mut dropped, classes: &[] };
         let mut codel = Codel { first_above: Some(ms(105)), ..Codel::default() };
         let mut packets = vec![(Parcel::full(0), ms(0))];
         assert_eq!(codel.pop(&CodelSettings::default(), &mut cx, || packets.pop()), None);

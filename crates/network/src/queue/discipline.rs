@@ -4,7 +4,7 @@ use std::fmt;
 
 use units::{Bytes, Random, Time};
 
-use crate::Packet;
+use crate::{FlowClass, Packet};
 
 /// A queue discipline at work, as a state machine without a clock. First in, first out needs none of this.
 ///
@@ -79,6 +79,8 @@ pub struct Context<'a, P> {
     /// The bytes in service while a packet arrives, if they take room too.
     pub(crate) in_service: Bytes,
     pub(crate) dropped: &'a mut Vec<(P, u32)>,
+    /// The classes of packets by [`Packet::class`].
+    pub(crate) classes: &'a [FlowClass],
 }
 
 /// What waits.
@@ -99,6 +101,11 @@ impl<P: Packet> Context<'_, P> {
     /// The bytes that an arrival finds: those that wait, and with `count_in_service` those in service.
     pub fn found(&self) -> Bytes {
         self.count.bytes + self.in_service
+    }
+
+    /// The hosts and the code point of `packet`.
+    pub(crate) fn class_of(&self, packet: &P) -> FlowClass {
+        self.classes.get(packet.class() as usize).copied().unwrap_or_default()
     }
 
     /// Drops `packet`, which waited.

@@ -22,11 +22,13 @@ mod red;
 mod template;
 mod turns;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
 pub use self::avq::AvqSettings;
-pub use self::cake::CakeSettings;
+pub use self::cake::{CakeSettings, Diffserv, Isolation};
 pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
@@ -39,7 +41,7 @@ pub use self::pie::PieSettings;
 pub use self::police::PoliceSettings;
 pub use self::red::RedSettings;
 use crate::framing::Framing;
-use crate::{Discard, Egress, Packet, Service};
+use crate::{Discard, Egress, FlowClass, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
 ///
@@ -163,8 +165,9 @@ disciplines! {
     /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
     /// controller for both. A full queue drops the arrival; 10000 packets by default.
     "dualpi2" => DualPi2(DualPi2Settings),
-    /// The core of CAKE (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin, each under
-    /// COBALT. A full queue drops from the head of the longest; only `memlimit` bounds it by default.
+    /// CAKE without its filter of ACKs (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin,
+    /// each under COBALT, by host and by class. A full queue drops from the head of the longest; only `memlimit` bounds
+    /// it by default.
     "cake" => Cake(CakeSettings),
     /// First in, first out behind a policer (police of tc): drops or marks arrivals that exceed a token bucket. A full
     /// queue drops the arrival.
@@ -204,6 +207,8 @@ struct Managed<P> {
     random: Random,
     /// Dropped and not yet reported: how many waited after each.
     dropped: Vec<(P, u32)>,
+    /// The classes of packets by [`Packet::class`].
+    classes: Arc<[FlowClass]>,
 }
 
 impl<P: Packet> Queue<P> {
@@ -215,8 +220,16 @@ impl<P: Packet> Queue<P> {
     }
 
     pub(crate) fn managed(discipline: Box<dyn Discipline<P>>, random: Random) -> Self {
-        let managed = Some(Box::new(Managed { discipline, random, dropped: Vec::new() }));
+        let classes = Arc::new([]);
+        let managed = Some(Box::new(Managed { discipline, random, dropped: Vec::new(), classes }));
         Self { fifo: Fifo::new(), managed, count: Count::default() }
+    }
+
+    /// A discipline may tell packets apart by these classes.
+    pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
+        if let Some(managed) = &mut self.managed {
+            managed.classes = Arc::clone(classes);
+        }
     }
 
     /// True if packets may be dropped when their turn comes.
@@ -338,8 +351,9 @@ impl<P: Packet> Queue<P> {
         in_service: Bytes,
         call: impl FnOnce(&mut dyn Discipline<P>, &mut Context<'_, P>) -> T,
     ) -> Option<T> {
-        let Managed { discipline, random, dropped } = self.managed.as_deref_mut()?;
-        Some(call(discipline.as_mut(), &mut Context { now, random, count: &mut self.count, in_service, dropped }))
+        let Managed { discipline, random, dropped, classes } = self.managed.as_deref_mut()?;
+        let count = &mut self.count;
+        Some(call(discipline.as_mut(), &mut Context { now, random, count, in_service, dropped, classes }))
     }
 
     /// How many wait.

@@ -52,23 +52,28 @@ impl Turns {
         Self { forgets: true, ..self }
     }
 
-    /// The hash of the flow of `packet`: the same for all its packets.
-    pub(super) fn hash<P: Packet>(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u64 {
+    /// The hash of `key`, such as the number of a flow: the same for all its packets.
+    pub(super) fn hash<P>(&mut self, key: u64, cx: &mut Context<'_, P>) -> u64 {
         let random = &mut cx.random;
         let perturbation = *self.perturbation.get_or_insert_with(|| random.uniform().to_bits());
-        mix(u64::from(packet.flow()) ^ perturbation) >> 32
+        mix(key ^ perturbation) >> 32
     }
 
     /// The queue of `packet`: by its hash.
     pub(super) fn queue_of<P: Packet>(&mut self, packet: &P, cx: &mut Context<'_, P>) -> u32 {
-        ((self.hash(packet, cx) * self.turns.len() as u64) >> 32) as u32
+        ((self.hash(u64::from(packet.flow()), cx) * self.turns.len() as u64) >> 32) as u32
     }
 
     /// Queue `index` has something to send: if it had not, it is new.
     pub(super) fn list(&mut self, index: u32) {
+        self.list_with(index, self.quantum);
+    }
+
+    /// The same with a first turn of `quantum`.
+    pub(super) fn list_with(&mut self, index: u32, quantum: i64) {
         let turn = &mut self.turns[index as usize];
         if !std::mem::replace(&mut turn.listed, true) {
-            turn.deficit = self.quantum;
+            turn.deficit = quantum;
             self.new.push_back(index);
         }
     }
@@ -117,19 +122,30 @@ impl Turns {
     }
 
     /// The same for anything that a queue sends, with its size.
-    pub(super) fn next<T>(&mut self, mut take: impl FnMut(u32) -> Option<(T, Bytes)>) -> Option<T> {
+    fn next<T>(&mut self, mut take: impl FnMut(u32) -> Option<(T, Bytes)>) -> Option<T> {
+        let quantum = self.quantum;
+        self.next_with(&mut take, |_, _| quantum, |take, index| take(index))
+    }
+
+    /// The same where `renew` gives the bytes of the next turn of a queue whose last one is over; both see `state`.
+    pub(super) fn next_with<S, T>(
+        &mut self,
+        state: &mut S,
+        mut renew: impl FnMut(&mut S, u32) -> i64,
+        mut take: impl FnMut(&mut S, u32) -> Option<(T, Bytes)>,
+    ) -> Option<T> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
             let index = *list.front()?;
             let turn = &mut self.turns[index as usize];
             if turn.deficit <= 0 {
-                turn.deficit += self.quantum;
+                turn.deficit += renew(state, index);
                 list.pop_front();
                 self.old.push_back(index);
                 continue;
             }
-            if let Some((sent, size)) = take(index) {
+            if let Some((sent, size)) = take(state, index) {
                 turn.deficit -= size.get() as i64;
                 return Some(sent);
             }

@@ -3,6 +3,7 @@
 
 mod changing_queue;
 mod delay;
+mod dscp;
 mod duplicate;
 mod inline;
 mod jitter;
@@ -17,6 +18,7 @@ mod trace;
 
 pub use changing_queue::ChangingQueue;
 pub use delay::{Delay, DelaySpec};
+pub use dscp::Dscp;
 pub use duplicate::DuplicateSpec;
 pub use jitter::JitterSpec;
 pub use loss::LossSpec;
