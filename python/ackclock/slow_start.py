@@ -276,12 +276,14 @@ def measure(method: str, path: Path, run: Run) -> Start:
         until = exit_s + (2.0 + max(path.buffer_bdp, LEAST_QUEUE / path.bdp)) * path.rtt_s
     events = run.events.filter(pc.field("flow") == 0)
     at, kind = events["time_s"].to_numpy(), np.asarray(events["kind"].to_pylist())
-    lost = int(np.count_nonzero((kind == "deemed-lost") & (at <= until))) if len(at) else 0
+    # An event names the first segment that an ACK shows to be lost; the others are sent again.
+    lost = np.isin(kind, ("deemed-lost", "retransmission")) & (at <= until)
+    lost_bdp = len(np.unique(events["sequence"].to_numpy()[lost])) / path.bdp
     delivered = series["delivered_bytes"].to_numpy()
     reached = [int(np.searchsorted(delivered, 10**n)) for n in POWERS]
     arrived = tuple(float(times[index]) if index < len(times) else None for index in reached)
     facts = (path.rate_bps, path.rtt_s, path.buffer_bdp, path.bdp)
-    return Start(method, *facts, exit_s, exit_bdp, lost / path.bdp, arrived)
+    return Start(method, *facts, exit_s, exit_bdp, lost_bdp, arrived)
 
 
 @dataclass(frozen=True)
