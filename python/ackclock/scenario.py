@@ -286,7 +286,7 @@ class Scenario:
     seed: int | None = None
     """Fixes every random draw."""
     phase_noise: bool | None = None
-    """Clocks of hosts have a phase that is drawn, and hosts take microseconds for a packet."""
+    """Clocks of hosts have a phase that is drawn, and hosts take microseconds; by default true."""
     profile: str | None = None
     """The TCP options of flows that name no profile."""
     record: Record | None = None

@@ -138,9 +138,10 @@ def test_probes_random_numbers_and_signals_reach_python() -> None:
     probes = run.polars("probes").pivot(on="name", index="time_s", values="value")
     assert (probes["twice"] == 2 * probes["drawn"]).all()
     assert len(set(probes["drawn"])) > 100
-    # 40 ms of propagation and 1.2 ms of service for 1500 bytes at 10 Mbit/s.
-    assert min(rtt for _, rtt, _ in seen if rtt is not None) == pytest.approx(0.0412)
-    assert seen[-1][2] == pytest.approx(0.0412)
+    # 40 ms of propagation, 1.2 ms of service for 1500 bytes at 10 Mbit/s, and less than 10 us of each host.
+    least = min(rtt for _, rtt, _ in seen if rtt is not None)
+    assert 0.0412 <= least < 0.04122
+    assert seen[-1][2] == pytest.approx(least)
     assert all(a[0] <= b[0] for a, b in pairwise(seen))
     again = simulated(Curious, path)
     assert again.probes.equals(run.probes)

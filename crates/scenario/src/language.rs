@@ -27,9 +27,9 @@ pub struct Scenario {
     /// Fixes every random draw: the same seed gives the same run. At most 2^63 - 1.
     #[serde(default = "one")]
     pub seed: u64,
-    /// On hosts of profiles whose clocks tick the seed draws the phase of the clock of timestamps, and a packet takes
-    /// up to 10 us. Otherwise hosts answer at once, and that clock ticks with time zero.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Unless this is false, the hosts of profiles whose clocks tick have a clock of timestamps whose phase the seed
+    /// draws, and take up to 10 us for a packet.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub phase_noise: bool,
     /// The TCP options of flows that name no profile.
     #[serde(default = "linux")]
@@ -424,6 +424,14 @@ impl Scenario {
 
 fn one() -> u64 {
     1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_true(set: &bool) -> bool {
+    *set
 }
 
 fn one_copy() -> u32 {

@@ -373,6 +373,7 @@ fn a_connection_is_opened_before_its_first_data() {
 fn a_connection_closes_when_all_is_acknowledged() {
     const PATH: &str = r#"
         duration = "1s"
+        phase_noise = false
         path = { rate = "5mbit", rtt = "40ms", queue = "50p" }
         flows = [{ cc = "newreno", bytes = "14000B" }]
     "#;

@@ -37,6 +37,7 @@ fn trajectory(cc: &str, profile: &str, parameters: &str, loss: &str) -> String {
     let tables = run(&format!(
         r#"
         duration = "{SECONDS}s"
+        phase_noise = false
         profile = "{profile}"
         path.queue = {{ limit = "84p", count_in_service = true }}
         path.rate = "10mbit"

@@ -42,6 +42,7 @@ fn an_opening_takes_a_round_trip_and_its_own_packets() {
 fn without_a_handshake_data_leave_at_once() {
     let tables = run(r#"
         duration = "1s"
+        phase_noise = false
         path = { rate = "10mbit", rtt = "40ms", queue = "1000p" }
         flows = [{ cc = "newreno", bytes = "14480B", start = "100ms", transport = { handshake = false } }]
         "#);

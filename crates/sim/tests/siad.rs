@@ -16,6 +16,7 @@ fn dumbbell(duration: u32, rate: f64, queue: &str, flows: &str) -> Tables {
         duration = "{duration}s"
         warmup = "20s"
         profile = "linux-3.5"
+        phase_noise = false
         path = {{ rate = "{rate}mbit", rtt = "100ms", queue = {queue} }}
         flows = [{flows}]
         record = {{ flow_series = "off", probes = "100ms", link_series = "5ms" }}
@@ -183,6 +184,7 @@ fn losses_that_are_not_congestion_cost_little() {
             duration = "320s"
             warmup = "20s"
             profile = "linux-3.5"
+        phase_noise = false
             path = {{ rate = "10mbit", rtt = "100ms", queue = "0.5bdp", loss = "0.5%" }}
             flows = [{flow}]
             "#
@@ -223,6 +225,7 @@ fn after_steps(margin: u32, start: u32) -> (f64, f64) {
         r#"
         duration = "90s"
         profile = "linux-3.5"
+        phase_noise = false
         path = {{ rate = "10mbit", rtt = [["0s", "100ms"], ["30s", "40ms"], ["60s", "140ms"]], queue = "42p" }}
         flows = [{{ cc = "siad", parameters = {{ margin = {margin} }}, start = "{start}ms" }}]
         record = {{ flow_series = "off", probes = "10ms", link_series = "off" }}

@@ -74,6 +74,7 @@ fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
         let tables = run(&format!(
             r#"
             duration = "2s"
+            phase_noise = false
             path = {{ rate = "10mbit", rtt = "40ms", queue = "10p", {reverse} }}
             flows = [{{ {flow} }}]
             "#
@@ -89,6 +90,7 @@ fn a_segment_over_two_links_is_stored_and_forwarded() {
     // `0.0416 ms + 10 ms`.
     let tables = run(r#"
         duration = "2s"
+        phase_noise = false
         links = [
           { from = "a", to = "b", rate = "10mbit", delay = "10ms", queue = "10p", duplex = true },
           { from = "b", to = "c", rate = "5mbit", delay = "20ms", queue = "10p", duplex = true },
@@ -118,6 +120,7 @@ fn a_queue_of_84_packets_with_the_one_in_service_holds_100_8_ms() {
         let tables = run(&format!(
             r#"
             duration = "30s"
+            phase_noise = false
             path = {{ rate = "10mbit", rtt = "{rtt}", queue = {full} }}
             flows = [{{ cc = "newreno", transport = {{ ack_every = 1 }} }}]
             "#

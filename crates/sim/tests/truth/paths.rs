@@ -183,6 +183,7 @@ fn short_flows_start_when_and_send_what_was_drawn_and_take_as_long_as_they_must(
     // 0.416 us; 40 ms go by between the two.
     let tables = run(r#"
         duration = "100s"
+        phase_noise = false
         path = { rate = "1gbit", rtt = "40ms", queue = "1000p" }
         flows = [{ name = "web", cc = "newreno", bytes = "14480B", every = { uniform = ["200ms", "300ms"] },
                    start = "1s", stop = "90s" }]
