@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -124,6 +124,45 @@ def connections(path: Path, interface: int = 0) -> list[Connection]:
             back = found.get((segment.destination, segment.source))
             if back is not None:
                 back.acknowledge(time, segment)
+    return list(found.values())
+
+
+@dataclass
+class Passage:
+    """One direction of a connection: ends of data segments, and what ACKs acknowledge, in bytes."""
+
+    sender: str
+    segment: int = 0
+    """The largest payload of a segment."""
+    events: list[tuple[float, Literal["data", "ack"], int]] = field(default_factory=list)
+    _first: int = 0
+    _highest: int = 0
+
+    def _place(self, number: int) -> int:
+        """A sequence number counted from the start, however often numbers began anew."""
+        return self._highest + _ahead(number, (self._first + self._highest) % _WHOLE)
+
+    def add(self, time: float, kind: Literal["data", "ack"], number: int) -> None:
+        """Notes a segment by its end, or an ACK."""
+        place = self._place(number)
+        self._highest = max(self._highest, place)
+        self.events.append((time, kind, place))
+
+
+def passages(path: Path, interface: int = 0) -> list[Passage]:
+    """The directions of the connections of a capture that carry data, packet by packet."""
+    found: dict[tuple[str, str], Passage] = {}
+    for time, segment in _segments(path, interface):
+        ends = segment.source, segment.destination
+        if segment.payload:
+            passage = found.get(ends)
+            if passage is None:
+                passage = found.setdefault(ends, Passage(segment.source, _first=segment.sequence))
+            passage.segment = max(passage.segment, segment.payload)
+            passage.add(time, "data", (segment.sequence + segment.payload) % _WHOLE)
+        back = found.get((segment.destination, segment.source))
+        if back is not None and segment.flags & _ACK and not segment.flags & _FIN_SYN_RST:
+            back.add(time, "ack", segment.acknowledged)
     return list(found.values())
 
 

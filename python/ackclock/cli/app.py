@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, str] = {
     "plot": "plot",
     "export": "export",
     "losses": "losses",
+    "identify": "identify",
     "examples": "examples",
     "doctor": "doctor",
 }

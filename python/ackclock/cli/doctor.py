@@ -72,6 +72,7 @@ def findings() -> Iterator[Finding]:
         ("models and draws", "scipy", "models"),
         ("sweeps on a cluster", "distributed", "dask"),
         ("learning", "gymnasium", "gym"),
+        ("controllers of captures", "sklearn", "identify"),
         ("polars frames", "polars", "polars"),
     ):
         there = importlib.util.find_spec(module) is not None

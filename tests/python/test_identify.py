@@ -1,0 +1,115 @@
+"""`ackclock identify`: trajectories of captures and results, and the controllers that they look like."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ackclock import identify
+from ackclock.cli import identify as command
+from ackclock.errors import InputError
+from ackclock.identify import training
+from ackclock.identify.features import features
+from calling import refused, run
+
+FEW = ("bbr1", "cubic", "dctcp", "newreno", "vegas")
+
+SCENARIO = """
+name = "NAME"
+duration = "30s"
+path = { rate = "9mbit", rtt = "50ms", queue = "40p" }
+flows = [{ name = "flow", cc = "NAME" }]
+record = { flow_series = "SAMPLES" }
+"""
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The table of a few controllers on a few paths."""
+    return training.train(count=12, controllers=FEW)
+
+
+def recorded(folder, capsys, name, samples="5ms"):
+    """A result and a capture of one flow."""
+    (folder / f"{name}.toml").write_text(SCENARIO.replace("NAME", name).replace("SAMPLES", samples))
+    capture, result = folder / f"{name}.pcapng", folder / name
+    status, _, err = run(capsys, "run", folder / f"{name}.toml", "--pcap", capture, "--out", result)
+    assert status == 0, err
+    return capture, result
+
+
+def test_a_capture_and_a_result_have_the_same_trajectory(capsys, tmp_path):
+    capture, result = recorded(tmp_path, capsys, "newreno")
+    [seen], [told] = identify.read(capture), identify.read(result)
+    rounds = min(len(seen), len(told))
+    assert abs(len(seen) - len(told)) <= 2
+    both = ~(seen.repairing[:rounds] | told.repairing[:rounds])
+    assert both.mean() > 0.9
+    assert np.mean(np.abs(seen.flight[:rounds] - told.flight[:rounds])[both] <= 2) > 0.95
+    assert seen.resent.sum() == told.resent.sum() > 0
+    one, other = features(seen), features(told)
+    assert one.keys() == other.keys()
+    assert one["kept p50"] == pytest.approx(other["kept p50"], abs=0.05) == pytest.approx(0.5, abs=0.1)
+    assert one["slope 1"] == pytest.approx(other["slope 1"], abs=0.1)
+
+
+def test_flows_on_another_path_are_named(capsys, tmp_path, monkeypatch, few):
+    monkeypatch.setattr(training, "table", lambda _: few)
+    monkeypatch.setattr(identify, "table", lambda _: few)
+    files = [recorded(tmp_path, capsys, name) for name in ("bbr1", "cubic", "newreno", "vegas")]
+    status, out, _ = run(capsys, "identify", *(file for pair in files for file in pair), "--json")
+    found = json.loads(out)["identify"]
+    assert status == 0
+    assert [one["controller"] for one in found] == [
+        name for name in ("bbr1", "cubic", "newreno", "vegas") for _ in range(2)
+    ]
+    assert all(len(one["guesses"]) == command.SHOWN for one in found)
+    status, out, _ = run(capsys, "identify", *files[1], "--together", "--json")
+    [one] = json.loads(out)["identify"]
+    assert (one["controller"], len(one["flows"])) == ("cubic", 2)
+    monkeypatch.setattr(identify, "LEAST", 1.1)
+    status, out, _ = run(capsys, "identify", files[0][0])
+    assert (status, "unknown" in out, "bbr1" in out) == (0, True, True)
+
+
+def test_controllers_that_never_differ_are_one():
+    values = np.array([[1.0], [2.0], [1.0], [2.0], [1.0], [3.0]])
+    table = training.Table(["x"], values, ["a", "a", "b", "b", "c", "c"])
+    merged, also = table.merged()
+    assert (merged.labels, also) == (["a", "a", "c", "c"], {"a": ["a", "b"], "c": ["c"]})
+
+
+def test_the_table_is_made_once_and_again_where_it_is_damaged(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = []
+
+    def train(_):
+        made.append(1)
+        return training.Table(["x"], np.array([[1.0]]), ["a"])
+
+    monkeypatch.setattr(training, "train", train)
+    assert training.table().labels == training.table().labels == ["a"]
+    [file] = (tmp_path / "ackclock/identify").iterdir()
+    assert len(made) == 1
+    file.write_bytes(b"no archive")
+    assert training.table().columns == ["x"]
+    file.write_bytes(file.read_bytes()[:100])
+    training.table()
+    assert len(made) == 3
+
+
+def test_what_cannot_be_identified_is_one_sentence(capsys, tmp_path, monkeypatch):
+    capture, result = recorded(tmp_path, capsys, "cubic", "100ms")
+    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "identify", result)
+    (tmp_path / "text.txt").write_text("text")
+    assert "is no whole capture" in refused(capsys, "identify", tmp_path / "text.txt")
+    assert "the capture has 1" in refused(capsys, "identify", capture, "--interface", 3)
+    monkeypatch.setattr(identify.trajectories, "LEAST_ROUNDS", 10_000)
+    assert refused(capsys, "identify", capture).endswith("no TCP flow in it has 10000 round trips")
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.ensemble", None)
+    table = training.Table(["x"], np.array([[1.0]]), ["a"])
+    with pytest.raises(InputError, match=r"needs sklearn: pip install 'ackclock\[identify\]'"):
+        identify.Classifier(table)
