@@ -209,12 +209,20 @@ impl Gate {
         shows
     }
 
-    /// True if a window, with this threshold, counts as used, so that it may grow.
+    /// True if a window, with this threshold and `in_flight` segments before the ACK, counts as used, so that it may
+    /// grow.
     #[inline]
-    pub(super) fn is_window_limited(&self, (window, threshold): (f64, f64), validation: WindowValidation) -> bool {
+    pub(super) fn is_window_limited(
+        &self,
+        (window, threshold): (f64, f64),
+        in_flight: u32,
+        validation: WindowValidation,
+    ) -> bool {
         match validation {
             WindowValidation::Round => self.usage.is_limited(window, threshold),
             WindowValidation::RateLimitedIncrease => self.usage.leaves_room(window, threshold),
+            // tcp_max_burst in 2.6.33, tcp_max_tso_deferred_mss in 3.5.
+            WindowValidation::Flight => window.floor() <= f64::from(in_flight) + 3.0,
             WindowValidation::ReceiveWindow => window <= f64::from(self.peer_window),
         }
     }
@@ -292,7 +300,7 @@ mod tests {
     fn a_window_that_came_down_has_no_largest_flight_yet() {
         let mut gate = Gate::new(&plain());
         gate.open(at(0), 10);
-        let may_grow = |gate: &Gate| gate.is_window_limited((15.0, 20.0), WindowValidation::RateLimitedIncrease);
+        let may_grow = |gate: &Gate| gate.is_window_limited((15.0, 20.0), 0, WindowValidation::RateLimitedIncrease);
         assert!(may_grow(&gate), "15 are less than twice 10");
         gate.follow(&decision(None, true));
         assert!(!may_grow(&gate));
@@ -306,14 +314,21 @@ mod tests {
         assert!(gate.close(0, 3) && !gate.close(0, 3));
         gate.block(Blocked::Window);
         assert!(gate.close(0, 3));
-        assert!(gate.is_window_limited((9.0, 5.0), WindowValidation::Round));
+        assert!(gate.is_window_limited((9.0, 5.0), 0, WindowValidation::Round));
+    }
+
+    #[test]
+    fn a_window_may_grow_while_three_segments_of_it_are_free() {
+        let gate = Gate::new(&plain());
+        let may_grow = |window| gate.is_window_limited((window, 5.0), 10, WindowValidation::Flight);
+        assert_eq!([9.0, 13.9, 14.0].map(may_grow), [true, true, false]);
     }
 
     #[test]
     fn a_window_may_grow_unused_to_the_receive_window_and_a_segment_more() {
         let mut gate = Gate::new(&plain());
         gate.set_peer_window(20);
-        let may_grow = |window| gate.is_window_limited((window, 5.0), WindowValidation::ReceiveWindow);
+        let may_grow = |window| gate.is_window_limited((window, 5.0), 0, WindowValidation::ReceiveWindow);
         assert_eq!([7.0, 20.0, 20.05].map(may_grow), [true, true, false]);
     }
 }

@@ -1,6 +1,6 @@
 //! Windows that the application does not use.
 
-use transport::{Application, IdleRestart, Pace, Stack, WindowValidation};
+use transport::{Application, IdleRestart, Pace, Stack, WindowValidation, linux_3_5};
 use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, at, ms, plain, with};
@@ -96,6 +96,17 @@ fn with_rate_limited_increase_the_largest_flight_bounds_the_window() {
         let options = with(plain(), |s| s.growth.validation = WindowValidation::RateLimitedIncrease);
         let options = with(options, |s| s.initial_window = 4);
         let mut s = SenderScript::with(options, window, Application::Finite(Bytes::new(6000)));
+        s.threshold(threshold).leave(0..6).at(40).arrives(ack(1));
+        assert_eq!(s.last_ack().window_limited, grows, "six of {window}, threshold {threshold}");
+    }
+}
+
+// tcp_is_cwnd_limited of Linux 2.6.33 and 3.5: the flight before the ACK counts, in slow start as well.
+#[test]
+fn before_linux_3_16_a_window_grows_while_three_segments_of_it_are_free() {
+    for (window, threshold, grows) in [(9.0, 99.0, true), (10.0, 99.0, false), (9.5, 5.0, true), (10.0, 5.0, false)] {
+        let options = with(linux_3_5(), |s| s.initial_window = 4);
+        let mut s = SenderScript::with(options, window, Application::Finite(Bytes::new(6 * 1448)));
         s.threshold(threshold).leave(0..6).at(40).arrives(ack(1));
         assert_eq!(s.last_ack().window_limited, grows, "six of {window}, threshold {threshold}");
     }

@@ -53,7 +53,7 @@ impl Sender {
             in_flight_before,
             rate,
             round_start: self.flight.round_ends(),
-            window_limited: self.is_window_limited(),
+            window_limited: self.is_window_limited(in_flight_before),
             ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
         };
         self.notify_of(now, None, |controller, cx| controller.on_ack(cx, &signal));
@@ -141,7 +141,7 @@ impl Sender {
             ecn_echo: echo,
             newly_marked,
             ends_recovery,
-            window_limited: self.is_window_limited(),
+            window_limited: self.is_window_limited(in_flight_before),
             ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
         };
         signal.rate.iter_mut().filter(|_| reports).for_each(|rate| rate.sent = sent);
@@ -320,10 +320,10 @@ impl Sender {
         }
     }
 
-    /// True if the window counts as used, so that it may grow.
+    /// True if the window counts as used with `in_flight` segments before the ACK, so that it may grow.
     #[inline]
-    pub(super) fn is_window_limited(&self) -> bool {
-        self.gate.is_window_limited(self.driver.decided(), self.stack.growth.validation)
+    pub(super) fn is_window_limited(&self, in_flight: u32) -> bool {
+        self.gate.is_window_limited(self.driver.decided(), in_flight, self.stack.growth.validation)
     }
 
     /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that

@@ -7,7 +7,7 @@ use units::{Span, Time};
 use super::{Blocked, Sender};
 use crate::journal::{Event, Journal};
 use crate::tcp::repair::{Due, Phase};
-use crate::{IdleRestart, Reduction, Retransmits};
+use crate::{IdleRestart, Reduction, Retransmits, WindowValidation};
 
 /// A mark leaves at least so many segments (RFC 8511, section 3).
 const LEFT_BY_MARK: f64 = 2.0;
@@ -192,7 +192,12 @@ impl Sender {
     /// timeout, it comes down halfway to what was used, but not to less than the initial one.
     #[inline]
     pub(super) fn note_unused_window(&mut self, now: Time) {
-        if self.is_window_limited() {
+        let filled = match self.stack.growth.validation {
+            // tcp_cwnd_validate before 3.16.
+            WindowValidation::Flight => self.flight.outstanding() >= self.driver.window(),
+            _ => self.is_window_limited(self.flight.in_flight()),
+        };
+        if filled {
             self.gate.restart_usage(now);
         } else {
             self.lower_unused_window(now);

@@ -49,7 +49,7 @@ pub fn linux_3_5() -> Stack {
             slow_start_at_threshold: true,
             recovery_end_grows: false,
             // tcp_is_cwnd_limited.
-            validation: WindowValidation::Round,
+            validation: WindowValidation::Flight,
         },
         // net.ipv4.tcp_slow_start_after_idle; tcp_cwnd_restart, tcp_cwnd_application_limited.
         idle_restart: Some(IdleRestart::Linux),

@@ -213,6 +213,9 @@ pub enum WindowValidation {
     /// While it is below twice the largest flight in slow start, or else a segment above it; the largest since the
     /// window last came down (draft-ietf-ccwg-ratelimited-increase). Growth stops with the ACK that reaches that.
     RateLimitedIncrease,
+    /// If at most three segments of it were not in flight when the ACK came (Linux before 3.16, without segmentation
+    /// offload).
+    Flight,
     /// While it is not above the receive window, whether it is used or not (cc_ack_received in FreeBSD 9; in 4.3BSD the
     /// smaller of both is halved).
     ReceiveWindow,
