@@ -15,8 +15,8 @@ FILE = "controllers/hunts.json"
 CAUSES = "controllers/hunts.toml"
 """The cause of each finding, by the controller and the kind of its condition."""
 
-CLASSES = ("ours", "draft", "algorithm")
-"""Causes: an error of ours, of the draft that a controller follows, the published algorithm."""
+CLASSES = ("ours", "draft", "algorithm", "open")
+"""Causes: an error of ours, of the draft that a controller follows, the published algorithm; not known."""
 
 EDGE = "knife edge"
 
