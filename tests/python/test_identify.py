@@ -29,9 +29,9 @@ def few():
     return training.train(count=12, controllers=FEW)
 
 
-def recorded(folder, capsys, name, samples="5ms"):
+def recorded(folder, capsys, name, samples="5ms", head=""):
     """A result and a capture of one flow."""
-    (folder / f"{name}.toml").write_text(SCENARIO.replace("NAME", name).replace("SAMPLES", samples))
+    (folder / f"{name}.toml").write_text(head + SCENARIO.replace("NAME", name).replace("SAMPLES", samples))
     capture, result = folder / f"{name}.pcapng", folder / name
     status, _, err = run(capsys, "run", folder / f"{name}.toml", "--pcap", capture, "--out", result)
     assert status == 0, err
@@ -39,7 +39,8 @@ def recorded(folder, capsys, name, samples="5ms"):
 
 
 def test_a_capture_and_a_result_have_the_same_trajectory(capsys, tmp_path):
-    capture, result = recorded(tmp_path, capsys, "newreno")
+    # A clock with a phase rounds the smallest RTT of the result, which makes its rounds a little shorter.
+    capture, result = recorded(tmp_path, capsys, "newreno", head="phase_noise = false\n")
     [seen], [told] = identify.read(capture), identify.read(result)
     rounds = min(len(seen), len(told))
     assert abs(len(seen) - len(told)) <= 2
