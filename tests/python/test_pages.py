@@ -33,7 +33,8 @@ def test_every_measurement_is_on_a_page():
     files = {
         file.relative_to(pages.MEASUREMENTS).as_posix()
         for file in pages.MEASUREMENTS.rglob("*")
-        if file.is_file()
+        # Causes that people gave to findings stand beside them in TOML.
+        if file.is_file() and file.suffix != ".toml"
     }
     assert files == {measurement.name for page in MARKED for measurement in rendered(page)[1]}
 
