@@ -221,6 +221,11 @@ def test_an_assertion_costs_little(text: str, why: str) -> None:
         Assertions().run(text, {})
 
 
+def test_a_number_beyond_64_bits_is_unsupported(tmp_path: Path) -> None:
+    found = verdict(tmp_path, "+0 write(4, ..., 18446744073709551616) = 1000\n")
+    assert (found.line, found.why) == (OPENING.count("\n") + 1, "has a number of more than 64 bits")
+
+
 def test_rounding_is_that_of_python() -> None:
     Assertions().run("assert round(25, -1) == 20 and round(2.375, 2) == 2.38 and round(2.5) == 2", {})
 

@@ -68,6 +68,10 @@ class Player:
         except (DivergenceError, UnsupportedError) as error:
             error.line = error.line or line
             raise
+        except OverflowError:
+            refusal = UnsupportedError("has a number of more than 64 bits")
+            refusal.line = line
+            raise refusal from None
 
     def _take_option(self, name: str, value: str) -> None:
         try:
