@@ -12,6 +12,8 @@ pub(crate) mod log;
 pub(crate) mod offload;
 pub(crate) mod path;
 pub(crate) mod pool;
+#[cfg(test)]
+mod tests;
 mod waiter;
 
 use std::os::fd::OwnedFd;
@@ -170,6 +172,7 @@ impl<'a> Emulator<'a> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
         let end = self.path.start() + self.settings.end.since(Time::ZERO);
+        self.lateness.record(self.settings.clock.now().since(self.path.start()).as_nanos(), 1);
         let ended = loop {
             let now = self.settings.clock.now();
             if now >= end || self.settings.halt.load(Ordering::Relaxed) {

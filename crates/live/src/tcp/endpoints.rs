@@ -145,6 +145,7 @@ impl<'a> Endpoints<'a> {
         let cpu = system::thread_cpu();
         let end = Time::ZERO + self.settings.plan.duration;
         let begin = Time::ZERO + self.settings.lead;
+        self.report.lateness.record(self.settings.clock.now().since(begin).as_nanos(), 1);
         loop {
             let now = self.settings.clock.now();
             // Before the run begins, its time is zero.

@@ -104,6 +104,7 @@ impl<'a> Ends<'a> {
         while self.settings.clock.now() < begin {
             system::sleep(begin.since(self.settings.clock.now()));
         }
+        self.ended.lateness.record(self.settings.clock.now().since(begin).as_nanos(), 1);
         let end = Time::ZERO + self.settings.plan.duration;
         loop {
             let now = self.now();
