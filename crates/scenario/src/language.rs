@@ -223,8 +223,8 @@ pub struct Flow {
     /// The access category of its packets in wireless networks with EDCA (802.11e); by default best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_category: Option<AccessCategory>,
-    /// The code point of DiffServ in its packets and their ACKs, by which `cake` with `diffserv` sorts them; by default
-    /// `CS0`.
+    /// The code point of DiffServ (RFC 2474) in its packets and their ACKs, by which `cake` with `diffserv` sorts them;
+    /// by default `CS0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Dscp>,
     /// The TCP options of a stack or era; by default the profile of the scenario.
