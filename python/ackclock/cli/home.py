@@ -72,7 +72,7 @@ class Home:
             "duplex": True,
         }
         stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
-        wlan = {"standard": self.standard, "stations": stations, "queue": self.queue}
+        wlan: dict[str, Any] = {"standard": self.standard, "stations": stations, "queue": self.queue}
         wlan |= {"airtime_fairness": True} if self.airtime_fairness else {}
         flows = [
             {**background, "name": f"{way}-{number}", "from": start, "to": end, "start_jitter": "200ms"}
