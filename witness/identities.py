@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,6 @@ MODULES = (
     *("nv", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
 """Names of a flow's ``cc`` on the kernel; ``nv`` has no counterpart in the simulator."""
-
-COUNTERPARTS: Mapping[str, str | None] = {"lp": "tcp-lp", "nv": None}
-"""The simulator's names where they are others."""
 
 PATHS = {
     "a": ("8mbit", "50ms", 33, "32s"),

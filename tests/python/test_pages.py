@@ -2,6 +2,9 @@
 
 import functools
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,6 +134,14 @@ def test_every_metric_and_model_has_a_row():
     rows = pages.render("<!-- table: metrics -->\n")[0].splitlines()[2:]
     names = {row.split("|")[1].strip(" `") for row in rows if row}
     assert names == {*metrics.METRICS, *metrics.MODELS}
+
+
+def test_tables_are_made_without_the_folder_of_the_repository(tmp_path):
+    """MkDocs has the tools on its path and nothing else."""
+    (page,) = [page for page in MARKED if "identified" in page.read_text()]
+    code = f"import pathlib, pages; pages.render(pathlib.Path({str(page)!r}).read_text(), {page.name!r})"
+    environment = {**os.environ, "PYTHONPATH": str(DOCS.parent / "tools")}
+    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, check=True)
 
 
 def test_a_command_is_measured_with_its_head(made, monkeypatch):
