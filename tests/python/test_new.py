@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ackclock import _engine
 from calling import refused, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,10 +31,13 @@ def test_a_new_scenario_runs(capsys):
 
 
 @pytest.mark.parametrize(
-    ("language", "controller"), [("python", "./my_own.py:MyOwn"), ("c", "./my_own.bpf.c")]
+    ("language", "controller"),
+    [("python", "./my_own.py:MyOwn"), ("c", "./my_own.bpf.c"), ("rust", "./my_own.rs:MyOwn")],
 )
 def test_a_new_controller_uses_the_link(capsys, language, controller):
     assert run(capsys, "new", "controller", "my-own", "--in", language)[0] == 0
+    if language == "rust" and (shutil.which("cargo") is None or "live" not in _engine.engines()):
+        pytest.skip("controllers in Rust need cargo and Linux")
     status, out, err = run(capsys, "compare", controller, "--duration", "10s")
     assert status == 0, err
     # 10 Mbit/s carry 9.65 Mbit/s of payload; slow start leaves a few per cent of ten seconds.

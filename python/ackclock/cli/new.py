@@ -26,6 +26,7 @@ LONGEST = 15
 """The longest name of a controller in the kernel, in letters."""
 
 LANGUAGES = {"python": ".py", "c": ".bpf.c", "rust": ".rs"}
+TEMPLATES = {"python": "controller.py", "c": "controller.bpf.c", "rust": "controller_file.rs"}
 CONTROLLERS = Path("crates/control/src/controllers")
 QUEUES = Path("crates/network/src/queue")
 PAGES = Path("docs/controllers")
@@ -84,21 +85,21 @@ def controller(
 ) -> None:
     """Write a congestion controller in Python, in C (for the simulator and the kernel), or in Rust.
 
-    Rust is for the source tree: run it at its top. Example: `ackclock new controller gentle`
+    At the top of the source tree, one in Rust also gets its page and its place in the lists.
+    Example: `ackclock new controller gentle`
     """
     if language not in LANGUAGES:
         raise InputError(f"--in {language}: must be one of {', '.join(LANGUAGES)}")
     spelled = _checked(name)
-    template = f"controller{LANGUAGES[language]}"
-    if language == "rust":
-        _controller_in_rust(spelled, force)
+    if language == "rust" and CONTROLLERS.is_dir():
+        _controller_of_tree(spelled, force)
         return
     if language == "c" and len(spelled.snake) > LONGEST:
         raise InputError(f"{name}: the kernel takes names of at most {LONGEST} letters")
     # Modules of Python and names in the kernel have no hyphens.
     file = Path(f"{spelled.snake}{LANGUAGES[language]}")
-    _write({file: template}, spelled.snake, force)
-    called = f"./{file}:{spelled.camel}" if language == "python" else f"./{file}"
+    _write({file: TEMPLATES[language]}, spelled.snake, force)
+    called = f"./{file}" if language == "c" else f"./{file}:{spelled.camel}"
     _next(f"{file}: try it with `ackclock compare newreno {called}`")
 
 
@@ -109,7 +110,9 @@ def queue(name: NameArgument, force: ForceOption = False) -> None:
     Example: `ackclock new queue patient`
     """
     spelled = _checked(name)
-    module = _in_tree(QUEUES, "a queue") / "mod.rs"
+    module = QUEUES / "mod.rs"
+    if not module.is_file():
+        raise InputError(f"a queue: is part of the source tree; run this at its top, where {QUEUES} is")
     file = QUEUES / f"{spelled.snake}.rs"
     _write({file: "queue.rs"}, name, force)
     _insert(module, f"mod {spelled.snake};", "mod ")
@@ -177,9 +180,9 @@ def paper(name: NameArgument, force: ForceOption = False) -> None:
     )
 
 
-def _controller_in_rust(name: _Name, force: bool) -> None:
-    """Writes the controller and its page, and lists both."""
-    module = _in_tree(CONTROLLERS, "rust") / "mod.rs"
+def _controller_of_tree(name: _Name, force: bool) -> None:
+    """Writes the controller in Rust and its page, and lists both."""
+    module = CONTROLLERS / "mod.rs"
     file, page = CONTROLLERS / f"{name.snake}.rs", PAGES / f"{name.text}.md"
     _write({file: "controller.rs", page: "controller.md"}, name.text, force)
     _insert(module, f"pub mod {name.snake};", "pub mod ")
@@ -206,13 +209,6 @@ def _checked(name: str) -> _Name:
     if not NAME.fullmatch(name):
         raise InputError(f"{name}: must be a word of small letters, digits, `-` and `_`, like my-name")
     return _Name(name)
-
-
-def _in_tree(folder: Path, what: str) -> Path:
-    """The folder of the sources, below the current one."""
-    if not (folder / "mod.rs").is_file():
-        raise InputError(f"{what}: is part of the source tree; run this at its top, where {folder} is")
-    return folder
 
 
 def _write(files: Mapping[Path, str], name: str, force: bool) -> None:
