@@ -13,7 +13,7 @@ from ackclock.checks.target import Target
 
 @dataclass(frozen=True)
 class Number:
-    """One of the numbers of a condition."""
+    """One of the numbers of a condition; its words have the place of the value."""
 
     words: str
     neutral: float
@@ -33,21 +33,21 @@ class Number:
 
 
 PATH: Mapping[str, Number] = {
-    "rate_mbit": Number("rate, Mbit/s", 10.0, 1.0, 20.0),
-    "rtt_ms": Number("RTT, ms", 40.0, 5.0, 200.0),
-    "queue_bdp": Number("queue, BDP", 1.0, 0.2, 8.0),
+    "rate_mbit": Number("rate {} Mbit/s", 10.0, 1.0, 20.0),
+    "rtt_ms": Number("RTT {} ms", 40.0, 5.0, 200.0),
+    "queue_bdp": Number("queue {} BDP", 1.0, 0.2, 8.0),
 }
 DISTURBANCES: Mapping[str, Number] = {
-    "burst": Number("burst of datagrams, share of the rate", 0.0, 0.5, 1.5),
-    "slow": Number("rate for a while, share of it", 0.0, 0.01, 0.9),
-    "outage_s": Number("outage, s", 0.0, 0.05, 3.0),
-    "route": Number("RTT from then on, as a multiple", 0.0, 0.25, 4.0),
+    "burst": Number("burst of datagrams of {} times the rate", 0.0, 0.5, 1.5),
+    "slow": Number("rate times {} for a while", 0.0, 0.01, 0.9),
+    "outage_s": Number("outage of {} s", 0.0, 0.05, 3.0),
+    "route": Number("RTT times {} from then on", 0.0, 0.25, 4.0),
 }
 LASTING: Mapping[str, Number] = {
-    "loss": Number("random loss", 0.0, 1e-4, 0.02),
-    "ack_jitter_ms": Number("jitter of ACKs, ms", 0.0, 0.1, 20.0),
-    "ack_loss": Number("random loss of ACKs", 0.0, 0.01, 0.3),
-    "pair": Number("flows of the controller", 0.0, 2.0, 2.0, whole=True),
+    "loss": Number("random loss of {}", 0.0, 1e-4, 0.02),
+    "ack_jitter_ms": Number("jitter of ACKs of {} ms", 0.0, 0.1, 20.0),
+    "ack_loss": Number("random loss of ACKs of {}", 0.0, 0.01, 0.3),
+    "pair": Number("{} flows of the controller", 0.0, 2.0, 2.0, whole=True),
 }
 NUMBERS: Mapping[str, Number] = {**PATH, **DISTURBANCES, **LASTING}
 
@@ -116,9 +116,8 @@ class Condition:
     @property
     def words(self) -> str:
         """Its numbers in words."""
-        return (
-            "; ".join(f"{NUMBERS[name].words} {value:g}" for name, value in self.values) or "the plain path"
-        )
+        words = [NUMBERS[name].words.format(f"{value:g}") for name, value in self.values]
+        return "; ".join(words) or "the plain path"
 
     def scenario(self, target: Target | str, noise: Noise | None = None) -> dict[str, Any]:
         """The scenario with flows of a target, or of a controller of ours; empty for none."""
