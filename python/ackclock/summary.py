@@ -120,15 +120,17 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """Packets and their cost; with runs on the kernel's TCP theirs alone, and the lateness of deliveries."""
+    """Packets and their cost; with runs in real time theirs alone, and the lateness of deliveries."""
     live = [s["engine"] for s in summaries if "lateness_us" in s["engine"]]
     engines = live or [s["engine"] for s in summaries]
     packets = sum(engine["data_packets"] for engine in engines)
     cpu = sum(engine["cpu_s"] for engine in engines)
     if live:
         p50, p99, most = (max(e["lateness_us"][key] for e in live) / 1e3 for key in ("p50", "p99", "max"))
+        stacks = sorted({"UDP sockets" if e["kind"] == "quic-live" else "TCP" for e in live})
         return (
-            f"{packets} data packets on the TCP of Linux {live[0]['kernel']}, {cpu:.2f} CPU seconds\n"
+            f"{packets} data packets on the {' and '.join(stacks)} of Linux {live[0]['kernel']}, "
+            f"{cpu:.2f} CPU seconds\n"
             f"deliveries were late by {p50:.3f} ms (median), {p99:.3f} ms (99 %), {most:.3f} ms (most)"
         )
     rate = f", {packets / cpu / 1e6:.2f} million packets per CPU second" if cpu > 0 else ""

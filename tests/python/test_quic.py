@@ -5,7 +5,7 @@ import json
 import pytest
 
 import ackclock
-from ackclock import _engine
+from ackclock import _engine, summary
 from ackclock.cli import completing
 from ackclock.engines.quic import Quic
 from calling import refused, run
@@ -130,3 +130,11 @@ def test_in_real_time_it_runs_over_sockets(capsys, file):
     assert all(flow["profile"] == "noq" and flow["delivered_bytes"] > 10_000 for flow in found["flows"])
     sentence = refused(capsys, "run", file, "--engine", "sim", "--live")
     assert sentence == "--live: is short for --engine live, and --engine sim is given"
+
+
+@pytest.mark.parametrize(("kind", "stack"), [("quic-live", "UDP sockets"), ("live", "TCP")])
+def test_the_packets_of_real_time_are_said_to_be_on_their_stack(kind, stack):
+    lateness = {"p50": 1.0, "p99": 2.0, "max": 3.0}
+    engine = {"kind": kind, "kernel": "6.18", "data_packets": 7, "cpu_s": 0.5, "lateness_us": lateness}
+    first, _ = summary.engine_line([{"engine": engine}]).splitlines()
+    assert first == f"7 data packets on the {stack} of Linux 6.18, 0.50 CPU seconds"
