@@ -12,6 +12,7 @@ import pyarrow as pa
 from ackclock import _engine, repetitions
 from ackclock.engines import Engine, Progress, registry
 from ackclock.engines.by_plan import ByPlan
+from ackclock.engines.simulator import Simulator
 from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.catalogue import Claim, Experiment
@@ -217,11 +218,17 @@ class ExperimentInProgress:
         self.seconds = 0.0
 
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
-        """Plans a condition for ``engine``, or for ``rest`` if that refuses it."""
+        """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
+
+        Raises CatalogueError where the simulator refuses it: other engines make a part of the runs, it all.
+        """
         plan = self._plan(condition)
         try:
             engine.check(plan)
         except _engine.ScenarioError as error:
+            if isinstance(engine, Simulator):
+                file = self.experiment.file.name
+                raise CatalogueError(f"{file}, run {condition[0]}: {error}") from error
             self.refused[str(error)] = None
             if rest is None:
                 return
