@@ -121,7 +121,19 @@ FiguresOption = Annotated[
     ),
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
-PcapOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a packet capture (pcapng).")]
+
+
+def _no_option(file: Path | None) -> Path | None:
+    """A file of ``--pcap``, which takes the word after it, whatever that is."""
+    if file is not None and str(file).startswith("--"):
+        raise InputError(f"--pcap: needs a FILE before {file}")
+    return file
+
+
+PcapOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a packet capture (pcapng).", callback=_no_option),
+]
 
 JunitOption = Annotated[
     Path | None,
