@@ -1,11 +1,12 @@
 """`ackclock identify`: trajectories of captures and results, and the controllers that they look like."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
-from ackclock import identify
+from ackclock import captures, identify
 from ackclock.cli import identify as command
 from ackclock.errors import InputError
 from ackclock.identify import training
@@ -110,7 +111,86 @@ def test_what_cannot_be_identified_is_one_sentence(capsys, tmp_path, monkeypatch
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sklearn.ensemble", None)
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     table = training.Table(["x"], np.array([[1.0]]), ["a"])
     with pytest.raises(InputError, match=r"needs sklearn: pip install 'ackclock\[identify\]'"):
         identify.Classifier(table)
+
+
+def test_a_damaged_time_in_a_capture_makes_no_endless_trajectory(monkeypatch):
+    monkeypatch.setattr(identify.trajectories, "MOST_ROUNDS", 1000)
+    passage = captures.Passage("10.0.0.1:1", segment=1000)
+    for place in range(1, 301):
+        passage.add(place * 1e-3, "data", place * 1000)
+        passage.add(place * 1e-3 + 1e-8, "ack", place * 1000)
+    passage.add(4e9, "data", 301_000)
+    steps = identify.trajectories._steps(passage, 1000)
+    assert len(identify.trajectories._rounds("flow", steps)) == 1000
+
+
+def test_copies_in_a_capture_without_acks_cost_no_more_than_other_segments():
+    # Each copy used to go through all segments in flight: hours for this flow.
+    passage, count = captures.Passage("10.0.0.1:1", segment=1000), 100_000
+    for place in range(2 * count):
+        passage.add(place * 1e-4, "data", (place % count + 1) * 1000)
+    steps = identify.trajectories._steps(passage, 1000)
+    assert (steps.resent[-1], np.isfinite(steps.rtt).any()) == (count, False)
+
+
+def test_an_ack_of_a_segment_with_a_copy_gives_no_rtt():
+    passage = captures.Passage("10.0.0.1:1", segment=1000)
+    events = [
+        ("data", 1),
+        ("data", 2),
+        ("data", 3),
+        ("data", 2),
+        ("data", 4),
+        ("ack", 1),
+        ("ack", 3),
+        ("ack", 4),
+    ]
+    for time, (kind, place) in enumerate(events):
+        passage.add(float(time), kind, place * 1000)
+    # The first and the fourth segment have one copy; the third is behind a segment that was sent again.
+    steps = identify.trajectories._steps(passage, 1000)
+    assert steps.rtt[-3:].tolist() == [5.0, 5.0, 3.0]
+
+
+def test_a_damaged_table_of_the_cache_is_made_anew(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(training, "train", lambda _: training.Table(["x"], np.arange(400.0)[:, None], ["a"]))
+    training.table()
+    [file] = (tmp_path / "ackclock/identify").iterdir()
+    whole = file.read_bytes()
+    damaged = [b"", *(whole[:at] + b"\xff" + whole[at + 1 :] for at in range(0, len(whole), 8))]
+    for content in damaged:
+        file.write_bytes(content)
+        assert training.table().columns == ["x"]
+
+
+def test_a_cache_that_cannot_be_written_costs_no_answer(monkeypatch, tmp_path):
+    monkeypatch.setattr(training, "train", lambda _: training.Table(["x"], np.array([[1.0]]), ["a"]))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert training.table().labels == ["a"]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def full(file, **_):
+        file.write_bytes(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    assert training.table().labels == ["a"]
+    assert list((tmp_path / "ackclock/identify").iterdir()) == []
+
+
+def test_without_scikit_learn_no_simulation_begins(capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    monkeypatch.setattr(identify, "table", lambda _: pytest.fail("it simulates"))
+    capture, _ = recorded(tmp_path, capsys, "cubic")
+    assert "needs sklearn" in refused(capsys, "identify", capture)
+
+
+def test_samples_too_far_apart_are_named_in_a_short_result(capsys, tmp_path):
+    _, result = recorded(tmp_path, capsys, "newreno", "1s")
+    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "identify", result)

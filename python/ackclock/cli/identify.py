@@ -41,6 +41,7 @@ def identify(
     """
     from ackclock import identify as identifying
 
+    identifying.require()
     flows = [(file, one) for file in files for one in identifying.read(file, interface)]
     with output.progress("simulations of all controllers") as at:
         known = identifying.table(at)

@@ -1,6 +1,6 @@
 """Identification: which controller does a flow look like?"""
 
-from ackclock.identify.classifier import LEAST, Classifier, Guess
+from ackclock.identify.classifier import LEAST, Classifier, Guess, require
 from ackclock.identify.training import table, train
 from ackclock.identify.trajectories import LEAST_ROUNDS, Trajectory, of_capture, of_run, read
 
@@ -13,6 +13,7 @@ __all__ = [
     "of_capture",
     "of_run",
     "read",
+    "require",
     "table",
     "train",
 ]

@@ -23,6 +23,11 @@ FLOOR = 1e-3
 """The least share of one flow in the mean of several: one flow alone does not rule a controller out."""
 
 
+def require() -> Any:
+    """The forests of scikit-learn. Raises InputError without them."""
+    return library("sklearn.ensemble", "identify", "`ackclock identify`")
+
+
 @dataclass(frozen=True)
 class Guess:
     """A controller, and the share of the trees that name it."""
@@ -37,7 +42,7 @@ class Classifier:
     """A forest over a table. Raises InputError without scikit-learn."""
 
     def __init__(self, known: Table) -> None:
-        ensemble = library("sklearn.ensemble", "identify", "`ackclock identify`")
+        ensemble = require()
         merged, self._also = known.merged()
         self.columns = known.columns
         forest = ensemble.ExtraTreesClassifier(TREES, random_state=1)

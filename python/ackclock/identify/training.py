@@ -5,13 +5,13 @@ It takes some two CPU minutes. The table then lies in the user's cache, under a 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import json
 import math
 import os
 import random
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,13 +119,22 @@ def table(progress: Progress | None = None) -> Table:
         # Arrays of numbers and text alone: nothing in the file is run.
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as known:
             return Table(known["columns"].tolist(), known["values"], known["labels"].tolist())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except Exception:  # a damaged file raises errors of many kinds in NumPy, zipfile and zlib
         made = train(progress)
+    with contextlib.suppress(OSError):  # Without room or permission the next call simulates again.
+        _keep(made, file)
+    return made
+
+
+def _keep(made: Table, file: Path) -> None:
+    """Writes a table into the cache, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(f".{os.getpid()}.npz")
-    np.savez_compressed(part, columns=made.columns, values=made.values, labels=made.labels)
-    part.replace(file)
-    return made
+    try:
+        np.savez_compressed(part, columns=made.columns, values=made.values, labels=made.labels)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def folder() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,9 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 LEAST_ROUNDS = 100
 """Round trips that a trajectory must have: fewer show too little of a controller."""
+
+MOST_ROUNDS = 1_000_000
+"""The rounds of a trajectory from its beginning: a damaged time in a capture makes any number."""
 
 SEGMENT = 1448
 """Payload bytes of a segment on Ethernet with timestamps."""
@@ -77,16 +81,19 @@ def of_run(run: Run) -> Iterator[Trajectory]:
     for name in flow_names(run):
         own = of_flow(run, series, name)
         times, flight, rtt, delivered, resent = (column[own] for column in columns)
-        found = _rounds(name, _Steps(times, flight, rtt / 1e3, delivered / SEGMENT, resent, states[own]))
-        if found is None:
+        steps = _Steps(times, flight, rtt / 1e3, delivered / SEGMENT, resent, states[own])
+        base = _base(steps)
+        if base is None or times[-1] - times[0] < LEAST_ROUNDS * base:
             continue
         step = float(np.median(np.diff(times)))
-        if step > COARSEST * found.rtt:
+        if step > COARSEST * base:
             raise InputError(
                 f"{run.scenario['name']}, flow {name}: samples are {step * 1e3:.3g} ms apart, and the RTT is "
-                f'{found.rtt * 1e3:.3g} ms: record.flow_series = "5ms" shows its rounds'
+                f'{base * 1e3:.3g} ms: record.flow_series = "5ms" shows its rounds'
             )
-        yield found
+        found = _rounds(name, steps)
+        if found is not None:
+            yield found
 
 
 def of_capture(file: Path, interface: int = 0) -> Iterator[Trajectory]:
@@ -113,41 +120,54 @@ class _Steps:
 def _steps(passage: Passage, size: int) -> _Steps:
     """The state after each packet, in segments of ``size`` bytes."""
     rows = []
-    flying: list[tuple[int, float, bool]] = []
+    flying: list[tuple[int, float]] = []
+    copies: deque[tuple[int, int]] = deque()
+    # How many segments were sent before each copy, and its end: of several copies the ones that reach lowest.
     first, sent_to, acknowledged, resent, repaired, rtt = 0, 0, 0, 0, 0, np.nan
     for time, kind, number in passage.events:
         if kind == "data":
             if number > sent_to:
-                flying.append((number, time, False))
+                flying.append((number, time))
                 sent_to = number
             else:
                 resent += 1
                 # A recovery lasts until all that was sent before it is acknowledged.
                 repaired = sent_to if acknowledged >= repaired else repaired
-                # An ACK of this segment may be for either copy (Karn's rule).
-                flying = [(end, at, again or end >= number) for end, at, again in flying[first:]]
-                first = 0
+                while copies and copies[-1][1] >= number:
+                    copies.pop()
+                copies.append((len(flying), number))
         elif number > acknowledged:
             acknowledged = number
             while first < len(flying) and flying[first][0] <= number:
-                _, at, again = flying[first]
-                first += 1
-                if not again:
+                end, at = flying[first]
+                while copies and copies[0][0] <= first:
+                    copies.popleft()
+                # An ACK of this segment may be for either copy (Karn's rule).
+                if not (copies and copies[0][1] <= end):
                     rtt = time - at
+                first += 1
         rows.append((time, sent_to - acknowledged, rtt, acknowledged, resent, acknowledged < repaired))
     table = np.asarray(rows, dtype=float).reshape(-1, 6).T
     return _Steps(table[0], table[1] / size, table[2], table[3] / size, table[4], table[5] > 0)
 
 
+def _valid(of: _Steps) -> Mask:
+    return np.asarray(np.isfinite(of.rtt) & (of.rtt > 0))
+
+
+def _base(of: _Steps) -> float | None:
+    """The least RTT; None without any."""
+    valid = _valid(of)
+    return float(np.min(of.rtt[valid])) if valid.any() else None
+
+
 def _rounds(name: str, of: _Steps) -> Trajectory | None:
     """Values of each base RTT; None for a flow that is too short."""
-    times, rtt = of.times, of.rtt
-    valid = np.isfinite(rtt) & (rtt > 0)
-    if valid.sum() < LEAST_ROUNDS:
+    times, rtt, valid, base = of.times, of.rtt, _valid(of), _base(of)
+    if base is None or valid.sum() < LEAST_ROUNDS:
         return None
-    base = float(np.min(rtt[valid]))
     begin, end = float(times[valid][0]), float(times[-1])
-    count = int((end - begin) / base)
+    count = min(int((end - begin) / base), MOST_ROUNDS)
     if count < LEAST_ROUNDS:
         return None
     edges = begin + base * np.arange(count + 1)
