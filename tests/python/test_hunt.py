@@ -74,6 +74,19 @@ def test_a_hunt_goes_on_where_it_was_stopped_and_finds_the_same(capsys, tmp_path
     assert "was started with hunt vegas, and now it is cubic" in refused(capsys, "hunt", "cubic", *out)
 
 
+@pytest.mark.parametrize("damage", [b"null", b"[1, null]", b"\x83\xff"], ids=["null", "no number", "bytes"])
+def test_a_damaged_line_of_a_hunt_ends_what_is_known(capsys, tmp_path, damage):
+    hunt = ["hunt", "newreno", "--tries", 2, "--out", tmp_path / "out", "--json"]
+    status, whole, _ = run(capsys, *hunt)
+    assert status == 0
+    journal = tmp_path / "out/tries.jsonl"
+    before = journal.read_bytes()
+    first, rest = before.split(b"\n", 1)
+    journal.write_bytes(first + b"\n" + damage + b"\n" + rest)
+    assert run(capsys, *hunt)[:2] == (0, whole)
+    assert journal.read_bytes() == before
+
+
 def test_an_exception_of_the_target_is_a_finding(capsys, stuck):
     broken = stuck.replace("Stuck", "Broken")
     document = json.loads(run(capsys, "hunt", broken, "--tries", 32, "--json")[1])["hunt"]
@@ -83,4 +96,5 @@ def test_an_exception_of_the_target_is_a_finding(capsys, stuck):
 def test_bad_input_is_one_sentence(capsys):
     assert "did you mean `cdg`?" in refused(capsys, "hunt", "cdgg")
     assert refused(capsys, "hunt", "cdg", "--budget", "60").startswith("--budget 60: ")
+    assert refused(capsys, "hunt", "cdg", "--budget", "0s") == "--budget 0s: must be above 0, like `60s`"
     assert refused(capsys, "hunt", "cdg", "--tries", "0") == "--tries 0: must be at least 1"

@@ -98,9 +98,12 @@ def hunt(
 
 def _seconds(budget: str) -> float:
     try:
-        return float(_engine.quantity(budget, "time"))
+        spend = float(_engine.quantity(budget, "time"))
     except ValueError as error:
         raise InputError(f"--budget {budget}: {error}") from None
+    if spend <= 0:
+        raise InputError(f"--budget {budget}: must be above 0, like `60s`")
+    return spend
 
 
 def _refuse(chosen: Target, runner: NamedEngine) -> None:
@@ -123,9 +126,9 @@ def _journal(
     with resumable_folder(out, settings, force) as folder:
         file = folder / JOURNAL
         if file.exists():
-            known = hunting.load(file.read_text("utf-8").splitlines())
+            known = hunting.load(file.read_text("utf-8", "replace").splitlines())
             weaknesses.known.update(known)
-            # A line that was cut off goes.
+            # A line that was cut off or damaged goes.
             file.write_text("".join(json.dumps([*one]) + "\n" for one in known.items()), encoding="utf-8")
         with file.open("a", encoding="utf-8") as lines:
             weaknesses.learnt = lambda name, value: print(json.dumps([name, value]), file=lines, flush=True)

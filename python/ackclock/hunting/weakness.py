@@ -116,12 +116,12 @@ class Weaknesses:
 
 
 def load(lines: Sequence[str]) -> Mapping[str, float]:
-    """Goodputs from the lines of a journal; a line that was cut off ends it."""
+    """Goodputs from the lines of a journal; a line that is none ends it."""
     found: dict[str, float] = {}
     for line in lines:
         try:
             name, value = json.loads(line)
-        except ValueError:
+            found[str(name)] = float(value)
+        except (TypeError, ValueError):
             break
-        found[str(name)] = float(value)
     return found
