@@ -4,6 +4,7 @@ import pytest
 
 from ackclock import _engine, papers
 from ackclock.engines import registry
+from ackclock.engines.cached import CachedEngine
 from ackclock.engines.simulator import Simulator
 from ackclock.engines.uml import Uml
 from ackclock.papers import page
@@ -58,6 +59,7 @@ class Kernel(Simulator):
     def check(self, plan):
         if plan.name == "demo/own":
             raise _engine.ScenarioError("it has no siad")
+        super().check(plan)
 
 
 def test_a_refused_run_is_simulated_for_claims_that_compare_it_with_one_of_the_engine(tmp_path):
@@ -74,6 +76,14 @@ def test_a_refused_run_is_simulated_for_claims_that_compare_it_with_one_of_the_e
         simulated.others["live"] = done
         page.write(simulated, (), tmp_path)
         assert title in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("engine", [Simulator(), Kernel()])
+def test_a_run_that_the_simulator_refuses_is_a_mistake_on_any_engine(tmp_path, engine):
+    experiment = read(tmp_path, EXPERIMENT.replace('"cubic"', '"cubik"'))
+    cached = CachedEngine(engine, tmp_path / "runs")
+    with pytest.raises(papers.CatalogueError, match=r"run rival: .*there is no controller `cubik`"):
+        papers.reproduce([experiment], engine=cached)
 
 
 def test_the_kernel_in_virtual_time_has_the_rival_and_the_simulator_siad(tmp_path):

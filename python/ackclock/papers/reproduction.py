@@ -220,16 +220,18 @@ class ExperimentInProgress:
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
         """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
 
-        Raises CatalogueError where the simulator refuses it: other engines make a part of the runs, it all.
+        Raises CatalogueError where the simulator refuses it too: that makes all runs, other engines a part.
         """
         plan = self._plan(condition)
         try:
             engine.check(plan)
-        except _engine.ScenarioError as error:
-            if isinstance(engine, Simulator):
+        except _engine.ScenarioError as refusal:
+            try:
+                Simulator().check(plan)
+            except _engine.ScenarioError as error:
                 file = self.experiment.file.name
                 raise CatalogueError(f"{file}, run {condition[0]}: {error}") from error
-            self.refused[str(error)] = None
+            self.refused[str(refusal)] = None
             if rest is None:
                 return
             self.replaced.add(condition)
