@@ -8,7 +8,7 @@ use network::Discard;
 use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use transport::{Driver, EcnMode, Pace, Recorded, Writes};
-use units::{Random, Time};
+use units::{Random, Span, Time};
 
 use crate::Quic;
 use crate::application::{Outgoing, Reader, Writer};
@@ -25,6 +25,10 @@ const SLOTS: u32 = 3;
 const PLANNED: u32 = 0;
 const SENDER: u32 = 1;
 const RECEIVER: u32 = 2;
+
+/// A timer that has expired does so again at this interval at the earliest, as the clock of an operating system moves
+/// meanwhile: the pacer of noq rounds intervals of less than half a nanosecond to none.
+const TICK: Span = Span::from_nanos(1);
 
 /// The stack of the endpoints, in the place of a profile.
 const STACK: &str = "noq";
@@ -143,7 +147,7 @@ impl<'a> Endpoints<'a> {
         let instant = self.clock.instant(now);
         if datagram.forward {
             open.server.receive(instant, datagram.ecn, datagram.content);
-            return self.look_at_receiver(now, index);
+            return self.look_at_receiver(now, index, now);
         }
         if !flow.running {
             return Ok(());
@@ -151,7 +155,7 @@ impl<'a> Endpoints<'a> {
         let before = open.ledger.lock().samples;
         open.client.receive(instant, datagram.ecn, datagram.content);
         let sampled = open.ledger.lock().samples > before;
-        self.look_at_sender(now, index)?;
+        self.look_at_sender(now, index, now)?;
         if sampled && self.at_acks.any() {
             let (series, probes) = self.at_acks.take(index as usize);
             self.sample_flow(now, index, series, probes);
@@ -159,11 +163,11 @@ impl<'a> Endpoints<'a> {
         Ok(())
     }
 
-    /// Something at the sender of `index` may have changed.
-    fn look_at_sender(&mut self, now: Time, index: u32) -> Result<(), Failure> {
+    /// Something at the sender of `index` may have changed. Its timer expires no earlier than `earliest`.
+    fn look_at_sender(&mut self, now: Time, index: u32, earliest: Time) -> Result<(), Failure> {
         let flow = &mut self.flows[index as usize];
         let driven = flow.drive_sender(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + SENDER, flow.sender_deadline(self.clock));
+        self.timers.set(index * SLOTS + SENDER, flow.sender_deadline(self.clock).max(earliest));
         if self.records.plan.record.events
             && let Some(open) = &flow.open
             && let Some(journal) = &mut open.ledger.lock().journal
@@ -175,10 +179,10 @@ impl<'a> Endpoints<'a> {
     }
 
     /// The same for its receiver.
-    fn look_at_receiver(&mut self, now: Time, index: u32) -> Result<(), Failure> {
+    fn look_at_receiver(&mut self, now: Time, index: u32, earliest: Time) -> Result<(), Failure> {
         let flow = &mut self.flows[index as usize];
         let driven = flow.drive_receiver(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline(self.clock));
+        self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline(self.clock).max(earliest));
         if let Some(open) = flow.open.as_deref_mut() {
             let rows = open.reader.rows.drain(..);
             let wanted = self.records.plan.record.datagrams;
@@ -219,13 +223,13 @@ impl<'a> Endpoints<'a> {
                     open.client.expire(instant);
                     open.ledger.lock().wake(now);
                 }
-                self.look_at_sender(now, index)
+                self.look_at_sender(now, index, now + TICK)
             }
             _ => {
                 if let Some(open) = flow.open.as_deref_mut() {
                     open.server.expire(instant);
                 }
-                self.look_at_receiver(now, index)
+                self.look_at_receiver(now, index, now + TICK)
             }
         }
     }
@@ -259,7 +263,7 @@ impl<'a> Endpoints<'a> {
         // The instant of the end is outside the run.
         let next = self.flows[index as usize].planned_at(now, &planned.changes);
         self.timers.set(index * SLOTS + PLANNED, next);
-        self.look_at_sender(now, index)
+        self.look_at_sender(now, index, now)
     }
 
     /// The objects of the page under way are asked for.
