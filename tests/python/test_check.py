@@ -10,6 +10,7 @@ import ackclock
 from ackclock import _engine, checks
 from ackclock.checks import reference, stack, suites
 from ackclock.engines import registry
+from ackclock.papers.reproduction import ExperimentInProgress
 from calling import refused, run
 
 FEW = ["--only", "idle-path,after-burst,self"]
@@ -180,6 +181,15 @@ def test_the_cases_of_the_draft_judge_bbr_and_leave_out_signals_that_are_not_sho
     other = checks.target("cubic", algorithm="bbr3", rule_sets=checks.rule_sets())
     skipped = suites.check(replace(other, foreign=True), engine, 1)
     assert {one.verdict for one in skipped} == {"pass", "fail", "skipped"}
+
+
+@pytest.mark.skipif("quic" not in _engine.engines(), reason="built without QUIC")
+def test_cases_of_the_draft_that_a_stack_cannot_run_are_no_mistakes():
+    target, engine = checks.target("noq:bbr3", rule_sets=checks.rule_sets()), registry.make("quic")
+    works = [ExperimentInProgress(one, 1, engine) for one in suites.experiments(target)]
+    refused = {one.experiment.id: [*one.refused] for one in works if one.refused}
+    assert len(works) > len(refused)
+    assert "transport.ack_every: it is a rule of TCP" in refused["ccwg-bbr-aggregation"][0]
 
 
 def test_another_controller_beside_ours_is_told_apart(mine):

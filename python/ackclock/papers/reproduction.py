@@ -220,14 +220,19 @@ class ExperimentInProgress:
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
         """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
 
-        Raises CatalogueError where the simulator refuses it too: that makes all runs, other engines a part.
+        Raises CatalogueError where the simulator refuses it too: that makes all runs but those with
+        controllers that another engine alone has.
         """
         plan = self._plan(condition)
         try:
             engine.check(plan)
         except _engine.ScenarioError as refusal:
+            flows = self.experiment.setup(condition[0]).scenario["flows"]
             try:
-                Simulator().check(plan)
+                if not any(
+                    flow.get("cc") in kind.own for kind in registry.ENGINES.values() for flow in flows
+                ):
+                    Simulator().check(plan)
             except _engine.ScenarioError as error:
                 file = self.experiment.file.name
                 raise CatalogueError(f"{file}, run {condition[0]}: {error}") from error
