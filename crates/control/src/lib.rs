@@ -58,8 +58,17 @@ pub struct Context<'a> {
     pub restart: Option<Restart>,
     /// When the next segment may leave by the pacing of those that left; `now` or before, if at once.
     pub departure: Time,
+    /// The clock of the host at the start of the run; 0 where hosts have no phases.
+    pub host_clock_at_start: Span,
     /// The random stream of this flow.
     pub random: &'a mut Random,
+}
+
+impl Context<'_> {
+    /// The clock of the host at the time of the event, of which timestamps and jiffies are ticks.
+    pub fn host_clock(&self) -> Time {
+        self.now + self.host_clock_at_start
+    }
 }
 
 /// A congestion controller of one connection.

@@ -81,6 +81,7 @@ impl Connection {
             initial_window: 10.0,
             restart: None,
             departure: Time::ZERO,
+            host_clock_at_start: Span::ZERO,
             random: &mut new.random,
         };
         new.controller.on_start(cx);
@@ -172,6 +173,7 @@ impl Connection {
             initial_window: 10.0,
             restart: None,
             departure: Time::ZERO,
+            host_clock_at_start: Span::ZERO,
             random: &mut self.random,
         };
         match (operation, ack) {

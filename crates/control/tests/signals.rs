@@ -45,6 +45,7 @@ impl Flow {
             initial_window: 10.0,
             restart: self.restart,
             departure: self.now,
+            host_clock_at_start: Span::ZERO,
             random: &mut self.random,
         };
         event(&mut *self.controller, cx);

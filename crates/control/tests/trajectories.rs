@@ -62,6 +62,7 @@ impl Round {
             initial_window: 10.0,
             restart: None,
             departure: Time::ZERO,
+            host_clock_at_start: Span::ZERO,
             random: &mut self.random,
         };
         event(&mut *self.controller, &mut cx);

@@ -279,6 +279,7 @@ pub struct Context {
     initial_window: f64,
     restart: Maybe<Restart>,
     departure: Moment,
+    host_clock_at_start: Nanos,
     /// The simulator's [`Random`].
     random: *mut c_void,
 }
@@ -292,6 +293,7 @@ impl Context {
             initial_window: of.initial_window,
             restart: Mirror::of(&of.restart),
             departure: Mirror::of(&of.departure),
+            host_clock_at_start: Mirror::of(&of.host_clock_at_start),
             random: std::ptr::from_mut::<Random>(of.random).cast(),
         }
     }
@@ -307,6 +309,7 @@ impl Context {
             initial_window: self.initial_window,
             restart: self.restart.get(),
             departure: self.departure.get(),
+            host_clock_at_start: self.host_clock_at_start.get(),
             // SAFETY: as the caller promises.
             random: unsafe { &mut *self.random.cast::<Random>() },
         }

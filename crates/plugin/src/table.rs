@@ -10,7 +10,7 @@ use crate::instance;
 use crate::signals::{Ack, Context, Decisions, Event, SegmentReport, Wants};
 
 /// The version of the table and of all that its functions take. It counts up with every change.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The name of the table in an object.
 pub const SYMBOL: &CStr = c"ACKCLOCK_CONTROLLER";

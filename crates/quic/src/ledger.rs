@@ -139,6 +139,7 @@ impl Ledger {
             segment_size: Bytes::new(self.packet_size),
             initial_window: self.initial_window,
             departure: now,
+            host_clock_at_start: Span::ZERO,
             smoothed: self.rtt.smoothed,
             restart: None,
         };

@@ -85,7 +85,7 @@ impl Kernel {
 
     fn set_time(&mut self, cx: &Context<'_>) {
         let connection = self.flow.connection_mut();
-        connection.now = cx.now.as_nanos();
+        connection.now = cx.host_clock().as_nanos();
         connection.tp.tcp_mstamp = connection.now / 1000;
     }
 
@@ -141,7 +141,8 @@ impl Kernel {
         tp.max_packets_out = if ack.window_limited { most_in_flight } else { most_in_flight.min(tp.snd_cwnd / 2) };
         tp.saw_tstamp = (ack.timestamp_echo != Time::NEVER).into();
         let tick = ack.timestamp_tick.as_nanos().max(1);
-        tp.rcv_tsecr = if tp.saw_tstamp == 0 { 0 } else { (ack.timestamp_echo.as_nanos() / tick) as u32 };
+        let echo = ack.timestamp_echo + cx.host_clock_at_start;
+        tp.rcv_tsecr = if tp.saw_tstamp == 0 { 0 } else { (echo.as_nanos() / tick) as u32 };
         if let Some(rtt) = ack.rtt {
             tp.rack_rtt_us = microseconds(rtt.value);
         }
@@ -251,9 +252,9 @@ impl Controller for Kernel {
         self.set_time(cx);
         let tp = &mut self.flow.connection_mut().tp;
         tp.app_limited = if start.application_limited { tp.delivered.max(1) } else { 0 };
-        tp.lsndtime = jiffies(cx.now.as_nanos().saturating_sub(start.idle.as_nanos()));
+        tp.lsndtime = jiffies(cx.host_clock().as_nanos().saturating_sub(start.idle.as_nanos()));
         self.flow.cwnd_event(cx.random, Event::TransmitStart as u32);
-        self.flow.connection_mut().tp.lsndtime = jiffies(cx.now.as_nanos());
+        self.flow.connection_mut().tp.lsndtime = jiffies(cx.host_clock().as_nanos());
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {

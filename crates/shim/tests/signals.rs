@@ -39,8 +39,8 @@ const WATCHING: &str = r#"
                .undo_cwnd = mine_undo_cwnd);
 "#;
 
-fn build(text: &str) -> Box<dyn Controller> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("signals");
+fn build(folder: &str, text: &str) -> Box<dyn Controller> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("mine.bpf.c");
     fs::write(&path, text).unwrap();
@@ -59,19 +59,24 @@ fn probes(controller: &dyn Controller) -> BTreeMap<&'static str, f64> {
     all.0
 }
 
-#[test]
-fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
-    let mut controller = build(WATCHING);
-    assert!(controller.wants().governs_recovery && controller.wants().transmit_start);
-    let mut random = Random::stream(1, "test", 0);
-    let mut cx = Context {
-        now: Time::from_nanos(7_000_000),
+fn context(now: Time, random: &mut Random) -> Context<'_> {
+    Context {
+        now,
         segment_size: Bytes::new(1000),
         initial_window: 10.0,
         restart: None,
         departure: Time::ZERO,
-        random: &mut random,
-    };
+        host_clock_at_start: Span::ZERO,
+        random,
+    }
+}
+
+#[test]
+fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
+    let mut controller = build("signals", WATCHING);
+    assert!(controller.wants().governs_recovery && controller.wants().transmit_start);
+    let mut random = Random::stream(1, "test", 0);
+    let mut cx = context(Time::from_nanos(7_000_000), &mut random);
     controller.on_start(&mut cx);
     controller.on_transmit_start(&mut cx, &starting(Span::ZERO));
     let sent =
@@ -115,4 +120,55 @@ fn cong_control_is_given_what_the_kernel_gives_and_governs_recovery() {
     controller.on_loss(&mut cx, &loss);
     controller.on_ack(&mut cx, &Ack { acknowledged_to: 3, ..ack });
     assert_eq!(controller.window(), 12.0);
+}
+
+#[test]
+fn timestamps_of_the_kernel_are_ticks_of_the_clock_of_the_host() {
+    const READING: &str = r#"
+        #include "ack.h"
+        PROBES(rcv_tsecr, tcp_mstamp, ktime, lsndtime);
+        struct mine { u64 last; };
+        STORED_STATE(struct mine);
+        CALLBACK_4(void, mine_cong_control, struct sock *, sk, u32, ack, u32, flag, const struct rate_sample *, rs) {
+            struct probe_record *out = probe_begin(sk, &state(sk)->last);
+            probe(out, rcv_tsecr, tcp_sk(sk)->rx_opt.rcv_tsecr, 1);
+            probe(out, tcp_mstamp, tcp_sk(sk)->tcp_mstamp, 1);
+            probe(out, ktime, bpf_ktime_get_ns(), 1);
+            probe(out, lsndtime, tcp_sk(sk)->lsndtime, 1);
+            probe_end(out);
+        }
+        CALLBACK_1(u32, mine_ssthresh, struct sock *, sk) { return 5; }
+        CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk) { return 5; }
+        CONTROLLER("mine", .ssthresh = mine_ssthresh, .cong_control = mine_cong_control, .undo_cwnd = mine_undo_cwnd);
+    "#;
+    let mut controller = build("signals-clock", READING);
+    let mut random = Random::stream(1, "test", 0);
+    // The host was up for 100.0007 s. The segment left at 10.2 ms, and its ACK comes 61.2 ms later.
+    let up = Span::from_micros(100_000_700);
+    let mut cx = context(Time::from_nanos(10_200_000), &mut random);
+    cx.host_clock_at_start = up;
+    controller.on_start(&mut cx);
+    controller.on_transmit_start(&mut cx, &starting(Span::ZERO));
+    cx.now = Time::from_nanos(71_400_000);
+    let ack = Ack {
+        timestamp_echo: Time::from_nanos(10_200_000),
+        timestamp_tick: Span::from_millis(1),
+        timestamp_at_start: up,
+        newly_acknowledged: 1,
+        newly_delivered: 1,
+        acknowledged_to: 1,
+        sent_to: 1,
+        ..Ack::EMPTY
+    };
+    controller.on_ack(&mut cx, &ack);
+    // From 100,010.9 to 100,072.1 ms are 62 ticks of a millisecond, as the sender counts them. A jiffy takes 4 ms, and
+    // 100,000 were counted at boot.
+    assert_eq!(ack.timestamp_rtt(cx.now), Some(Span::from_millis(62)));
+    let expected = [
+        ("ktime", 100_072_100_000.0),
+        ("lsndtime", 125_002.0),
+        ("rcv_tsecr", 100_010.0),
+        ("tcp_mstamp", 100_072_100.0),
+    ];
+    assert_eq!(probes(controller.as_ref()), BTreeMap::from(expected));
 }

@@ -4,12 +4,13 @@ mod opening;
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 use engine::{CaptureTo, Failure, Interfaces, comment};
 use network::Discard;
 use record::pcapng::{self, Endpoint, Point, TcpHeader, UdpHeader};
 use scenario::{DrawnFlow, Kind, Plan};
-use transport::{Acknowledgement, Data, EcnMode, OpeningKind};
+use transport::{Acknowledgement, Data, EcnMode, OpeningKind, Stack};
 use units::{Bytes, Span, Time};
 
 use self::opening::{Closing, Openings};
@@ -25,6 +26,22 @@ const ECHOES_KEPT: usize = 4096;
 /// Accurate ECN starts to count from here (RFC 9768, section 3.2.1).
 const FIRST_COUNT: u32 = 5;
 
+/// The clock of the timestamp option of a host, which counts milliseconds: what it shows at the start of the run.
+#[derive(Clone, Copy, Debug)]
+struct TimestampClock(Span);
+
+impl TimestampClock {
+    /// At a time of the run; 0 for none.
+    fn at(self, at: Time) -> u32 {
+        if at == Time::NEVER { 0 } else { self.captured_at(clock(at)) }
+    }
+
+    /// At a time on the clock of captures.
+    fn captured_at(self, at: Time) -> u32 {
+        ((at + self.0).as_nanos() / 1_000_000) as u32
+    }
+}
+
 /// Facts about a flow for its headers.
 #[derive(Clone, Debug)]
 struct Form {
@@ -32,6 +49,7 @@ struct Form {
     /// All bytes that the flow sends: its last segment may be short.
     total: Option<Bytes>,
     timestamps: bool,
+    clock: TimestampClock,
     datagrams: bool,
     accurate: bool,
     window_scale: u8,
@@ -40,12 +58,13 @@ struct Form {
 }
 
 impl Form {
-    fn new(drawn: &DrawnFlow, plan: &Plan) -> Self {
+    fn new(drawn: &DrawnFlow, plan: &Plan, stacks: &[Arc<Stack>]) -> Self {
         let flow = &plan.flows[drawn.of];
         Self {
             segment: flow.options.segment_size,
             total: drawn.bytes,
             timestamps: flow.options.timestamps && flow.kind == Kind::Tcp,
+            clock: TimestampClock(stacks[drawn.of].clock.at_start),
             datagrams: flow.kind != Kind::Tcp,
             accurate: flow.options.ecn() == EcnMode::Accurate,
             window_scale: opening::window_scale(&flow.options),
@@ -63,6 +82,11 @@ impl Form {
     fn byte(&self, segment: u64) -> u32 {
         let before = segment.wrapping_mul(self.segment.get());
         (self.total.map_or(before, |total| before.min(total.get())) as u32).wrapping_add(1)
+    }
+
+    /// From `at` on data echo the timestamp of a packet that left at `sent`; of the changes before, so many are `kept`.
+    fn echo_of(&mut self, at: Time, sent: Time, kept: usize) {
+        self.echo(at, self.clock.at(sent), kept);
     }
 
     /// From `at` on data echo `timestamp`; of the changes before, so many are `kept`.
@@ -94,11 +118,11 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn new(to: CaptureTo, plan: &Plan, drawn: &[DrawnFlow]) -> Result<Self, Failure> {
+    pub(crate) fn new(to: CaptureTo, plan: &Plan, drawn: &[DrawnFlow], stacks: &[Arc<Stack>]) -> Result<Self, Failure> {
         let (interfaces, names) = Interfaces::new(to.point, plan)?;
         let file = pcapng::Capture::new(BufWriter::new(to.writer), &names).map_err(Failure::Capture)?;
-        let openings = Openings::new(plan, drawn, &interfaces);
-        let forms = drawn.iter().map(|drawn| Form::new(drawn, plan)).collect();
+        let openings = Openings::new(plan, drawn, stacks, &interfaces);
+        let forms = drawn.iter().map(|drawn| Form::new(drawn, plan, stacks)).collect();
         let echoes_kept = if to.point == Point::Sender { 1 } else { ECHOES_KEPT };
         Ok(Self { file, interfaces, forms, echoes_kept, openings, failure: None })
     }
@@ -123,12 +147,12 @@ impl Capture {
             Body::Opening if packet.opening().kind != OpeningKind::SynAck => self.interfaces.receiver,
             Body::Opening => {
                 let opening = packet.opening();
-                self.forms[packet.flow as usize].echo(now, milliseconds(opening.timestamp), self.echoes_kept);
+                self.forms[packet.flow as usize].echo_of(now, opening.timestamp, self.echoes_kept);
                 self.interfaces.sender
             }
             Body::Ack(slot) => {
-                let echo = milliseconds(acks.get(*slot).timestamp);
-                self.forms[packet.flow as usize].echo(now, echo, self.echoes_kept);
+                let sent = acks.get(*slot).timestamp;
+                self.forms[packet.flow as usize].echo_of(now, sent, self.echoes_kept);
                 self.interfaces.sender
             }
         };
@@ -140,8 +164,9 @@ impl Capture {
 
     /// Closes the connection of `flow` if `ack`, which has reached the sender, acknowledges all of it.
     fn close(&mut self, now: Time, flow: u32, ack: &Acknowledgement) {
-        if let Some(end) = self.forms[flow as usize].end(ack.cumulative) {
-            let (echo, count) = (milliseconds(ack.timestamp), congestion_count(ack));
+        let form = &self.forms[flow as usize];
+        if let Some(end) = form.end(ack.cumulative) {
+            let (echo, count) = (form.clock.at(ack.timestamp), congestion_count(ack));
             self.openings.close(flow, Closing { at: clock(now), end, echo, count });
         }
     }
@@ -232,16 +257,6 @@ fn clock(at: Time) -> Time {
     at + BEGIN
 }
 
-/// The timestamp option counts milliseconds of that clock.
-fn milliseconds(at: Time) -> u32 {
-    if at == Time::NEVER { 0 } else { clock_milliseconds(clock(at)) }
-}
-
-/// The same of a time on that clock.
-fn clock_milliseconds(at: Time) -> u32 {
-    (at.as_nanos() / 1_000_000) as u32
-}
-
 /// The ACE field of accurate ECN.
 fn congestion_count(ack: &Acknowledgement) -> u8 {
     (ack.marked.wrapping_add(FIRST_COUNT) & 7) as u8
@@ -258,7 +273,7 @@ fn data_header<R>(packet: &Packet, data: &Data, form: &Form, then: impl FnOnce(&
         finish: false,
         window_reduced: data.reduced,
         window: u16::MAX,
-        timestamps: form.timestamps.then(|| (milliseconds(data.timestamp), form.echoed(data.timestamp))),
+        timestamps: form.timestamps.then(|| (form.clock.at(data.timestamp), form.echoed(data.timestamp))),
         sack: &[],
         ecn: packet.ecn(),
         opening: None,
@@ -286,7 +301,7 @@ fn ack_header<R>(packet: &Packet, ack: &Acknowledgement, form: &Form, then: impl
         finish: false,
         window_reduced: false,
         window: window.min(u64::from(u16::MAX)) as u16,
-        timestamps: form.timestamps.then(|| (milliseconds(ack.timestamp), milliseconds(ack.echo))),
+        timestamps: form.timestamps.then(|| (form.clock.at(ack.timestamp), form.clock.at(ack.echo))),
         sack: &blocks[..count],
         ecn: packet.ecn(),
         opening: None,

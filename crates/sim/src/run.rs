@@ -38,7 +38,7 @@ impl Engine for Simulator {
         let subflows = subflows(plan);
         let stacks = stacks(plan, job.seed);
         let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows, stacks: &stacks };
-        let capture = self.capture.map(|to| Capture::new(to, plan, &drawn)).transpose()?;
+        let capture = self.capture.map(|to| Capture::new(to, plan, &drawn, &stacks)).transpose()?;
         let end = Time::ZERO + plan.duration;
         let clocks = self.stopwatch.unwrap_or(Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 });
         let (tables, [events, data_packets], others_s) = if capture.is_some() || AllAgents::are_in(plan) {

@@ -46,7 +46,8 @@ fn captured(name: &str) -> (PathBuf, Tables) {
 
 fn captured_of(scenario: &str, point: Point, name: &str) -> (PathBuf, Tables) {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let job = Job { plan: Arc::new(plan(scenario)), seed: 1 };
+    let plan = plan(scenario);
+    let job = Job { seed: plan.seed, plan: Arc::new(plan) };
     let capture = File::create(&file).unwrap();
     let capture = CaptureTo { writer: Box::new(capture), point };
     let simulator = Simulator { capture: Some(capture), ..Simulator::default() };
@@ -335,6 +336,7 @@ fn a_capture_is_what_the_sender_sees_and_tshark_notes_nothing_that_is_not_so() {
 #[test]
 fn a_connection_is_opened_before_its_first_data() {
     const PATH: &str = r#"duration = "2s"
+        phase_noise = false
         path.rate = "5mbit"
         path.rtt = "40ms"
         path.queue = "50p"
@@ -424,4 +426,32 @@ fn every_place_sees_the_opening_when_it_passes() {
     assert_eq!(seen.len() as u64, data + acks + 2);
     let all = opening(Point::All, "at-all.pcapng");
     assert_eq!(all[0], (0, 0x02));
+}
+
+/// TSval and TSecr.
+fn timestamps(packet: &Packet<'_>) -> (u32, u32) {
+    let word = |at: usize| u32::from_be_bytes(packet.header[at..at + 4].try_into().unwrap());
+    (word(44), word(48))
+}
+
+#[test]
+fn timestamps_are_ticks_of_the_clock_of_the_host() {
+    // The RTT of 61.2 ms is 61 or 62 whole milliseconds, by the phase of the clock. The FIN leaves on the ACK of all.
+    let mut shown = Vec::new();
+    for seed in 1..=20 {
+        let text = format!(
+            "duration = '1s'\nseed = {seed}\npath = {{ rate = '10mbit', rtt = '60ms', queue = '84p' }}\n\
+             flows = [{{ cc = 'newreno', bytes = '1448B', transport = {{ clock_tick = '1ms', timer_tick = '0s' }} }}]"
+        );
+        let (file, tables) = captured_of(&text, Point::Sender, "phase.pcapng");
+        let bytes = std::fs::read(&file).unwrap();
+        let packets = packets(&bytes);
+        let [.., ack, fin, _, _] = &packets[..] else { panic!("no end") };
+        let by_timestamps = timestamps(fin).0 - timestamps(ack).1;
+        assert_eq!(f64::from(by_timestamps), tables.flows[0].rtt_min_ms, "seed {seed}");
+        shown.push(by_timestamps);
+    }
+    shown.sort_unstable();
+    shown.dedup();
+    assert_eq!(shown, [61, 62]);
 }

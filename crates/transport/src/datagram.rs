@@ -112,7 +112,15 @@ impl DatagramSource {
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
         let random = &mut self.random;
-        let mut cx = Context { now, segment_size, initial_window: 1.0, restart: None, departure: now, random };
+        let mut cx = Context {
+            now,
+            segment_size,
+            initial_window: 1.0,
+            restart: None,
+            departure: now,
+            host_clock_at_start: Span::ZERO,
+            random,
+        };
         event(self.controller.as_mut(), &mut cx);
     }
 

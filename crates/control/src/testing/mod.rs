@@ -29,6 +29,7 @@ impl World {
             initial_window: 10.0,
             restart: None,
             departure: Time::ZERO,
+            host_clock_at_start: Span::ZERO,
             random: &mut self.random,
         }
     }

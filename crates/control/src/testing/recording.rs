@@ -66,8 +66,15 @@ impl Recording {
         let mut random = Random::stream(seed, "tape", 0);
         let mut play = |&(now, event): &(Time, Event)| {
             let Self { segment_size, initial_window, .. } = *self;
-            let cx =
-                &mut Context { now, segment_size, initial_window, restart: None, departure: now, random: &mut random };
+            let cx = &mut Context {
+                now,
+                segment_size,
+                initial_window,
+                restart: None,
+                departure: now,
+                host_clock_at_start: Span::ZERO,
+                random: &mut random,
+            };
             match event {
                 Event::Start => controller.on_start(cx),
                 Event::Handshake(rtt) => controller.on_handshake(cx, rtt),

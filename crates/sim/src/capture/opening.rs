@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use engine::Interfaces;
 use record::pcapng::{Endpoint, Opening, TcpHeader};
@@ -14,7 +15,7 @@ use transport::{EcnMode, OpeningKind, OpeningPacket, Stack};
 use units::packet::TIMESTAMPS_OPTION;
 use units::{Ecn, Span, Time};
 
-use super::{FIRST_COUNT, clock, clock_milliseconds, milliseconds};
+use super::{FIRST_COUNT, TimestampClock, clock};
 
 /// The largest scale (RFC 7323, section 2.3): windows of up to 1 GiB.
 const LARGEST_SCALE: u8 = 14;
@@ -61,6 +62,7 @@ struct Form {
     /// They are packets of the simulation.
     on_path: bool,
     timestamps: bool,
+    clock: TimestampClock,
     ecn: EcnMode,
     opening: Opening,
     /// The window in the SYN-ACK, which is not shifted, and behind it.
@@ -68,7 +70,7 @@ struct Form {
 }
 
 impl Form {
-    fn new(flow: &PlannedFlow, interfaces: &Interfaces) -> Self {
+    fn new(flow: &PlannedFlow, stack: &Stack, interfaces: &Interfaces) -> Self {
         let options = &flow.options;
         let mut stages = Vec::new();
         let mut answers = [Span::ZERO; 2];
@@ -104,15 +106,17 @@ impl Form {
         let windows = [window, window >> opening.window_scale].map(|window| window.min(u64::from(u16::MAX)) as u16);
         let early = flow.base_rtt;
         let (on_path, timestamps) = (options.handshake, options.timestamps);
-        Self { stages, answers, early, on_path, timestamps, ecn: options.ecn(), opening, windows }
+        let clock = TimestampClock(stack.clock.at_start);
+        Self { stages, answers, early, on_path, timestamps, clock, ecn: options.ecn(), opening, windows }
     }
 
     /// The timestamps of the packet `which` of a connection whose SYN left at `opened`: its own, and that it echoes.
     fn times(&self, which: OpeningKind, opened: Time) -> (u32, u32) {
-        let [answered, confirmed] = self.answers.map(|after| clock_milliseconds(opened + after));
+        let first = self.clock.captured_at(opened);
+        let [answered, confirmed] = self.answers.map(|after| self.clock.captured_at(opened + after));
         match which {
-            OpeningKind::Syn => (clock_milliseconds(opened), 0),
-            OpeningKind::SynAck => (answered, clock_milliseconds(opened)),
+            OpeningKind::Syn => (first, 0),
+            OpeningKind::SynAck => (answered, first),
             OpeningKind::Ack => (confirmed, answered),
         }
     }
@@ -192,8 +196,8 @@ pub(super) struct Openings {
 }
 
 impl Openings {
-    pub(super) fn new(plan: &Plan, drawn: &[DrawnFlow], interfaces: &Interfaces) -> Self {
-        let forms = plan.flows.iter().map(|flow| Form::new(flow, interfaces)).collect();
+    pub(super) fn new(plan: &Plan, drawn: &[DrawnFlow], stacks: &[Arc<Stack>], interfaces: &Interfaces) -> Self {
+        let forms = plan.flows.iter().zip(stacks).map(|(flow, stack)| Form::new(flow, stack, interfaces)).collect();
         let mut openings = Self {
             forms,
             of: drawn.iter().map(|d| (plan.flows[d.of].kind == Kind::Tcp).then_some(d.of)).collect(),
@@ -214,7 +218,7 @@ impl Openings {
     /// The header of `packet`, which opens the connection of `flow`.
     pub(super) fn header(&self, flow: u32, packet: &OpeningPacket) -> TcpHeader<'static> {
         let form = &self.forms[self.of[flow as usize].unwrap_or_default()];
-        form.header(packet.kind, flow, (milliseconds(packet.timestamp), milliseconds(packet.echo)))
+        form.header(packet.kind, flow, (form.clock.at(packet.timestamp), form.clock.at(packet.echo)))
     }
 
     /// A connection of a page starts at `start`, which was not known before.

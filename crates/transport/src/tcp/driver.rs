@@ -15,6 +15,8 @@ pub struct Around {
     pub initial_window: u32,
     /// When the next paced segment may leave.
     pub departure: Time,
+    /// The clock of the host at the start of the run.
+    pub host_clock_at_start: Span,
     /// The smoothed RTT; zero before the first sample.
     pub smoothed: Span,
     /// How an unused window comes down, where the stack says so.
@@ -83,6 +85,7 @@ impl Driver {
             initial_window: f64::from(around.initial_window),
             restart: around.restart,
             departure: around.departure,
+            host_clock_at_start: around.host_clock_at_start,
             random: &mut self.random,
         };
         event(self.controller.as_mut(), &mut cx);
@@ -222,6 +225,7 @@ mod tests {
         segment_size: Bytes::new(1000),
         initial_window: 10,
         departure: Time::ZERO,
+        host_clock_at_start: Span::ZERO,
         smoothed: Span::from_millis(100),
         restart: None,
     };

@@ -158,6 +158,7 @@ impl Sender {
             segment_size: self.stack.segment_size,
             initial_window,
             departure: self.gate.departure(),
+            host_clock_at_start: self.stack.clock.at_start,
             smoothed: self.flight.rtt().smoothed,
             restart,
         };
