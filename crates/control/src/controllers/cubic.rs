@@ -202,11 +202,6 @@ impl Cubic {
         }
     }
 
-    /// True after a congestion event, or the end of slow start that HyStart found.
-    pub(super) fn has_reduced(&self) -> bool {
-        self.state.cwnd_prior > 0.0
-    }
-
     /// An ACK in congestion avoidance that counts `credit` segments.
     fn avoid_congestion(&mut self, now: Time, ack: &Ack, credit: f64) {
         let Settings { c, beta, reno_friendly, .. } = self.settings;
@@ -228,19 +223,6 @@ impl Cubic {
         }
     }
 
-    /// Growth by an ACK at `now`.
-    pub(super) fn acknowledge(&mut self, now: Time, ack: &Ack) {
-        let credit = if self.state.reno.grows_exponentially(ack) {
-            self.state.epoch = None;
-            self.state.slow_start(now, ack, self.settings.hystart.then_some(&mut self.hystart))
-        } else {
-            ack.avoidance_credit()
-        };
-        if ack.window_limited && credit > 0.0 {
-            self.avoid_congestion(now, ack, credit);
-        }
-    }
-
     /// Time in which the window is not used, so much of it until now, does not move the cubic on.
     fn discount_unused_time(&mut self, now: Time, unused: Span) {
         if let Some(epoch) = &mut self.state.epoch {
@@ -257,25 +239,6 @@ impl Cubic {
     /// The share of the window that is `beta` of what is outstanding, where that is less (flight_size, section 4.6).
     fn kept_of(&self, loss: &Loss) -> f64 {
         self.settings.beta * (f64::from(loss.flight_size()) / self.state.reno.window).min(1.0)
-    }
-
-    /// A loss that keeps the share `kept`.
-    pub(super) fn lose(&mut self, kept: f64) {
-        self.undo.remember(self.state);
-        self.state.reduce(kept, self.converging(), Reno::MINIMUM);
-    }
-
-    /// A mark that keeps the share `kept`.
-    pub(super) fn yield_to_mark(&mut self, kept: f64) {
-        self.undo.forget();
-        self.state.reduce(kept, self.converging(), MINIMUM_AFTER_MARK);
-    }
-
-    /// A timeout that keeps the share `kept`.
-    pub(super) fn time_out(&mut self, now: Time, kept: f64, loss: &Loss) {
-        self.undo.remember_first(loss, self.state);
-        self.state.time_out(kept, loss);
-        self.hystart.restart(now);
     }
 }
 
@@ -297,19 +260,31 @@ impl Controller for Cubic {
             self.discount_unused_time(cx.now, cx.now.since(self.last_ack));
         }
         self.last_ack = cx.now;
-        self.acknowledge(cx.now, ack);
+        let credit = if self.state.reno.grows_exponentially(ack) {
+            self.state.epoch = None;
+            self.state.slow_start(cx.now, ack, self.settings.hystart.then_some(&mut self.hystart))
+        } else {
+            ack.avoidance_credit()
+        };
+        if ack.window_limited && credit > 0.0 {
+            self.avoid_congestion(cx.now, ack, credit);
+        }
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.lose(self.kept_of(loss));
+        self.undo.remember(self.state);
+        self.state.reduce(self.kept_of(loss), self.converging(), Reno::MINIMUM);
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, marks: &Marks) {
-        self.yield_to_mark(self.kept_of(&marks.as_loss()));
+        self.undo.forget();
+        self.state.reduce(self.kept_of(&marks.as_loss()), self.converging(), MINIMUM_AFTER_MARK);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.time_out(cx.now, self.kept_of(loss), loss);
+        self.undo.remember_first(loss, self.state);
+        self.state.time_out(self.kept_of(loss), loss);
+        self.hystart.restart(cx.now);
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
