@@ -44,7 +44,10 @@ def test_the_simulator_by_its_name(capsys, scenario):
 def test_an_engine_refuses_the_options_of_others(capsys, scenario):
     for option, why in (
         ("--retries", "--retries: only live runs are repeated, with --live or --engine quic-live"),
-        ("--gso-max-segs", "--gso-max-segs: only live runs send in trains, with --live or --engine uml"),
+        (
+            "--gso-max-segs",
+            "--gso-max-segs: only the kernel's TCP sends in trains, with --live or --engine uml",
+        ),
     ):
         assert refused(capsys, "run", scenario, option, "1") == why
     with pytest.raises(TypeError, match="the engine `sim` has no option `retries`"):

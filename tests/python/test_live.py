@@ -145,7 +145,7 @@ def test_unsupported_scenarios_are_refused_live_before_anything_starts(capsys, s
 @pytest.mark.usefixtures("live")
 def test_options_of_the_other_engine_are_refused(capsys):
     assert "only live runs" in refused(capsys, "compare", "newreno", "--retries", 1)
-    assert "only live runs" in refused(capsys, "compare", "newreno", "--gso-max-segs", 1)
+    assert "only the kernel's TCP" in refused(capsys, "compare", "newreno", "--gso-max-segs", 1)
     assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--threads", 1)
 
 

@@ -127,9 +127,34 @@ def test_in_real_time_it_runs_over_sockets(capsys, file):
     assert status in (0, 1), error
     [found] = json.loads(out)["runs"]
     assert (found["engine"]["kind"], found["engine"]["state_source"]) == ("quic-live", "noq")
+    # Those of the namespaces are of TCP.
+    assert found["engine"]["sysctls"] == {}
     assert all(flow["profile"] == "noq" and flow["delivered_bytes"] > 10_000 for flow in found["flows"])
     sentence = refused(capsys, "run", file, "--engine", "sim", "--live")
     assert sentence == "--live: is short for --engine live, and --engine sim is given"
+
+
+@built
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--threads", "2", "cannot be combined with --engine quic-live"),
+        ("--cores", "2", "cannot be combined with --engine quic-live"),
+        ("--kernels", "2", "cannot be combined with --engine quic-live"),
+        ("--linux", "6.1", "only kernels in virtual time have versions to choose from, with --engine uml"),
+        (
+            "--disciplines",
+            "kernel",
+            "only kernels in virtual time have disciplines to choose from, with --engine uml",
+        ),
+        ("--gso-max-segs", "2", "only the kernel's TCP sends in trains, with --engine live or --engine uml"),
+    ],
+)
+def test_in_real_time_it_refuses_the_options_of_other_engines(capsys, file, option, value, why):
+    if "quic-live" not in _engine.engines():
+        pytest.skip("built without live runs")
+    sentence = refused(capsys, "run", file, "--engine", "quic", "--live", option, value)
+    assert sentence == f"{option}: {why}"
 
 
 @pytest.mark.parametrize(("kind", "stack"), [("quic-live", "UDP sockets"), ("live", "TCP")])

@@ -25,7 +25,7 @@ use crate::queues::{KernelDiscipline, Queues};
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::probes;
 use crate::tcp::settings::Settings;
-use crate::testbed::{SETTLING, Testbed, place_size, places, together};
+use crate::testbed::{SETTLING, Testbed, place_size, places, tcp_settings, together};
 use crate::watchdog::{self, Unfinished};
 
 /// Runs plans on the kernel's own TCP, in real time.
@@ -102,7 +102,8 @@ fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let mut loaded = Loaded::new(live, plan)?;
     let names = loaded.names(&drawn);
     let queues = in_kernel(plan, &live.queues).map_err(Failure::Refused)?;
-    let mut testbed = Testbed::build(plan, &names, live.gso_max_segs, queues).map_err(Failure::Machine)?;
+    let mut testbed =
+        Testbed::build(plan, tcp_settings(plan), &names, live.gso_max_segs, queues).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
     let threads = run_threads(job, watch, &drawn, &mut loaded, &mut testbed, (sockets, trace), live.capture.as_ref())?;
@@ -203,17 +204,7 @@ fn run_threads(
     let flows = Flows::ByPort(&routes);
     let emulator = inside.emulator(plan, drawn, (clock, flows), (&shared, &halt), capture, testbed)?;
     let endpoints = Endpoints::new(
-        Settings {
-            clock,
-            plan,
-            drawn,
-            seed: job.seed,
-            lead: SETTLING,
-            shared: &shared,
-            halt: &halt,
-            stop: &watch.stop,
-            elapsed: &watch.elapsed_nanos,
-        },
+        Settings::of(job, watch, drawn, clock, (&shared, &halt)),
         sockets,
         trace,
         &mut loaded.algorithms,

@@ -31,7 +31,7 @@ use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::run::{HaltAll, Seen, fidelity, in_order};
 use crate::tcp::endpoints::Traced;
-use crate::testbed::{SETTLING, Testbed, place_size, places, together};
+use crate::testbed::{SETTLING, Testbed, place_size, places, tcp_settings, together};
 
 /// Commands to run, and the path between them.
 #[derive(Clone, Debug)]
@@ -127,7 +127,8 @@ pub fn become_root() -> Result<(), Refusal> {
 pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Result<ShellOutcome, Failure> {
     let plan = shell.plan.as_ref();
     check(shell).map_err(Failure::Refused)?;
-    let testbed = Testbed::build(plan, &[], shell.gso_max_segs, Vec::new()).map_err(Failure::Machine)?;
+    let testbed =
+        Testbed::build(plan, tcp_settings(plan), &[], shell.gso_max_segs, Vec::new()).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let shared = [SharedCounters::default(), SharedCounters::default()];

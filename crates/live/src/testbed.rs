@@ -42,16 +42,16 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    /// Makes the namespaces on a thread of its own, which leaves that of the caller as it is. Each flow has its name of
-    /// `algorithms`, and each link its queue in the kernel of `queues`.
+    /// Makes the namespaces with their `settings` on a thread of its own, which leaves that of the caller as it is.
+    /// Each flow has its name of `algorithms`, and each link its queue in the kernel of `queues`.
     pub(crate) fn build(
         plan: &Plan,
+        settings: Vec<Setting>,
         algorithms: &[String],
         gso_max_segs: Option<u16>,
         queues: Vec<(usize, KernelDiscipline)>,
     ) -> Result<Self, String> {
         let build = || {
-            let settings = settings(plan);
             let mtu = place_size(plan) as u32;
             let ahead = ahead(plan.bottleneck.and_then(|link| plan.links[link].rate));
             let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
@@ -87,7 +87,7 @@ impl Testbed {
 }
 
 /// Settings of a namespace that make its TCP what the profile `linux` stands for, whatever the machine's own are.
-fn settings(plan: &Plan) -> Vec<Setting> {
+pub(crate) fn tcp_settings(plan: &Plan) -> Vec<Setting> {
     let flag = |name, on: bool| (name, u8::from(on).to_string());
     let stack = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());
     let options = TransportOptions::of(&stack);

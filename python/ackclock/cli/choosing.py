@@ -175,7 +175,7 @@ def _chosen(
     for option, value in values.items():
         engines, _, about = offered[option]
         if not {*engines} & {*names} and value != defaults[option]:
-            there = f"{about.why}, with {registry.spelled(*engines)}"
+            there = f"{about.why}, with {registry.spelled(*engines, instead_of=names[0])}"
             refused = f"cannot be combined with {registry.spelled(names[0])}"
             raise InputError(f"{about.flag}: {there if about.why else refused}")
     given = [

@@ -54,7 +54,7 @@ def segments_at_once() -> Any:
         "How many segments TCP sends at once, at most, in a live run. Default: the kernel's choice.",
         low=1,
         high=65_535,
-        why="only live runs send in trains",
+        why="only the kernel's TCP sends in trains",
     )
 
 

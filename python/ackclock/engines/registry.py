@@ -64,6 +64,10 @@ def options() -> Mapping[str, Offered]:
     return found
 
 
-def spelled(*names: str) -> str:
-    """The option of an engine on a command line, or the options of several."""
-    return " or ".join("--live" if name == Live.name else f"--engine {name}" for name in names)
+def spelled(*names: str, instead_of: str = DEFAULT) -> str:
+    """The option of an engine on a command line, or the options of several.
+
+    ``--live`` beside another engine would run that one in real time.
+    """
+    live = "--live" if instead_of == DEFAULT else f"--engine {Live.name}"
+    return " or ".join(live if name == Live.name else f"--engine {name}" for name in names)

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use engine::{Job, Watch};
 use scenario::{DrawnFlow, Plan};
 use units::{Span, Time};
 
 use crate::emulator::{Clock, SharedCounters};
+use crate::testbed::SETTLING;
 
 /// The plan of the endpoints, and what they share with other threads.
 #[derive(Clone, Copy)]
@@ -25,7 +27,19 @@ pub(crate) struct Settings<'a> {
     pub(crate) elapsed: &'a AtomicU64,
 }
 
-impl Settings<'_> {
+impl<'a> Settings<'a> {
+    /// Those of `job`, whose flows are `drawn` and whose time is that of `clock`.
+    pub(crate) fn of(
+        job: &'a Job,
+        watch: &'a Watch,
+        drawn: &'a [DrawnFlow],
+        clock: Clock,
+        (shared, halt): (&'a [SharedCounters], &'a AtomicBool),
+    ) -> Self {
+        let Watch { stop, elapsed_nanos: elapsed, .. } = watch;
+        Self { clock, plan: &job.plan, drawn, seed: job.seed, lead: SETTLING, shared, halt, stop, elapsed }
+    }
+
     /// The time of the run at which the machine's monotonic clock showed `nanos`.
     pub(crate) fn run_time(&self, nanos: u64) -> Time {
         Time::ZERO + self.clock.at(nanos).since(Time::ZERO + self.lead)

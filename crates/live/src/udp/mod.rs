@@ -27,7 +27,7 @@ use crate::host::system;
 use crate::run::{Inside, Outcome, Seen, Threads, fidelity, refused, side_by_side, watched};
 use crate::tcp::endpoints::Traced;
 use crate::tcp::settings::Settings;
-use crate::testbed::{SETTLING, Testbed};
+use crate::testbed::Testbed;
 
 /// As many connections as one run may have.
 const MOST_CONNECTIONS: usize = crate::check::MOST_FLOWS;
@@ -69,23 +69,14 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
     if rows.len() > MOST_CONNECTIONS || drawn.len() > MOST_ROWS {
         return Err(refused(too_many(rows.len() as u64)));
     }
-    let mut testbed = Testbed::build(plan, &[], None, Vec::new()).map_err(Failure::Machine)?;
+    // Settings of TCP mean nothing to UDP.
+    let mut testbed = Testbed::build(plan, Vec::new(), &[], None, Vec::new()).map_err(Failure::Machine)?;
     let connections = open(&testbed, &rows).map_err(Failure::Machine)?;
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let (inside, halt) = (Inside::new(job, &testbed), AtomicBool::new(false));
     let clock = Clock::of_run();
-    let settings = Settings {
-        clock,
-        plan,
-        drawn: &drawn,
-        seed: job.seed,
-        lead: SETTLING,
-        shared: &shared,
-        halt: &halt,
-        stop: &watch.stop,
-        elapsed: &watch.elapsed_nanos,
-    };
+    let settings = Settings::of(job, watch, &drawn, clock, (&shared, &halt));
     let ends = Ends::new(settings, endpoints, connections).map_err(|error| Failure::Machine(error.to_string()))?;
     let flows = Flows::Datagrams(&routes, Datagram::read_number);
     let emulator = inside.emulator(plan, &drawn, (clock, flows), (&shared, &halt), None, &mut testbed)?;

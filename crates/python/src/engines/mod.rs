@@ -39,11 +39,11 @@ struct Entry {
 const ENGINES: &[Entry] = &[
     Entry { name: sim::Simulator::KIND, check: simulation::check, open: simulation::open },
     #[cfg(feature = "quic")]
-    Entry { name: ::quic::Quic::KIND, check: quic::check, open: quic::open },
+    Entry { name: ::quic::Quic::KIND, check: quic::check, open: quic::open::<::quic::Quic> },
     #[cfg(feature = "live")]
     Entry { name: ::live::Live::KIND, check: live::check, open: live::open },
     #[cfg(all(feature = "live", feature = "quic"))]
-    Entry { name: ::live::QuicLive::KIND, check: quic_live::check, open: quic_live::open },
+    Entry { name: ::live::QuicLive::KIND, check: quic_live::check, open: quic::open::<::live::QuicLive> },
     #[cfg(feature = "live")]
     Entry { name: ::live::VirtualTime::KIND, check: uml::check, open: uml::open },
 ];

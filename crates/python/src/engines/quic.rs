@@ -1,12 +1,14 @@
-//! A run over QUIC as a task of a batch.
+//! Runs over QUIC as tasks of a batch, in virtual time or in real time.
 
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::quic::Quic;
-use engine::{Engine as _, Watch};
+use engine::{Engine, Watch};
 use pyo3::prelude::*;
 use scenario::Plan;
+use serde::Serialize;
 
 use crate::attached::begin_run;
 use crate::controller::Guard;
@@ -18,27 +20,46 @@ use crate::plan::Planned;
 use crate::task::{EngineTask, Setup, Task};
 use crate::threads::PythonThreads;
 
-/// The engine with its options.
-struct QuicRuns {
-    custom: Arc<CustomControllers>,
+/// An engine with the connections of noq.
+pub(crate) trait OverQuic: Engine<Notes: Serialize> + 'static {
+    /// Its runs take the time of the scenario, one after the other.
+    const REAL_TIME: bool;
+
+    /// The engine on these connections.
+    fn over(quic: Quic) -> Self;
 }
 
-/// Reads the options `pcap_at` and `controllers`.
-pub(crate) fn open(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
+impl OverQuic for Quic {
+    const REAL_TIME: bool = false;
+
+    fn over(quic: Quic) -> Self {
+        quic
+    }
+}
+
+/// The engine `E` with its options.
+struct QuicRuns<E> {
+    custom: Arc<CustomControllers>,
+    engine: PhantomData<fn() -> E>,
+}
+
+/// Reads the options `pcap_at` and `controllers` of the engine `E`.
+pub(crate) fn open<E: OverQuic>(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
     // Every engine has it; that there are no captures is said when one is asked for.
     options.point()?;
     let custom = CustomControllers::take(&options)?;
     options.finish()?;
-    Ok(Box::new(QuicRuns { custom }))
+    Ok(Box::new(QuicRuns::<E> { custom, engine: PhantomData }))
 }
 
-impl Opened for QuicRuns {
+impl<E: OverQuic> Opened for QuicRuns<E> {
     fn task(&self, planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>) -> Box<dyn Task> {
-        Box::new(EngineTask::new(planned, seed, QuicRun { custom: self.custom.clone(), pcap }))
+        let setup = QuicRun::<E> { custom: self.custom.clone(), pcap, engine: PhantomData };
+        Box::new(EngineTask::new(planned, seed, setup))
     }
 
     fn threads(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        if E::REAL_TIME { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
     }
 
     fn python_threads(&self) -> Option<Arc<PythonThreads>> {
@@ -52,27 +73,30 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Refuses a packet capture.
-pub(crate) fn refuse_capture(plan: &Plan, pcap: Option<&Path>) -> Result<(), Failure> {
+fn refuse_capture(plan: &Plan, pcap: Option<&Path>) -> Result<(), Failure> {
     let message = "pcap: packets of QUIC are not captured, as a capture would show nothing inside them";
     pcap.map_or(Ok(()), |_| Err(Failure::Scenario(refusal(plan, message.to_owned()))))
 }
 
 /// Sets up the engine of one run.
-struct QuicRun {
+struct QuicRun<E> {
     custom: Arc<CustomControllers>,
     pcap: Option<PathBuf>,
+    engine: PhantomData<fn() -> E>,
 }
 
-impl Setup for QuicRun {
-    type Engine = Quic;
+impl<E: OverQuic> Setup for QuicRun<E> {
+    type Engine = E;
     type State = Arc<Guard>;
 
-    fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Quic, Arc<Guard>), Failure> {
+    fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(E, Arc<Guard>), Failure> {
         refuse_capture(plan, self.pcap.as_deref())?;
-        check_memory(plan)?;
+        if !E::REAL_TIME {
+            check_memory(plan)?;
+        }
         let (controllers, guard) = self.custom.factory(plan, watch)?;
-        begin_run(true);
-        Ok((Quic { controllers: Some(controllers), stopwatch: Some(STOPWATCH) }, guard))
+        begin_run(!E::REAL_TIME);
+        Ok((E::over(Quic { controllers: Some(controllers), stopwatch: Some(STOPWATCH) }), guard))
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
