@@ -8,11 +8,14 @@ NATIVE := $(shell test "$$(uname)" = Linux && echo native)
 # Live runs and controllers for the kernel are built in where what they need is there: Linux, clang, and libelf and zlib with headers.
 LIVE := $(shell test "$$(uname)" = Linux && command -v clang >/dev/null && pkg-config --exists libelf zlib && echo live)
 # The engine `quic` takes some twenty crates more: `make build QUIC=1` has it, and so have other targets with QUIC=1.
+# QLOG=1 has the log of its stack as well, which takes a dozen more.
 QUIC ?=
-ON_QUIC := $(if $(filter-out 0,$(QUIC)),quic)
-FEATURES := --no-default-features $(foreach feature,$(NATIVE) $(LIVE) $(ON_QUIC),--features $(feature))
+QLOG ?=
+ON_QLOG := $(if $(filter-out 0,$(QLOG)),qlog)
+ON_QUIC := $(if $(ON_QLOG)$(filter-out 0,$(QUIC)),quic)
+FEATURES := --no-default-features $(foreach feature,$(NATIVE) $(LIVE) $(ON_QUIC) $(ON_QLOG),--features $(feature))
 # Its name says what is built in: a tool that appears or vanishes leaves it missing, and the extension is built again.
-BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)
+BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_QLOG:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
@@ -37,10 +40,11 @@ demo: build
 	$(BIN)/ackclock reproduce cdg2011-fig4 --out reports/demo --force
 
 test: test-rust test-python
-	@.ci/left-out "$(LIVE)" $(ON_QUIC)
+	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" $(ON_QLOG)
 
 test-rust:
 	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
+	$(if $(ON_QLOG),cargo test --package ackclock-quic --features qlog --test logs --quiet)
 
 test-python: build
 	$(BIN)/pytest --quiet --numprocesses logical --dist loadscope --no-loadscope-reorder
@@ -66,6 +70,7 @@ lint: build
 		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
+	$(if $(ON_QLOG),cargo clippy --package ackclock-quic --features qlog --all-targets --quiet -- -D warnings)
 	@if $(HAS_WASM); then echo "cargo clippy --package ackclock-wasm"; \
 		cargo clippy --package ackclock-wasm --target $(WASM) --quiet -- -D warnings; \
 	else echo "left out: clippy for web pages. It needs a target of Rust: rustup target add $(WASM)."; fi

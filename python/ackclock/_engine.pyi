@@ -153,6 +153,9 @@ def trace_keys(text: str, columns: str | None = None) -> list[str]:
 def engines() -> list[str]:
     """The names of the engines that are built in, the default first."""
 
+def has_qlog() -> bool:
+    """True if runs over QUIC can write the log of their stack."""
+
 def check(engine: str, plan: Plan) -> None:
     """Refuses a plan that the engine cannot run on this machine. Raises ScenarioError or MachineError."""
 

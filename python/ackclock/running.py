@@ -13,6 +13,7 @@ from ackclock import _engine, repetitions
 from ackclock.controller import Controller
 from ackclock.engines import Engine, Progress, registry
 from ackclock.engines.live import LiveOptions
+from ackclock.engines.quic import QuicOptions
 from ackclock.engines.simulator import SimulatorOptions
 from ackclock.engines.uml import UmlOptions
 from ackclock.result import Run, Runs
@@ -25,7 +26,7 @@ Described: TypeAlias = Scenario | Path | str | os.PathLike[str]
 """A scenario, a path for ``flows``, or a scenario file."""
 
 
-class Options(SimulatorOptions, LiveOptions, UmlOptions, total=False):
+class Options(SimulatorOptions, QuicOptions, LiveOptions, UmlOptions, total=False):
     """The keyword arguments of ``simulate`` apart from ``repeat``, the options of all engines among them."""
 
     engine: str
@@ -80,9 +81,9 @@ def simulate(
     - ``"sim"`` runs on ``threads`` threads (by default one a core), each run on ``cores`` cores (by default
       one).
     - ``"quic"`` runs over QUIC, in virtual time, on ``threads`` threads: connections of noq with ackclock's
-      controllers or its own (``noq:cubic``).
-    - ``"quic-live"`` runs the same in real time, over UDP sockets, with ``retries`` and ``at_once`` as for
-      live runs.
+      controllers or its own (``noq:cubic``). ``qlog`` is a folder for the log of the stack itself.
+    - ``"quic-live"`` runs the same in real time, over UDP sockets, with ``qlog``, and with ``retries`` and
+      ``at_once`` as for live runs.
     - ``"live"`` is this machine's own TCP: see ``ackclock.live``.
     - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).

@@ -11,6 +11,7 @@ from ackclock.engines.quic import Quic
 from calling import refused, run
 
 built = pytest.mark.skipif("quic" not in _engine.engines(), reason="built without QUIC")
+logged = pytest.mark.skipif(not _engine.has_qlog(), reason="built without the log of noq")
 
 SCENARIO = """
 name = "over-quic"
@@ -34,9 +35,9 @@ def test_a_build_without_it_says_how_to_get_it(capsys, file, monkeypatch):
     sentence = refused(capsys, "run", file, "--engine", "quic")
     assert sentence == "this ackclock was built without QUIC: run `make build QUIC=1` in its sources"
     findings = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
-    found = {one["purpose"]: one for one in findings}
-    assert not found["QUIC"]["there"]
-    assert found["QUIC"]["remedy"] == "`make build QUIC=1` in the sources of ackclock"
+    found = {one["what"]: one for one in findings if one["purpose"] == "QUIC"}
+    assert not found["built in"]["there"]
+    assert found["built in"]["remedy"] == "`make build QUIC=1` in the sources of ackclock"
     assert completing.controllers("noq") == []
 
 
@@ -111,6 +112,70 @@ def test_its_own_controllers_are_completed_and_can_be_built():
     for name in Quic.own:
         document = {"duration": "1s", "path": path, "flows": [{"cc": name}]}
         _engine.check("quic", _engine.resolve_json(json.dumps(document), []))
+
+
+@built
+def test_a_build_without_the_log_of_the_stack_says_how_to_get_it(capsys, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(_engine, "has_qlog", lambda: False)
+    for real_time in ((), ("--live",)):
+        sentence = refused(capsys, "run", file, "--engine", "quic", *real_time, "--qlog", tmp_path / "logs")
+        assert sentence == (
+            "this ackclock was built without the log of noq: run `make build QLOG=1` in its sources"
+        )
+    assert not (tmp_path / "logs").exists()
+    findings = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
+    [found] = [one for one in findings if "qlog" in one["what"]]
+    assert (found["there"], found["remedy"]) == (False, "`make build QLOG=1` in the sources of ackclock")
+    sentence = refused(capsys, "run", file, "--qlog", tmp_path / "logs")
+    there = "with --engine quic or --engine quic-live"
+    assert sentence == f"--qlog: only the QUIC stack writes a log of its own, {there}"
+
+
+def _records(log):
+    return [json.loads(record) for record in log.read_text("utf-8").split("\x1e")[1:]]
+
+
+@logged
+def test_the_log_of_the_stack_has_a_file_for_each_side_of_a_connection(capsys, file, tmp_path):
+    command = ("run", file, "--engine", "quic", "--repeat", "2", "--json", "--qlog")
+    status, out, error = run(capsys, *command, tmp_path / "logs")
+    assert status == 0, error
+    rows, sides = (0, 1), ("client", "server")
+    names = {
+        f"over-quic-seed-{seed}-flow-{row}-{side}.sqlog" for seed in (1, 2) for row in rows for side in sides
+    }
+    assert {log.name for log in (tmp_path / "logs").iterdir()} == names
+    first, *events = _records(tmp_path / "logs" / "over-quic-seed-1-flow-0-client.sqlog")
+    assert (first["title"], first["serialization_format"]) == ("noq:cubic-0, client", "JSON-SEQ")
+    times = [event["time"] for event in events]
+    assert times == sorted(times)
+    assert 4900 < times[-1] <= 5000
+    # The same bytes again, and the same tables without.
+    assert run(capsys, *command, tmp_path / "again")[0] == 0
+    assert all(
+        (tmp_path / "again" / name).read_bytes() == (tmp_path / "logs" / name).read_bytes() for name in names
+    )
+    without = run(capsys, *command[:-1])[1]
+    assert [one["flows"] for one in json.loads(without)["runs"]] == [
+        one["flows"] for one in json.loads(out)["runs"]
+    ]
+
+
+@logged
+def test_logs_of_several_controllers_and_of_real_time(capsys, file, tmp_path):
+    compared = ("compare", "noq:newreno", "noq:cubic", "--engine", "quic", "--duration", "2s", "--qlog")
+    assert run(capsys, *compared, tmp_path / "logs")[0] == 0
+    assert len(list((tmp_path / "logs").iterdir())) == 4
+    sentence = refused(capsys, *compared, file)
+    assert str(file) in sentence
+    try:
+        _engine.check("quic-live", _engine.resolve(file.read_text(), str(file), []))
+    except (_engine.MachineError, ValueError) as error:
+        pytest.skip(str(error))
+    live = ("run", file, "--engine", "quic", "--live", "--set", "duration=2s", "--set", "warmup=500ms")
+    assert run(capsys, *live, "--qlog", tmp_path / "live")[0] in (0, 1)
+    for log in (tmp_path / "live").iterdir():
+        assert 1500 < _records(log)[-1]["time"] <= 2000
 
 
 @built

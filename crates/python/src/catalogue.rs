@@ -4,6 +4,8 @@ use control::{Parameter, stacks};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::json::text;
+
 /// The version of the engine.
 #[pyfunction]
 pub(crate) fn version() -> &'static str {
@@ -13,7 +15,7 @@ pub(crate) fn version() -> &'static str {
 /// The JSON schema of the scenario language.
 #[pyfunction]
 pub(crate) fn schema() -> String {
-    scenario::schema().to_string()
+    text(&scenario::schema())
 }
 
 /// Every controller with its parameters.
@@ -77,5 +79,5 @@ pub(crate) fn profiles(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// `value` as Python's own dictionaries, lists and numbers.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    py.import("json")?.call_method1("loads", (value.to_string(),))
+    py.import("json")?.call_method1("loads", (text(value),))
 }

@@ -13,6 +13,7 @@ mod endpoint;
 mod engines;
 mod event;
 mod failure;
+mod json;
 mod language;
 mod memory;
 #[cfg(feature = "live")]
@@ -41,7 +42,7 @@ mod _engine {
     #[pymodule_export]
     use crate::engines::uml::check_virtual_time;
     #[pymodule_export]
-    use crate::engines::{check_plan, engines};
+    use crate::engines::{check_plan, engines, has_qlog};
     #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use units::{Bytes, Time};
 
 use crate::catalogue::to_python;
+use crate::json::text;
 use crate::language::{NO_FILE, exception, failure, json_value};
 use crate::memory;
 
@@ -120,7 +121,7 @@ impl SharedPlan {
         let plan = scenario.plan(&reader)?;
         let names_files = !reader.named.borrow().is_empty();
         let anchored = scenario.anchored(directory);
-        let resolved = serde_json::to_value(&anchored).map_err(|error| failure(error.to_string()))?.to_string();
+        let resolved = text(&serde_json::to_value(&anchored).map_err(|error| failure(error.to_string()))?);
         let plan = if names_files { anchored.plan(&reader)? } else { plan };
         let plan = OnceLock::from(Ok(Arc::new(plan)));
         Ok(Self(Arc::new(Planned { resolved, contents: reader.named.into_inner(), plan })))

@@ -10,7 +10,6 @@ use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
 use transport::{Driver, EcnMode, Pace, Recorded, Writes};
 use units::{Random, Span, Time};
 
-use crate::Quic;
 use crate::application::{Outgoing, Reader, Writer};
 use crate::check::packet_size;
 use crate::clock::Clock;
@@ -19,6 +18,7 @@ use crate::flow::{Flow, Object, OpenConnection};
 use crate::ledger::{Control, Ledger, SharedLedger, SingleUse};
 use crate::noq_controller::NoqController;
 use crate::peer::{Peer, Rules};
+use crate::{LogOf, Quic};
 
 /// So many times a flow is looked at: for its start and stop, its sender, and its receiver.
 const SLOTS: u32 = 3;
@@ -324,9 +324,17 @@ impl<'a> Endpoints<'a> {
         let ledger = SharedLedger::new(Ledger::new(self.clock, size, stack.initial_window, control, journal));
         let mut transport = rules.transport();
         transport.congestion_controller_factory(Arc::new(SingleUse(ledger.clone())));
+        let mut transport_of_server = rules.transport();
+        if let Some(logs) = &engine.logs {
+            let row = self.flows[index as usize].first_row();
+            let start = self.clock.instant(Time::ZERO);
+            for (transport, side) in [(&mut transport, "client"), (&mut transport_of_server, "server")] {
+                logs.attach(transport, LogOf { row, name: drawn.name(plan).into_owned(), side }, start)?;
+            }
+        }
         let client = Peer::client(instant, &rules, transport, &mut stream("quic client"))
             .map_err(|why| Failure::Machine(format!("flow `{}`: {why}", planned.name)))?;
-        let server = Peer::server(&rules, &mut stream("quic server"));
+        let server = Peer::server(&rules, transport_of_server, &mut stream("quic server"));
         let writer = writer(planned, drawn, seed);
         Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledger, connected: false })
     }

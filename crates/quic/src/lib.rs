@@ -13,6 +13,8 @@ mod endpoints;
 mod flight;
 mod flow;
 mod ledger;
+#[cfg_attr(not(feature = "qlog"), path = "no_logs.rs")]
+mod logs;
 mod noq_controller;
 mod peer;
 mod world;
@@ -24,6 +26,7 @@ use units::Time;
 
 pub use self::datagram::Datagram;
 pub use self::endpoints::{Endpoints, Of};
+pub use self::logs::Logs;
 pub use self::noq_controller::controllers;
 use crate::world::World;
 
@@ -34,9 +37,29 @@ pub struct Quic {
     pub controllers: Option<Factory>,
     /// By which CPU and wall-clock time of the run are read; without it they are 0.
     pub stopwatch: Option<Stopwatch>,
+    /// The logs of noq, if any are asked for.
+    pub logs: Option<Logs>,
+}
+
+/// The side of a connection, whose log it is.
+pub struct LogOf {
+    /// The row of the connection.
+    pub row: u32,
+    /// The name of its flow.
+    pub name: String,
+    /// `client`, which sends the data, or `server`.
+    pub side: &'static str,
 }
 
 impl Quic {
+    /// Fails if a log of noq could not be written. All connections must be gone.
+    ///
+    /// # Errors
+    /// [`Failure::Capture`].
+    pub fn check_logs(&self) -> Result<(), Failure> {
+        self.logs.as_ref().map_or(Ok(()), Logs::check)
+    }
+
     /// The controller of `flow`, which is none of noq's.
     fn controller(&self, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
         let made = engine::controller(self.controllers.as_ref(), flow, &flow.given);
@@ -82,6 +105,7 @@ impl Engine for Quic {
         let mut world = World::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &self });
         world.run(end, watch)?;
         let (tables, [events, data_packets]) = world.finish(end);
+        self.check_logs()?;
         let [cpu_s, wall_s] = clocks.read();
         let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };
         Ok(Outcome { tables, cost, notes: () })

@@ -105,9 +105,9 @@ impl Peer {
     }
 
     /// The side that answers.
-    pub(crate) fn server(rules: &Rules, random: &mut Random) -> Self {
+    pub(crate) fn server(rules: &Rules, transport: TransportConfig, random: &mut Random) -> Self {
         let mut config = ServerConfig::new(crypto::shared(), crypto::shared());
-        config.transport_config(Arc::new(rules.transport()));
+        config.transport_config(Arc::new(transport));
         let endpoint = Endpoint::new(Arc::new(rules.endpoint(random, 0x5e)), Some(Arc::new(config)), false);
         Self { endpoint, connection: None, other: CLIENT, buffer: Vec::new() }
     }

@@ -55,7 +55,7 @@ AsOption = Annotated[
 ]
 
 
-@on_engine(without=("at_once", "retries", "gso_max_segs"))
+@on_engine(without=("at_once", "retries", "gso_max_segs", "qlog"))
 def check(
     target: TargetArgument = None,
     only: Annotated[str, typer.Option(metavar="ID,…", help="Only these cases.", show_default=False)] = "",

@@ -31,7 +31,7 @@ Compared = tuple["runs.Run", "runs.Difference | None"]
 
 
 @on_engine(
-    without=("threads", "gso_max_segs", "kernels", "disciplines"),
+    without=("threads", "gso_max_segs", "kernels", "disciplines", "qlog"),
     defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE},
 )
 def differential(

@@ -61,6 +61,9 @@ def findings() -> Iterator[Finding]:
     """All requirements, in the order in which they are shown."""
     yield Finding("simulation", "nothing besides ackclock", True, "")
     yield Finding("QUIC", "built in", "quic" in _engine.engines(), f"`make build QUIC=1` {IN_SOURCES}")
+    yield Finding(
+        "QUIC", "the log of the stack (qlog)", _engine.has_qlog(), f"`make build QLOG=1` {IN_SOURCES}"
+    )
     yield from _live()
     yield from _kernel()
     yield from _virtual_time()

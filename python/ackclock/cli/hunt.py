@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 JOURNAL = "tries.jsonl"
 
 
-@on_engine(without=("at_once", "retries", "gso_max_segs"))
+@on_engine(without=("at_once", "retries", "gso_max_segs", "qlog"))
 def hunt(
     target: Annotated[
         str,

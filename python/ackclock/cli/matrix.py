@@ -36,7 +36,7 @@ READ = (
 )
 
 
-@on_engine(without=("at_once", "threads", "cores"))
+@on_engine(without=("at_once", "threads", "cores", "qlog"))
 def matrix(
     context: typer.Context,
     controllers: output.ControllersArgument,

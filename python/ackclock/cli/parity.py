@@ -36,7 +36,7 @@ REPORT_S = 1.0
 """The report is written at most this often, in seconds."""
 
 
-@on_engine(default=LIVE, defaults={"retries": 1}, without=("gso_max_segs",), simulator=True)
+@on_engine(default=LIVE, defaults={"retries": 1}, without=("gso_max_segs", "qlog"), simulator=True)
 def parity(
     context: typer.Context,
     rates: Annotated[str, typer.Option(help="Rates of the bottleneck.")] = "10mbit,50mbit",

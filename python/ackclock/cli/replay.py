@@ -34,7 +34,7 @@ ControllerOption = Annotated[
 
 
 @on_engine(
-    without=("threads", "cores", "at_once", "gso_max_segs", "kernels", "disciplines"),
+    without=("threads", "cores", "at_once", "gso_max_segs", "kernels", "disciplines", "qlog"),
     defaults={"retries": DEFAULT_RETRIES},
 )
 def replay(

@@ -30,7 +30,7 @@ CLAIM_FAILED = 1
 MOST_SHAKES = 100
 
 
-@on_engine(without=("gso_max_segs",), simulator=True)
+@on_engine(without=("gso_max_segs", "qlog"), simulator=True)
 def reproduce(
     ids: Annotated[
         list[str] | None,

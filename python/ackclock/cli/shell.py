@@ -27,7 +27,7 @@ CONTEXT = {"allow_interspersed_args": False}
 """Options after the command's name belong to the command."""
 
 
-@on_engine(default=LIVE, without=("threads", "cores", "at_once", "retries"), fixed=True)
+@on_engine(default=LIVE, without=("threads", "cores", "at_once", "retries", "qlog"), fixed=True)
 def shell(
     context: typer.Context,
     command: Annotated[

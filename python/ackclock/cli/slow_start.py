@@ -26,7 +26,7 @@ READ = (
 )
 
 
-@on_engine(without=("at_once",))
+@on_engine(without=("at_once", "qlog"))
 def slow_starts(
     methods: Annotated[
         list[str] | None,

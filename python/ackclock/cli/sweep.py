@@ -66,7 +66,7 @@ class _Base:
         return json.dumps({"name": one.name, **vars(self), "flows": [one.flow(self.flows)]})
 
 
-@on_engine(without=("at_once", "threads", "cores"))
+@on_engine(without=("at_once", "threads", "cores", "qlog"))
 def sweep(
     context: typer.Context,
     what: Annotated[

@@ -97,7 +97,7 @@ class RealTime(NamedEngine):
             for attempt in running.values():
                 attempt.batch.cancel()
 
-    def _options(self) -> Mapping[str, Any]:
+    def _options(self, _job: Job) -> Mapping[str, Any]:
         """The options of the engine below."""
         return {}
 
@@ -107,7 +107,7 @@ class RealTime(NamedEngine):
             engine=self.name,
             pcap=[job.pcap],
             pcap_at=self.pcap_at,
-            **self._options(),
+            **self._options(job),
         )
 
 
@@ -132,7 +132,7 @@ class Live(RealTime):
         """See ``NamedEngine.identity``."""
         return {**super().identity(), "gso_max_segs": self.gso_max_segs}
 
-    def _options(self) -> Mapping[str, Any]:
+    def _options(self, _job: Job) -> Mapping[str, Any]:
         return {"gso_max_segs": self.gso_max_segs}
 
 

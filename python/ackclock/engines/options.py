@@ -58,6 +58,17 @@ def segments_at_once() -> Any:
     )
 
 
+def stack_log() -> Any:
+    """The option ``qlog`` of the engines on QUIC."""
+    return option(
+        None,
+        "--qlog",
+        "A folder for the log of the QUIC stack itself: a file for each side of a connection.",
+        why="only the QUIC stack writes a log of its own",
+        kind=str,
+    )
+
+
 def declared(kind: Any) -> Mapping[str, tuple[Field[Any], Option]]:
     """The options that an engine declares, by the names of its fields."""
     return {one.name: (one, one.metadata[KEY]) for one in fields(kind) if KEY in one.metadata}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import Job, NamedEngine, Progress
-from ackclock.engines.options import threads
+from ackclock.engines.options import stack_log, threads
 from ackclock.engines.simulator import drained
+from ackclock.errors import InputError
 from ackclock.result import Run
+
+
+class QuicOptions(TypedDict, total=False):
+    """The options of ``Quic``, besides those of the simulator."""
+
+    qlog: str | None
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,7 @@ class Quic(NamedEngine):
     own: ClassVar[Sequence[str]] = ("noq:newreno", "noq:cubic", "noq:bbr3")
 
     threads: int | None = threads()
+    qlog: str | None = stack_log()
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
 
@@ -34,6 +43,11 @@ class Quic(NamedEngine):
             raise _engine.MachineError(
                 "this ackclock was built without QUIC: run `make build QUIC=1` in its sources"
             )
+
+    def check(self, plan: _engine.Plan) -> None:
+        """Refuses what cannot run over QUIC, by the name of the flow or key."""
+        check_log(self.qlog)
+        super().check(plan)
 
     def alone(self) -> Self:
         """See ``NamedEngine.alone``."""
@@ -49,6 +63,32 @@ class Quic(NamedEngine):
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,
+            **log_options(self.qlog, jobs),
         )
         for index, run in drained(batch, progress):
             yield index, Run.from_engine(run, jobs[index].plan, jobs[index].seed)
+
+
+def check_log(folder: str | None) -> None:
+    """Raises MachineError where the log of the stack is asked for and not built in."""
+    if folder is not None and not _engine.has_qlog():
+        raise _engine.MachineError(
+            "this ackclock was built without the log of noq: run `make build QLOG=1` in its sources"
+        )
+
+
+def log_options(folder: str | None, jobs: Sequence[Job]) -> Mapping[str, Any]:
+    """The options of the engine below for the log of the stack. The folder is made.
+
+    Raises InputError where files of two runs would have the same names.
+    """
+    if folder is None:
+        return {}
+    check_log(folder)
+    seen = [(job.plan.name, job.seed) for job in jobs]
+    if twice := [name for name in seen if seen.count(name) > 1]:
+        raise InputError(
+            f"--qlog {folder}: two runs have the name `{twice[0][0]}` and the seed {twice[0][1]}"
+        )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return {"qlog": folder}

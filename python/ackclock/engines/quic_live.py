@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ackclock import _engine
+from ackclock.engines import Job
 from ackclock.engines.live import NOT_BUILT_IN, Live, RealTime
-from ackclock.engines.quic import Quic
+from ackclock.engines.options import stack_log
+from ackclock.engines.quic import Quic, check_log, log_options
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,19 @@ class QuicLive(RealTime):
     no_python: ClassVar[str | None] = "in real time a controller in Python would be late"
     own: ClassVar[Sequence[str]] = Quic.own
 
+    qlog: str | None = stack_log()
+
     @classmethod
     def require(cls) -> None:
         """Raises MachineError where ackclock was built without QUIC, or without live runs."""
         Quic.require()
         if Live.name not in _engine.engines():
             raise _engine.MachineError(NOT_BUILT_IN)
+
+    def check(self, plan: _engine.Plan) -> None:
+        """See ``RealTime.check``."""
+        check_log(self.qlog)
+        super().check(plan)
+
+    def _options(self, job: Job) -> Mapping[str, Any]:
+        return log_options(self.qlog, [job])

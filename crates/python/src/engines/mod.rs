@@ -113,6 +113,12 @@ pub(crate) fn engines() -> Vec<&'static str> {
     ENGINES.iter().map(|entry| entry.name).collect()
 }
 
+/// True if runs over QUIC can write the log of their stack.
+#[pyfunction]
+pub(crate) fn has_qlog() -> bool {
+    cfg!(feature = "qlog")
+}
+
 /// Refuses a plan that the engine called `name` cannot run on this machine.
 #[pyfunction]
 #[pyo3(name = "check")]

@@ -1,10 +1,11 @@
 //! Runs over QUIC as tasks of a batch, in virtual time or in real time.
 
+use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::quic::Quic;
+use ::quic::{LogOf, Logs, Quic};
 use engine::{Engine, Watch};
 use pyo3::prelude::*;
 use scenario::Plan;
@@ -40,21 +41,25 @@ impl OverQuic for Quic {
 /// The engine `E` with its options.
 struct QuicRuns<E> {
     custom: Arc<CustomControllers>,
+    /// The folder for the logs of noq.
+    logs: Option<PathBuf>,
     engine: PhantomData<fn() -> E>,
 }
 
-/// Reads the options `pcap_at` and `controllers` of the engine `E`.
+/// Reads the options `pcap_at`, `controllers` and, where it is built in, `qlog` of the engine `E`.
 pub(crate) fn open<E: OverQuic>(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
     // Every engine has it; that there are no captures is said when one is asked for.
     options.point()?;
     let custom = CustomControllers::take(&options)?;
+    let logs = if cfg!(feature = "qlog") { options.take("qlog")? } else { None };
     options.finish()?;
-    Ok(Box::new(QuicRuns::<E> { custom, engine: PhantomData }))
+    Ok(Box::new(QuicRuns::<E> { custom, logs, engine: PhantomData }))
 }
 
 impl<E: OverQuic> Opened for QuicRuns<E> {
     fn task(&self, planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>) -> Box<dyn Task> {
-        let setup = QuicRun::<E> { custom: self.custom.clone(), pcap, engine: PhantomData };
+        let (custom, logs) = (self.custom.clone(), self.logs.clone());
+        let setup = QuicRun::<E> { custom, seed, logs, pcap, engine: PhantomData };
         Box::new(EngineTask::new(planned, seed, setup))
     }
 
@@ -81,8 +86,23 @@ fn refuse_capture(plan: &Plan, pcap: Option<&Path>) -> Result<(), Failure> {
 /// Sets up the engine of one run.
 struct QuicRun<E> {
     custom: Arc<CustomControllers>,
+    seed: u64,
+    logs: Option<PathBuf>,
     pcap: Option<PathBuf>,
     engine: PhantomData<fn() -> E>,
+}
+
+impl<E> QuicRun<E> {
+    /// The logs of noq in the folder for them: files with the name of `plan`, the seed, and the row of the flow.
+    fn logs(&self, plan: &Plan) -> Option<Logs> {
+        let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        let run = format!("{}-seed-{}", plan.name.chars().map(safe).collect::<String>(), self.seed);
+        let folder = self.logs.clone()?;
+        Logs::new(move |LogOf { row, side, .. }| {
+            let file = File::create(folder.join(format!("{run}-flow-{row}-{side}.sqlog")))?;
+            Ok(Box::new(file))
+        })
+    }
 }
 
 impl<E: OverQuic> Setup for QuicRun<E> {
@@ -96,11 +116,12 @@ impl<E: OverQuic> Setup for QuicRun<E> {
         }
         let (controllers, guard) = self.custom.factory(plan, watch)?;
         begin_run(!E::REAL_TIME);
-        Ok((E::over(Quic { controllers: Some(controllers), stopwatch: Some(STOPWATCH) }), guard))
+        let logs = self.logs(plan);
+        Ok((E::over(Quic { controllers: Some(controllers), stopwatch: Some(STOPWATCH), logs }), guard))
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
         let raised = raised(plan, guard);
-        raised.or_else(|| failure.map(|failure| Failure::of(failure, plan, None)))
+        raised.or_else(|| failure.map(|failure| Failure::of(failure, plan, self.logs.as_deref())))
     }
 }
