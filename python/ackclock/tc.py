@@ -31,14 +31,14 @@ _PLACES = {"dev", "handle", "parent", "classid"}
 
 _ISOLATION = ("flows", "srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "triple-isolate")
 _DIFFSERV = ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence")
-"""Words of CAKE, the values of its keys ``isolation`` and ``diffserv``."""
+_ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+"""Words of CAKE, the values of its keys ``isolation``, ``diffserv`` and ``ack_filter``."""
 
 _AS_IT_IS = (
     "no-split-gso",
     "split-gso",
     "nonat",
     "nowash",
-    "no-ack-filter",
     "noatm",
     "raw",
 )
@@ -433,6 +433,12 @@ def _cake(word: str, words: _Words, path: Path, queue: dict[str, Any]) -> bool:
         queue["isolation"] = word
     elif word in _DIFFSERV:
         queue["diffserv"] = word
+    elif word in _ACK_FILTER:
+        queue["ack_filter"] = word
+        if word != "no-ack-filter":
+            path.remarks.append(
+                f"{word} drops ACKs that cross this link; those of its data come back over path.reverse.queue"
+            )
     elif word in ("atm", "ptm"):
         queue["link_layer"] = word
     elif word not in _AS_IT_IS and word != "unlimited":

@@ -98,9 +98,11 @@ def test_disciplines_keep_their_settings_and_the_rest_is_named():
     assert path.left_out == ["drop_batch 64"]
     cake = tc.read("cake bandwidth 809kbit atm overhead 10 ack-filter dual-srchost diffserv4")
     assert cake.keys["rate"] == "809000bit"
-    apart = {"isolation": "dual-srchost", "diffserv": "diffserv4"}
+    apart = {"isolation": "dual-srchost", "diffserv": "diffserv4", "ack_filter": "ack-filter"}
     assert cake.keys["queue"] == {"discipline": "cake", "link_layer": "atm", "overhead": 10} | apart
-    assert cake.left_out == ["ack-filter"]
+    assert cake.left_out == []
+    [remark] = cake.remarks
+    assert "path.reverse.queue" in remark
     # Without a word about them tc has these.
     usual = {"isolation": "triple-isolate", "diffserv": "diffserv3"}
     assert tc.read("cake bandwidth 1mbit").keys["queue"] == {"discipline": "cake"} | usual

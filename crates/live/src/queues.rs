@@ -1,6 +1,6 @@
 //! Queues of a plan that the kernel's queue disciplines can be, in the words of `tc`.
 
-use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, Isolation, PieSettings, RedSettings};
+use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, PieSettings, RedSettings};
 use network::{Limit, LinkLayer, QueueSettings, Service};
 use scenario::PlannedLink;
 use units::{Rate, Span};
@@ -181,13 +181,16 @@ fn red(settings: &RedSettings, limit: &str, rate: Rate) -> Result<Words, String>
 }
 
 fn cake(settings: &CakeSettings, rate: Rate) -> Result<Words, String> {
-    let CakeSettings { rtt, flowblind, isolation, diffserv, overhead, mpu, link_layer, memlimit } = *settings;
-    // Copies of packets reach it with the addresses of one pair of hosts, and without code points.
-    for (key, name, usual) in
-        [("isolation", isolation.name(), Isolation::Flows.name()), ("diffserv", diffserv.name(), "besteffort")]
-    {
+    let CakeSettings { rtt, flowblind, isolation, diffserv, ack_filter, overhead, mpu, link_layer, memlimit } =
+        *settings;
+    // Copies of packets reach it with the addresses of one pair of hosts, without code points and ACK numbers.
+    for (key, name, usual) in [
+        ("isolation", isolation.name(), "flows"),
+        ("diffserv", diffserv.name(), "besteffort"),
+        ("ack_filter", ack_filter.name(), "no-ack-filter"),
+    ] {
         if name != usual {
-            return Err(format!("it sees neither hosts nor code points, and `{key}` is `{name}`"));
+            return Err(format!("it sees no hosts, code points and ACK numbers, and `{key}` is `{name}`"));
         }
     }
     Ok(Words::new("cake")
@@ -313,6 +316,7 @@ mod tests {
             ("{ discipline = \"red\", limit = \"30kB\", gentle = true }", "`tc` has no `gentle`"),
             ("{ discipline = \"cake\", limit = \"30p\" }", "by `memlimit` alone"),
             ("{ discipline = \"cake\", diffserv = \"diffserv4\" }", "`diffserv` is `diffserv4`"),
+            ("{ discipline = \"cake\", ack_filter = \"ack-filter\" }", "`ack_filter` is `ack-filter`"),
             ("{ limit = \"30p\", mark_above = \"5p\" }", "`tc` has no `mark_above`"),
             ("{ limit = \"30p\", count_in_service = true }", "`tc` has no `count_in_service`"),
         ] {

@@ -25,6 +25,7 @@ mod schedule;
 mod service;
 mod shaper;
 mod slot_heap;
+mod tcp_ack;
 #[cfg(test)]
 mod testing;
 mod trace;
@@ -42,6 +43,7 @@ pub use queue::*;
 pub use service::{Offered, Service};
 pub use shaper::TokenBucket;
 pub use slot_heap::{Ranked, SlotHeap};
+pub use tcp_ack::{AckBlocks, TcpAck};
 pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::Wire;
@@ -67,6 +69,11 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// True if it opens or closes a connection: lists of lost packets count such packets apart.
     fn opens(&self) -> bool {
         false
+    }
+
+    /// What a filter of ACKs compares, if it is a segment of an open TCP connection.
+    fn tcp_ack(&self) -> Option<TcpAck> {
+        None
     }
 
     /// A second packet like it, where one may come to be; `None` for one that is there only once.

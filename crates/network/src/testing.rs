@@ -3,7 +3,7 @@
 
 use units::{Bytes, Ecn, Random, Span, Time};
 
-use crate::{Admission, Context, Count, Departure, Discard, Discipline, Egress, FlowClass, Packet, Served};
+use crate::{Admission, Context, Count, Departure, Discard, Discipline, Egress, FlowClass, Packet, Served, TcpAck};
 
 /// A packet to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,17 +13,18 @@ pub(crate) struct Parcel {
     /// In bytes.
     pub(crate) size: u64,
     pub(crate) ecn: Ecn,
+    pub(crate) ack: Option<TcpAck>,
 }
 
 impl Parcel {
     /// Packet `number` of flow 0 with 1500 bytes: 1.2 ms at 10 Mbit/s.
     pub(crate) const fn full(number: u32) -> Self {
-        Self { number, flow: 0, size: 1500, ecn: Ecn::NotCapable }
+        Self { number, flow: 0, size: 1500, ecn: Ecn::NotCapable, ack: None }
     }
 
     /// A packet of `flow` with `size` bytes.
     pub(crate) const fn of(flow: u32, size: u64) -> Self {
-        Self { number: 0, flow, size, ecn: Ecn::NotCapable }
+        Self { number: 0, flow, size, ecn: Ecn::NotCapable, ack: None }
     }
 
     /// The same, ECN-capable.
@@ -44,6 +45,9 @@ impl Packet for Parcel {
     }
     fn class(&self) -> u32 {
         self.flow
+    }
+    fn tcp_ack(&self) -> Option<TcpAck> {
+        self.ack
     }
     fn mark_congestion(&mut self) {
         assert!(self.ecn.is_capable(), "only what is capable is marked");

@@ -258,7 +258,7 @@ fn clock(at: Time) -> Time {
 }
 
 /// The ACE field of accurate ECN.
-fn congestion_count(ack: &Acknowledgement) -> u8 {
+pub(crate) fn congestion_count(ack: &Acknowledgement) -> u8 {
     (ack.marked.wrapping_add(FIRST_COUNT) & 7) as u8
 }
 

@@ -7,6 +7,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod ack_fields;
 mod acks;
 mod agenda;
 mod agents;

@@ -1,8 +1,10 @@
 //! Packets of a simulated network.
 
+use network::TcpAck;
 use transport::{Data, OpeningKind, OpeningPacket};
 use units::{Bytes, Ecn, Time};
 
+use crate::ack_fields::AckFields;
 use crate::acks::AckSlot;
 
 /// The kinds of packet. An acknowledgement is large, so it stays in one place ([`Acks`]) while its packet moves.
@@ -22,15 +24,16 @@ pub(crate) struct Packet {
     pub(crate) flow: u32,
     /// The step of its route that it is on.
     pub(crate) step: u32,
-    /// The number of a data segment, the place of an acknowledgement, or the timestamp that a packet echoes that opens
-    /// a connection.
+    /// The number of a data segment, the timestamp that a packet echoes that opens a connection, or the place of an
+    /// acknowledgement, above it the ACK number if a filter reads that.
     number: u64,
+    /// Of a filtered ACK the first SACK blocks.
     timestamp: Time,
     /// IP bytes: no packet is larger than 65,535.
     size: u16,
-    /// Bytes of payload, or which of the packets that open a connection it is.
+    /// Bytes of payload, which of the packets that open a connection it is, or more SACK blocks.
     payload: u16,
-    /// The ECN codepoint in its own two bits, and the bits below.
+    /// The ECN codepoint in its own two bits, the bits below, and in the upper half the last SACK blocks.
     flags: u32,
 }
 
@@ -41,6 +44,11 @@ const REDUCED: u32 = 1 << 4;
 const PUSH: u32 = 1 << 5;
 /// Beside [`ACK`]: it opens a connection.
 const OPENING: u32 = 1 << 6;
+/// Beside [`ACK`]: a filter may read its fields. Then come the three flags, and the number of SACK blocks.
+const TOLD: u32 = 1 << 7;
+const DUPLICATE: u32 = 1 << 8;
+const ECHO: [u32; 3] = [1 << 9, 1 << 10, 1 << 11];
+const BLOCKS: u32 = 12;
 
 impl Packet {
     /// `data` in a packet of `size` IP bytes.
@@ -61,6 +69,31 @@ impl Packet {
     pub(crate) fn of_ack(flow: u32, step: u32, size: u32, slot: AckSlot) -> Self {
         let number = u64::from(slot.0);
         Self { flow, step, number, timestamp: Time::ZERO, size: size as u16, payload: 0, flags: ACK }
+    }
+
+    /// Gives an acknowledgement the fields that a filter reads.
+    pub(crate) fn tell(&mut self, fields: Option<AckFields>) {
+        self.flags &= TOLD - 1;
+        let Some(AckFields { number, blocks, count, duplicate, echo }) = fields else { return };
+        self.number = self.number & u64::from(u32::MAX) | u64::from(number) << 32;
+        self.timestamp = Time::from_nanos(blocks as u64);
+        self.payload = (blocks >> 64) as u16;
+        let flags = echo.iter().zip(ECHO).filter(|(on, _)| **on).map(|(_, flag)| flag).sum::<u32>();
+        self.flags |= TOLD | if duplicate { DUPLICATE } else { 0 } | flags | count << BLOCKS;
+        self.flags |= ((blocks >> 80) as u32) << 16;
+    }
+
+    /// What it was [told](Self::tell).
+    pub(crate) fn fields(&self) -> Option<AckFields> {
+        (self.flags & (ACK | OPENING | TOLD) == ACK | TOLD).then(|| AckFields {
+            number: (self.number >> 32) as u32,
+            blocks: u128::from(self.timestamp.as_nanos())
+                | u128::from(self.payload) << 64
+                | u128::from(self.flags >> 16) << 80,
+            count: self.flags >> BLOCKS & 7,
+            duplicate: self.flags & DUPLICATE != 0,
+            echo: ECHO.map(|flag| self.flags & flag != 0),
+        })
     }
 
     /// `opening` in a packet of `size` IP bytes.
@@ -134,6 +167,10 @@ impl network::Packet for Packet {
         self.flags & OPENING != 0
     }
 
+    fn tcp_ack(&self) -> Option<TcpAck> {
+        Some(self.fields()?.unpacked(self.flow))
+    }
+
     fn duplicate(&self) -> Option<Self> {
         // An acknowledgement lies in one place.
         (self.flags & (ACK | OPENING) == 0).then_some(*self)
@@ -187,6 +224,15 @@ mod tests {
         assert_eq!((packet.flow, packet.step, packet.size(), packet.ecn()), (3, 4, 65_535, Ecn::Congestion));
         let ack = Packet::of_ack(3, 4, 52, AckSlot(u32::MAX));
         assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))) && !network::Packet::opens(&ack));
+        let mut told = ack;
+        for echo in [[true, false, true], [false, true, false]] {
+            let fields = AckFields { number: u32::MAX, blocks: (1 << 96) - 2, count: 4, duplicate: echo[0], echo };
+            told.tell(Some(fields));
+            assert_eq!(told.fields(), Some(fields));
+            assert!(matches!(told.body(), Body::Ack(AckSlot(u32::MAX))) && told.ecn() == Ecn::NotCapable);
+        }
+        told.tell(None);
+        assert_eq!((told.fields(), ack.fields(), packet.fields()), (None, None, None));
         for kind in [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack] {
             let opening = OpeningPacket { kind, timestamp: Time::from_nanos(7), echo: Time::NEVER };
             let packet = Packet::of_opening(3, 4, 60, &opening);

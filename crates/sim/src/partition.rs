@@ -446,7 +446,8 @@ impl<'a, A: Agents> Partition<'a, A> {
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Time, flow: u32, (slot, size): (AckSlot, u32)) {
         let step = self.endpoints.receivers[flow as usize].reverse;
-        let packet = Packet::of_ack(flow, step, size, slot);
+        let mut packet = Packet::of_ack(flow, step, size, slot);
+        A::on_answer(self, &mut packet);
         if let Some((capture, acks)) = self.endpoints.captured() {
             capture.at_receiver(now, &packet, acks);
         }

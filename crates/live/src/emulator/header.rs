@@ -37,7 +37,7 @@ const ACK: u8 = 16;
 /// Kinds of TCP options.
 const END: u8 = 0;
 const PADDING: u8 = 1;
-const SACK: u8 = 5;
+pub(crate) const SACK: u8 = 5;
 
 impl Header {
     /// Reads `packet`; `None` if it is not a whole IPv4 packet.
@@ -74,27 +74,32 @@ fn segment(transport: &[u8]) -> Option<Segment> {
     })
 }
 
-/// The SACK blocks of a TCP segment in the whole IPv4 packet `packet` (RFC 2018): first byte, and the one behind the
-/// last.
-pub(crate) fn sack_blocks(packet: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+/// The options of the TCP segment in the whole IPv4 packet `packet`: kind and value.
+pub(crate) fn options(packet: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let transport = packet.get(usize::from(packet[0] & 15) * 4..).unwrap_or_default();
     let header = usize::from(transport.get(12).copied().unwrap_or(0) >> 4) * 4;
     let mut options = transport.get(20..header).unwrap_or_default();
-    let mut blocks: &[u8] = &[];
-    while let Some((&kind, rest)) = options.split_first() {
-        options = match (kind, rest) {
-            (END, _) => break,
-            (PADDING, rest) => rest,
-            (kind, &[length, ..]) if length >= 2 && usize::from(length) <= options.len() => {
-                let (option, rest) = options.split_at(usize::from(length));
-                if kind == SACK {
-                    blocks = &option[2..];
+    std::iter::from_fn(move || {
+        loop {
+            let (&kind, rest) = options.split_first()?;
+            match (kind, rest) {
+                (END, _) => return None,
+                (PADDING, rest) => options = rest,
+                (kind, &[length, ..]) => {
+                    let (option, rest) = options.split_at_checked(usize::from(length))?;
+                    options = rest;
+                    return Some((kind, option.get(2..)?));
                 }
-                rest
+                _ => return None,
             }
-            _ => break,
-        };
-    }
+        }
+    })
+}
+
+/// The SACK blocks of a TCP segment in the whole IPv4 packet `packet` (RFC 2018): first byte, and the one behind the
+/// last.
+pub(crate) fn sack_blocks(packet: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+    let blocks = options(packet).filter(|&(kind, _)| kind == SACK).last().map_or(&[][..], |(_, blocks)| blocks);
     blocks.chunks_exact(8).filter_map(|block| Some((double(block, 0)?, double(block, 4)?)))
 }
 
@@ -123,7 +128,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn double(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn double(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 

@@ -267,6 +267,7 @@ mod tests {
             marked: false,
             sequence: Some(u64::from(place)),
             opens: false,
+            ack: None,
             sent: Time::ZERO,
         }
     }

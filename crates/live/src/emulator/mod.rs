@@ -12,6 +12,7 @@ pub(crate) mod log;
 pub(crate) mod offload;
 pub(crate) mod path;
 pub(crate) mod pool;
+mod tcp_ack;
 #[cfg(test)]
 mod tests;
 mod waiter;
@@ -393,6 +394,7 @@ impl<'a> Emulator<'a> {
             marked: false,
             sequence: None,
             opens: false,
+            ack: if self.path.filters_acks() { tcp_ack::read(bytes, &header) } else { None },
             sent: now,
         };
         match self.settings.flows {

@@ -5,7 +5,7 @@
 //! however late the emulator looks.
 
 use engine::{Fabric, Routed, Schedule, Series, Tap, mark_bottleneck};
-use network::{Departure, Discard, Packet};
+use network::{Departure, Discard, Packet, TcpAck};
 use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan};
 use units::{Bytes, Ecn, Span, Time};
@@ -34,6 +34,8 @@ pub(crate) struct InTransit {
     pub(crate) sequence: Option<u64>,
     /// It opens or closes a connection.
     pub(crate) opens: bool,
+    /// Where a link filters ACKs: what it compares.
+    pub(crate) ack: Option<TcpAck>,
     /// When it was read, on the clock of the path.
     pub(crate) sent: Time,
 }
@@ -53,6 +55,9 @@ impl Packet for InTransit {
     }
     fn opens(&self) -> bool {
         self.opens
+    }
+    fn tcp_ack(&self) -> Option<TcpAck> {
+        self.ack
     }
     fn mark_congestion(&mut self) {
         self.marked = true;
@@ -80,6 +85,8 @@ pub(crate) struct Path {
     steps: Vec<[u32; 2]>,
     /// The queues of the kernel that these pass.
     queue_of: Vec<[Option<usize>; 2]>,
+    /// A link filters ACKs.
+    filters_acks: bool,
     schedule: Schedule,
     series: LinkSeries,
     observer: Observer,
@@ -168,6 +175,7 @@ impl Path {
             lead,
             steps: (0..plan.flows.len()).map(first_steps).collect(),
             fabric,
+            filters_acks: plan.links.iter().any(|link| link.settings.queue.filters_acks()),
             schedule: Schedule::new(plan, &[Series::Links]),
             series: LinkSeries::default(),
             observer: Observer {
@@ -182,6 +190,11 @@ impl Path {
     /// Events at the link `index` are sent to `log` from now on.
     pub(crate) fn log_link(&mut self, index: usize, log: Log) {
         self.observer.log = Some((index as u32, log));
+    }
+
+    /// True if a link filters ACKs: packets say in [`InTransit::ack`] what it compares.
+    pub(crate) fn filters_acks(&self) -> bool {
+        self.filters_acks
     }
 
     /// The run begins at this instant of the path's clock.
@@ -345,6 +358,7 @@ mod tests {
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),
             opens: false,
+            ack: None,
             sent: Time::ZERO,
         }
     }

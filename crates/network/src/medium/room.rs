@@ -6,7 +6,7 @@ use units::{Bytes, Ecn, Random, Time};
 
 use super::Listener;
 use crate::queue::Queue;
-use crate::{Admission, Departure, Discard, Egress, FlowClass, Limit, Packet, QueueSettings, Service};
+use crate::{Admission, Departure, Discard, Egress, FlowClass, Limit, Packet, QueueSettings, Service, TcpAck};
 
 /// A packet on its way to a station.
 #[derive(Debug)]
@@ -34,6 +34,9 @@ impl<P: Packet> Packet for Addressed<P> {
     }
     fn class(&self) -> u32 {
         self.packet.class()
+    }
+    fn tcp_ack(&self) -> Option<TcpAck> {
+        self.packet.tcp_ack()
     }
     #[inline]
     fn mark_congestion(&mut self) {

@@ -11,10 +11,11 @@
 //! As in Linux: a queue that is found empty is new with its next packet; while its COBALT has not come to rest it keeps
 //! its flow, and one such queue is looked at with each service. How many flows there are does not change CoDel's target
 //! (in Linux it does with `ingress`). `overhead`, `mpu` and `link_layer` count for the rate of the link, as for CAKE's
-//! shaper, which the link is. Hosts are the nodes at the ends of a flow. Not here: the filter of ACKs. Different:
+//! shaper, which the link is. Hosts are the nodes at the ends of a flow. Different:
 //! `memlimit` counts the bytes of packets, in Linux the memory that holds them, about half as much again; hosts are
 //! known by number, in Linux by a hash.
 
+mod ack_filter;
 mod classes;
 mod hosts;
 mod tin;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span, Time};
 
+pub use self::ack_filter::AckFilter;
 pub use self::classes::Diffserv;
 pub use self::hosts::Isolation;
 use self::tin::{Tin, take_struck};
@@ -46,6 +48,8 @@ pub struct CakeSettings {
     pub isolation: Isolation,
     /// The classes by the `dscp` of flows; by default one for all.
     pub diffserv: Diffserv,
+    /// Which ACKs of TCP go from its queues when later ones say as much; by default none.
+    pub ack_filter: AckFilter,
     /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
     pub overhead: i32,
     /// The least size on the link, overhead included, at most 256 bytes.
@@ -63,6 +67,7 @@ impl Default for CakeSettings {
             flowblind: false,
             isolation: Isolation::Flows,
             diffserv: Diffserv::Besteffort,
+            ack_filter: AckFilter::NoAckFilter,
             overhead: 0,
             mpu: 0,
             link_layer: LinkLayer::None,
@@ -113,6 +118,7 @@ impl Settings for CakeSettings {
 #[derive(Debug)]
 struct Cake<P> {
     diffserv: Diffserv,
+    ack_filter: AckFilter,
     framing: Framing,
     memory: Bytes,
     tins: Vec<Tin<P>>,
@@ -129,6 +135,7 @@ impl<P: Packet> Cake<P> {
         };
         Self {
             diffserv: settings.diffserv,
+            ack_filter: settings.ack_filter,
             framing: settings.framing(),
             memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20)).min(MTU * PACKETS)),
             tins: rates.into_iter().map(|rate| Tin::new(rate, settings.rtt, flows, settings.isolation)).collect(),
@@ -219,7 +226,11 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
         let (tin, index) = self.place_of(&packet, cx);
         self.list(&packet, (tin, index), cx);
-        self.tins[tin].flows.queues[index as usize].waiting.push(cx.now, packet);
+        let waiting = &mut self.tins[tin].flows.queues[index as usize].waiting;
+        waiting.push(cx.now, packet);
+        if let Some(redundant) = self.ack_filter.redundant(waiting).and_then(|place| waiting.remove(place)) {
+            cx.drop(redundant);
+        }
         while cx.waiting().bytes > self.memory {
             self.drop_from_longest((tin, index), cx);
         }

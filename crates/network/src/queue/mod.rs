@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Random, Span, Time};
 
 pub use self::avq::AvqSettings;
-pub use self::cake::{CakeSettings, Diffserv, Isolation};
+pub use self::cake::{AckFilter, CakeSettings, Diffserv, Isolation};
 pub use self::codel::CodelSettings;
 pub use self::discipline::{Admission, Context, Count, Discipline, Served};
 pub use self::drr::DrrSettings;
@@ -165,9 +165,8 @@ disciplines! {
     /// The coupled dual queue of L4S (RFC 9332): a low-latency queue for ECT(1), a classic queue for all others, one PI
     /// controller for both. A full queue drops the arrival; 10000 packets by default.
     "dualpi2" => DualPi2(DualPi2Settings),
-    /// CAKE without its filter of ACKs (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin,
-    /// each under COBALT, by host and by class. A full queue drops from the head of the longest; only `memlimit` bounds
-    /// it by default.
+    /// CAKE (Høiland-Jørgensen, Täht and Morton 2018): flow queues by deficit round robin, each under COBALT, by host
+    /// and by class. A full queue drops from the head of the longest; only `memlimit` bounds it by default.
     "cake" => Cake(CakeSettings),
     /// First in, first out behind a policer (police of tc): drops or marks arrivals that exceed a token bucket. A full
     /// queue drops the arrival.
@@ -188,6 +187,14 @@ pub struct QueueSettings {
     pub mark_above: Option<u32>,
     /// Who goes first, and who is dropped.
     pub discipline: DisciplineSettings,
+}
+
+impl QueueSettings {
+    /// True if ACKs are dropped that later ones make redundant; packets then say in [`Packet::tcp_ack`] what is
+    /// compared.
+    pub fn filters_acks(&self) -> bool {
+        matches!(self.discipline, DisciplineSettings::Cake(cake) if cake.ack_filter != AckFilter::NoAckFilter)
+    }
 }
 
 /// A queue at work.

@@ -185,6 +185,18 @@ impl<P: Packet> Waiting<P> {
         Some((packet, arrived))
     }
 
+    /// The packet in `place`.
+    pub(super) fn get(&self, place: usize) -> Option<&P> {
+        self.packets.get(place).map(|(packet, _)| packet)
+    }
+
+    /// The packet in `place` leaves.
+    pub(super) fn remove(&mut self, place: usize) -> Option<P> {
+        let (packet, _) = self.packets.remove(place)?;
+        self.bytes = self.bytes - packet.size();
+        Some(packet)
+    }
+
     /// How long the first has waited.
     pub(super) fn since(&self) -> Option<Time> {
         self.packets.front().map(|&(_, arrived)| arrived)

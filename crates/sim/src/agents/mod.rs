@@ -1,6 +1,7 @@
-//! Agents of a run beside the two ends of each flow: Snoop, proxies, routers that grant rates, readers of pages. The
-//! world reaches all of them through one trait, [`Agents`].
+//! Agents of a run beside the two ends of each flow: Snoop, proxies, routers that grant rates, readers of pages,
+//! filters of ACKs. The world reaches all of them through one trait, [`Agents`].
 
+mod filters;
 mod pages;
 mod quick_start;
 mod relay;
@@ -37,6 +38,11 @@ pub(crate) trait Agents: Sized {
     /// `packet` has crossed a wire and is about to begin its next step.
     fn on_step(partition: &mut Partition<'_, Self>, now: Time, packet: Packet) {
         partition.forward(now, packet);
+    }
+
+    /// A receiver sends `ack`.
+    fn on_answer(partition: &Partition<'_, Self>, ack: &mut Packet) {
+        let _ = (partition, ack);
     }
 
     /// Data of `flow` have arrived at its receiver.
@@ -77,18 +83,21 @@ pub(crate) struct AllAgents {
     proxies: relay::Proxies,
     grants: quick_start::Grants,
     pages: pages::Pages,
+    filters: filters::Filters,
 }
 
 impl AllAgents {
     /// Tells if `plan` has any.
     pub(crate) fn are_in(plan: &Plan) -> bool {
-        plan.flows.iter().any(|flow| {
-            let mut hops = flow.forward.iter().chain(&flow.reverse);
-            flow.relays.is_some()
-                || flow.quick_start.is_some()
-                || flow.pages.is_some()
-                || hops.any(|hop| hop.snoop.is_some())
-        })
+        let filters = filters::Filters::are_in(plan);
+        filters
+            || plan.flows.iter().any(|flow| {
+                let mut hops = flow.forward.iter().chain(&flow.reverse);
+                flow.relays.is_some()
+                    || flow.quick_start.is_some()
+                    || flow.pages.is_some()
+                    || hops.any(|hop| hop.snoop.is_some())
+            })
     }
 }
 
@@ -101,6 +110,7 @@ impl Agents for AllAgents {
             proxies: relay::Proxies::new(plan, drawn),
             grants: quick_start::Grants::default(),
             pages: pages::Pages::new(drawn),
+            filters: filters::Filters::new(plan, drawn),
         }
     }
 
@@ -117,6 +127,10 @@ impl Agents for AllAgents {
             return partition.pass_agent(now, packet);
         }
         partition.forward(now, packet);
+    }
+
+    fn on_answer(partition: &Partition<'_, Self>, ack: &mut Packet) {
+        partition.agents.filters.tell(ack, &partition.endpoints.acks);
     }
 
     fn on_data(partition: &mut Partition<'_, Self>, now: Time, flow: u32) {

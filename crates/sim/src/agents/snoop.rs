@@ -7,7 +7,7 @@ use scenario::Plan;
 use transport::{Snoop, Verdict};
 use units::{Span, Time};
 
-use super::AllAgents;
+use super::{Agents, AllAgents};
 use crate::acks::AckSlot;
 use crate::agenda::{Due, Planned};
 use crate::packet::{Body, Packet};
@@ -86,11 +86,12 @@ impl Partition<'_, AllAgents> {
     }
 
     /// Does with an ACK what the agent has said.
-    fn follow(&mut self, now: Time, ack: Packet, slot: AckSlot, verdict: Verdict<Packet>) {
+    fn follow(&mut self, now: Time, mut ack: Packet, slot: AckSlot, verdict: Verdict<Packet>) {
         match verdict {
             Verdict::Forward => self.forward(now, ack),
             Verdict::ForwardWithoutSack => {
                 self.endpoints.acks.clear_sack(slot);
+                AllAgents::on_answer(self, &mut ack);
                 self.forward(now, ack);
             }
             Verdict::Discard => {
