@@ -55,8 +55,8 @@ impl<A: Agents> Tap<Packet> for Endpoints<'_, A> {
         }
         match body {
             Body::Data(data) => {
-                // One that left before the measured interval is not among those sent in it.
-                let counts = data.timestamp >= Time::ZERO + self.plan.warmup;
+                // One that left before the measured interval is not among those sent in it, and a copy never was.
+                let counts = data.timestamp >= Time::ZERO + self.plan.warmup && !packet.is_copy();
                 self.recorder.dropped[packet.flow as usize] += u64::from(counts);
             }
             Body::Opening => {}

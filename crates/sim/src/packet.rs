@@ -42,6 +42,8 @@ const ACK: u32 = 1 << 2;
 const RETRANSMISSION: u32 = 1 << 3;
 const REDUCED: u32 = 1 << 4;
 const PUSH: u32 = 1 << 5;
+/// Without [`ACK`]: a copy that a link made.
+const COPY: u32 = 1 << 7;
 /// Beside [`ACK`]: it opens a connection.
 const OPENING: u32 = 1 << 6;
 /// Beside [`ACK`]: a filter may read its fields. Then come the three flags, and the number of SACK blocks.
@@ -136,6 +138,11 @@ impl Packet {
         }
     }
 
+    /// True if it is data that a link has sent twice, the second time.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.flags & (ACK | COPY) == COPY
+    }
+
     /// IP bytes.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
@@ -173,7 +180,7 @@ impl network::Packet for Packet {
 
     fn duplicate(&self) -> Option<Self> {
         // An acknowledgement lies in one place.
-        (self.flags & (ACK | OPENING) == 0).then_some(*self)
+        (self.flags & ACK == 0).then_some(Self { flags: self.flags | COPY, ..*self })
     }
 
     fn mark_congestion(&mut self) {

@@ -419,3 +419,14 @@ fn a_flow_that_loses_all_but_the_first_segments_of_each_flight_ends_between_time
     assert_eq!(tables.flows[0].delivered_bytes, 43_200);
     assert!(tables.flows[0].completion_s > 290.0, "{}", tables.flows[0].completion_s);
 }
+
+#[test]
+fn lost_copies_are_no_lost_packets_of_their_sender() {
+    // The first ten segments and their copies find room for two.
+    let text = "duration = '90ms'\npath = { rtt = '30ms', rate = '1mbit', queue = '1p', duplicate = '100%' }\n\
+        [[flows]]\ncc = 'newreno'\n";
+    let tables = run(text);
+    let flow = &tables.flows[0];
+    assert!(tables.links[0].dropped_packets > flow.data_packets, "{flow:?}");
+    assert!(flow.loss_rate > 0.5 && flow.loss_rate <= 1.0, "{flow:?}");
+}
