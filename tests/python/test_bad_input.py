@@ -55,7 +55,12 @@ def shell(line, *arguments, **environment):
         ("[[flows]]", "[flows]", "line 7: flows: invalid type: table, expected a list"),
         ('[path]\nrate = "5mbit"', 'path = 3\n[x]\nrate = "5mbit"', "line 3: path: invalid type: integer"),
         ('"1s"', '"31536000s"\nrecord.flow_series = "1us"', "of memory, more than 80% of the"),
-        ('"1s"', "2020-01-01", "line 2: duration: invalid type: date, expected a time with its unit"),
+        ('"1s"', "2020-01-01", "line 2: duration: invalid type: date `2020-01-01`, expected a time"),
+        (
+            '"30p"',
+            '{ discipline = "cake", isolation = 1979-05-27 }',
+            "path.queue.isolation: invalid type: date `1979-05-27`, expected text in quotes, a number",
+        ),
         (SCENARIO, "", "duration: is missing"),
         (SCENARIO, "x = ", "line 1: is not TOML"),
     ],

@@ -6,8 +6,8 @@ use std::fmt::Display;
 
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, VariantAccess,
+    Visitor,
 };
 use toml::{Table, Value};
 
@@ -92,6 +92,14 @@ impl<'de> SeqAccess<'de> for Entries<'de> {
 /// A value.
 struct Given<'a>(&'a Value);
 
+/// A `date` stands where something else is `expected`: no key takes one. Settings that lie beside each other are read
+/// as JSON first, whose own sentence would name that.
+fn dated(date: &toml::value::Datetime, expected: &dyn Expected) -> KeyError {
+    let text = expected.to_string();
+    let expected = if text.contains("JSON") { "text in quotes, a number, a list or a table" } else { &text };
+    KeyError::custom(format!("invalid type: date `{date}`, expected {expected}"))
+}
+
 impl<'de> Deserializer<'de> for Given<'de> {
     type Error = KeyError;
 
@@ -101,7 +109,7 @@ impl<'de> Deserializer<'de> for Given<'de> {
             Value::Integer(whole) => visitor.visit_i64(*whole),
             Value::Float(real) => visitor.visit_f64(*real),
             Value::Boolean(flag) => visitor.visit_bool(*flag),
-            Value::Datetime(_) => Err(KeyError::invalid_type(Unexpected::Other("date"), &visitor)),
+            Value::Datetime(date) => Err(dated(date, &visitor)),
             Value::Array(entries) => visitor.visit_seq(Entries(entries.iter().enumerate())),
             Value::Table(table) => visitor.visit_map(Keys::of(table)),
         }
