@@ -75,7 +75,8 @@ def replay(
         junit.write(junit_file, "ackclock replay", [_case(verdict) for verdict in verdicts])
     if any(verdict.verdict == "divergence" and verdict.is_valid for verdict in verdicts):
         return 1
-    return 0 if all(verdict.is_valid for verdict in verdicts) else INVALID
+    judged = all(verdict.is_valid and verdict.verdict != "unsupported" for verdict in verdicts)
+    return 0 if judged else INVALID
 
 
 def _case(verdict: scripts.Verdict) -> junit.Case:

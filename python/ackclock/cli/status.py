@@ -1,7 +1,7 @@
 """Exit statuses of the command line, and a sentence of more than one command."""
 
 INVALID = 3
-"""A live run went past its error budget."""
+"""Something was not judged: a live run past its error budget, or a packet script that is not modelled."""
 INTERRUPTED = 130
 """Ctrl-C, SIGTERM or SIGHUP."""
 
