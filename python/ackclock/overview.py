@@ -69,7 +69,7 @@ class Run(Tables, Protocol):
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the goodputs of the lasting flows."""
+        """Jain's index of the goodputs of the flows that compete."""
         ...
 
 
@@ -165,7 +165,7 @@ def _fairness(runs: Labelled) -> str:
         return "a flow has the path for itself"
     several = {label: of for label, of in runs.items() if math.isfinite(of[0].fairness)}
     if not several:
-        return "less than two flows last, and only these are compared"
+        return "less than two flows that send all they can last, and only these are compared"
     return "Jain's index of the lasting flows: " + _said(several, lambda run: run.fairness, "(1 is equal)")
 
 

@@ -162,15 +162,25 @@ class Run:
     def fairness(self) -> float:
         """Jain's index of the goodputs of lasting flows; flows that complete are left out.
 
-        NaN if fewer than two of several flows last, or nothing was delivered.
+        Where some flows send all they can, those with a ``source`` are left out too: a call needs no more.
+        NaN if fewer than two of several flows are left, or nothing was delivered.
         """
         import numpy as np
 
         from ackclock.metrics import jain
 
         rates = self.flows["goodput_bps"].to_numpy()
-        lasting = ~np.isfinite(self.flows["completion_s"].to_numpy())
-        return jain(rates[lasting]) if len(rates) == 1 or lasting.sum() > 1 else math.nan
+        compared = ~np.isfinite(self.flows["completion_s"].to_numpy())
+        greedy = np.array(self._greedy(), bool)
+        if len(greedy) == len(rates) and (greedy & compared).any():
+            compared &= greedy
+        return jain(rates[compared]) if len(rates) == 1 or compared.sum() > 1 else math.nan
+
+    def _greedy(self) -> list[bool]:
+        """Which flows send all they can, in the order of the table where each has one row."""
+        entries = self.scenario["flows"]
+        greedy = [(flow.get("source", "greedy") == "greedy", flow.get("count", 1)) for flow in entries]
+        return [is_greedy for is_greedy, count in greedy for _ in range(count)]
 
     def with_flows(self, chosen: Callable[[str], bool]) -> Run:
         """The same run without the rows of other flows in ``flows`` than those with ``chosen`` names."""

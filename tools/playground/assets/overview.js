@@ -105,16 +105,19 @@ const overview = (() => {
 
   function fairness(run) {
     const { goodput_bps: rates, completion_s: completion } = run.tables.flows;
-    const lasting = rates.filter((_, row) => !Number.isFinite(completion[row]));
-    if (rates.length !== 1 && lasting.length < 2) return NaN;
-    const squares = sum(lasting.map((x) => x * x));
-    return squares ? sum(lasting) ** 2 / (lasting.length * squares) : NaN;
+    const greedy = run.scenario.flows.flatMap((flow) => Array(flow.count ?? 1).fill((flow.source ?? "greedy") === "greedy"));
+    const lasting = rates.map((_, row) => !Number.isFinite(completion[row]));
+    const apart = greedy.length === rates.length && greedy.some((is, row) => is && lasting[row]);
+    const compared = rates.filter((_, row) => lasting[row] && (!apart || greedy[row]));
+    if (rates.length !== 1 && compared.length < 2) return NaN;
+    const squares = sum(compared.map((x) => x * x));
+    return squares ? sum(compared) ** 2 / (compared.length * squares) : NaN;
   }
 
   function fairnessSaid(runs) {
     if (runs.every(({ of }) => flowCount(of[0]) === 1)) return "a flow has the path for itself";
     const several = runs.filter(({ of }) => Number.isFinite(fairness(of[0])));
-    if (!several.length) return "less than two flows last, and only these are compared";
+    if (!several.length) return "less than two flows that send all they can last, and only these are compared";
     return `Jain's index of the lasting flows: ${said(several, fairness, "(1 is equal)")}`;
   }
 
