@@ -78,4 +78,5 @@ def _picture(data: Any) -> str:
     """A figure, with the text of the output as its description."""
     words = html.escape(" ".join(str(data.get("text/plain", "")).split()))
     png = base64.b64encode(base64.b64decode(data["image/png"])).decode("ascii")
-    return f'<img class="figure" alt="{words}" src="data:image/png;base64,{png}">'
+    image = f'<img class="figure" alt="{words}" src="data:image/png;base64,{png}">'
+    return f'<div class="wide" tabindex="0">{image}</div>'
