@@ -14,6 +14,7 @@
 //! | 5.5.10 and 5.5.11 losses, spurious recoveries | [`Losses`], `losses.rs` |
 //! | 5.6 pacing rate, send quantum, window | [`Window`], `window.rs` |
 //! | 5.2.3 the order in which an ACK asks them | `Bbr3::update_on_ack` |
+//! | RFC 9959, with what an earlier connection saved | [`Resume`], `resume.rs` |
 //! | 5.3 the states and what leads from one to the next | `states.rs` |
 //!
 //! Each component has its own state, which no other reads or writes but by its methods.
@@ -28,6 +29,7 @@ mod losses;
 mod model;
 mod probe_bw;
 mod probe_rtt;
+mod resume;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ use self::losses::{BETA, Losses};
 use self::model::{Model, Rounds, Sample};
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::{MinRtt, ProbeRtt};
+use self::resume::Resume;
 use self::window::{STARTUP_PACING_GAIN, Window};
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
@@ -93,6 +96,12 @@ parameters! {
         loss_thresh: f64 = 0.02, range above(0.0).below(1.0), source "draft-ietf-ccwg-bbr-06, BBR.LossThresh";
         /// Share by which the pacing rate stays below the bandwidth
         pacing_margin: f64 = 0.01, range from(0.0).below(1.0), source "draft-ietf-ccwg-bbr-06, BBR.PacingMarginPercent";
+        /// The window of an earlier connection, at half of whose rate Startup goes on (Careful Resume); 0 for none
+        saved_window: f64 = 0.0,
+            unit "segments", range from(0.0).up_to(100_000_000.0), source "RFC 9959, saved_cwnd";
+        /// Its RTT
+        saved_rtt: Span = Span::from_millis(100),
+            unit "time", range from(Span::from_micros(1)).up_to(Span::from_secs(60)), source "RFC 9959, saved_RTT";
     }
 }
 
@@ -140,6 +149,7 @@ pub struct Bbr3 {
     losses: Losses,
     min_rtt: MinRtt,
     probe_rtt: ProbeRtt,
+    resume: Resume,
     window: Window,
 }
 
@@ -159,6 +169,7 @@ impl Bbr3 {
             losses: Losses::default(),
             min_rtt: MinRtt::new(),
             probe_rtt: ProbeRtt::new(),
+            resume: Resume::new(settings.saved_window, settings.saved_rtt),
             window: Window::new(),
         }
     }
@@ -175,6 +186,7 @@ impl Bbr3 {
         if delivers {
             self.update_model(cx);
         }
+        self.check_resume();
         self.check_startup_done();
         self.check_drain_done(cx);
         if delivers {
@@ -201,7 +213,9 @@ impl Bbr3 {
         if self.rounds.begins() {
             self.probe_bw.count_round();
         }
-        self.model.update_max_bw(&self.rs);
+        if !self.resume.is_retreating() {
+            self.model.update_max_bw(&self.rs);
+        }
         if self.losses.round_begins() && self.losses.take_round() && !self.state.is_probing_bw() {
             self.model.lower_bounds(BETA, self.window.cwnd());
         }
@@ -236,7 +250,7 @@ impl Bbr3 {
     /// SetPacingRateWithGain().
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.model.bw() * (1.0 - self.settings.pacing_margin);
-        self.window.set_pacing_rate(rate, self.full_pipe.is_reached());
+        self.window.set_pacing_rate(rate.max(self.resume.rate()), self.full_pipe.is_reached());
     }
 
     /// `gain` times the product of `bandwidth` and BBR.min_rtt.
@@ -282,7 +296,9 @@ impl Bbr3 {
     /// SetCwnd(), with UpdateMaxInflight(), BoundCwndForProbeRTT() and BoundCwndForModel().
     fn set_cwnd(&mut self) {
         let most = self.bdp_multiple(self.cwnd_gain()) + self.aggregation.extra_acked();
-        let (max_inflight, least) = (self.quantization_budget(most), MIN_PIPE_CWND);
+        let min_rtt = self.min_rtt.get().unwrap_or_default();
+        let resumed = self.resume.rate() * min_rtt.as_secs_f64() * self.cwnd_gain();
+        let (max_inflight, least) = (self.quantization_budget(most.max(resumed)), MIN_PIPE_CWND.max(resumed));
         let Sample { newly_acked, total_delivered, .. } = self.rs;
         self.window.grow(newly_acked, max_inflight, total_delivered, self.full_pipe.is_reached());
         self.window.raise_to(least);

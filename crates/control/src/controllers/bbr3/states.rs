@@ -9,6 +9,21 @@ use crate::{Context, Loss, Marks, SegmentReport};
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
+    /// A round trip of Startup begins or ends the use of what an earlier connection saved.
+    pub(super) fn check_resume(&mut self) {
+        if self.state == State::Startup && !self.full_pipe.is_reached() && self.rounds.begins() {
+            let delivered = self.rs.total_delivered as f64 >= self.window.initial_cwnd() && !self.rs.is_app_limited;
+            self.resume.begin_round(self.rounds.count(), delivered, self.min_rtt.get(), self.model.bw());
+        }
+    }
+
+    /// Congestion while it sends at a rate that was saved: Drain follows (the Safe Retreat of RFC 9959).
+    fn fail_resume(&mut self) {
+        if self.resume.fail() && self.state == State::Startup {
+            self.stop_startup();
+        }
+    }
+
     /// CheckStartupHighLoss() and CheckStartupDone().
     pub(super) fn check_startup_done(&mut self) {
         if self.state == State::Startup && !self.full_pipe.is_reached() && self.losses.round_begins() {
@@ -44,6 +59,7 @@ impl Bbr3 {
         self.losses.take_round();
         self.model.reset_latest();
         self.probe_bw.down(cx);
+        self.resume.stop();
         self.rounds.start(self.rs.total_delivered);
         self.state = State::Down;
     }
@@ -211,6 +227,7 @@ impl Bbr3 {
     /// HandleLostPacket().
     pub(super) fn handle_lost_packet(&mut self, cx: &mut Context<'_>, packet: &SegmentReport) {
         self.note_loss();
+        self.fail_resume();
         let lost = self.losses.add(packet.sequence, packet.sent.lost);
         if !self.probe_bw.is_sample() {
             return;
@@ -225,6 +242,7 @@ impl Bbr3 {
     /// Marks are congestion, to which the draft has no answer of its own.
     pub(super) fn handle_marks(&mut self, cx: &mut Context<'_>, marks: &Marks) {
         self.note_loss();
+        self.fail_resume();
         if self.state == State::Startup {
             self.stop_startup();
         } else if self.probe_bw.is_sample() {
@@ -255,6 +273,7 @@ impl Bbr3 {
         if !loss.again {
             self.save_state_upon_loss();
         }
+        self.fail_resume();
         self.losses.enter_recovery(loss.sent_to);
         self.window.collapse();
     }
@@ -274,6 +293,7 @@ impl Bbr3 {
         self.model.restore(bounds);
         if state == Some(State::Startup) && self.state != State::Startup {
             self.full_pipe.forget();
+            self.resume.stop();
             if self.state != State::ProbeRtt {
                 self.state = State::Startup;
             }

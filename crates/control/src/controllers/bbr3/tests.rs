@@ -20,7 +20,11 @@ struct Flow {
 
 impl Flow {
     fn new() -> Self {
-        let (mut world, mut bbr) = (World::new(), Bbr3::new(Settings::default()));
+        Self::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Self {
+        let (mut world, mut bbr) = (World::new(), Bbr3::new(settings));
         bbr.on_start(&mut world.context());
         bbr.on_handshake(&mut world.context(), Span::from_millis(40));
         let (delivered, lost, lost_when_sent) = (0, 0, 0);
@@ -459,4 +463,38 @@ fn probe_rtt_waits_for_a_round_trip_after_the_flight_came_down() {
     assert!(!visit.is_round_done(false));
     // 200 ms are over later than 200 ms after.
     assert_eq!([200, 201].map(|ms| visit.is_done(Time::ZERO + Span::from_millis(ms))), [false, true]);
+}
+
+/// It sends at half the rate of an earlier connection: 800 segments in 40 ms.
+fn resuming() -> Flow {
+    let mut flow =
+        Flow::with(Settings { saved_window: 800.0, saved_rtt: Span::from_millis(40), ..Settings::default() });
+    (0..41).for_each(|_| flow.ack(0.5, 10, 40));
+    flow
+}
+
+#[test]
+fn what_was_saved_is_used_for_two_round_trips_of_startup() {
+    let mut flow = resuming();
+    assert_eq!((flow.pace(), flow.bbr.window(), flow.state()), (10.0, 800.0, State::Startup));
+    // The rate of the path shows it, and Startup goes on from there: 2.77 times 9.9.
+    flow.rounds(1, 400);
+    assert!(flow.bbr.resume.rate() > 0.0);
+    (0..41).for_each(|_| flow.ack(10.0, 400, 40));
+    assert_eq!((flow.bbr.resume.rate(), flow.state()), (0.0, State::Startup));
+    assert!((flow.pace() - 27.423).abs() < 1e-9, "{}", flow.pace());
+}
+
+#[test]
+fn a_loss_of_what_was_sent_so_ends_startup_and_drain_learns_no_bandwidth() {
+    let mut flow = resuming();
+    flow.lose(1);
+    flow.ack(5.0, 400, 40);
+    assert_eq!(flow.state(), State::Drain);
+    flow.rounds(1, 400);
+    assert_eq!(flow.bbr.model.max_bw(), 500.0);
+    flow.ack(5.0, 10, 40);
+    assert_eq!((flow.state(), flow.bbr.model.max_bw()), (State::Cruise, 500.0));
+    flow.ack(5.0, 10, 40);
+    assert_eq!(flow.bbr.model.max_bw(), 5000.0);
 }
