@@ -159,3 +159,14 @@ def test_numbers_that_there_are_not_are_null_in_json(capsys, scenario):
     assert status == 0
     assert set(only["flows"][0]["rtt_ms"].values()) == {None}
     assert only["fairness"] == {"jain": None}
+
+
+def test_a_call_is_no_rival_of_greedy_flows(capsys, scenario):
+    text = scenario.read_text()
+    call = '[[flows]]\ncc = "newreno"\nkind = "datagram"\nsource = { rate = "80kbit" }\n'
+    (scenario.with_name("two.toml")).write_text(f'{text}\n[[flows]]\ncc = "cubic"\n\n{call}')
+    status, out, _ = run(capsys, "run", scenario.with_name("two.toml"), "--json")
+    assert status == 0
+    (only,) = json.loads(out)["runs"]
+    a, b, _ = (flow["goodput_bps"] for flow in only["flows"])
+    assert only["fairness"]["jain"] == pytest.approx((a + b) ** 2 / (2 * (a * a + b * b)))
