@@ -33,6 +33,8 @@ RECEIVE_BUFFER = "net.ipv4.tcp_rmem=4096 8388608 268435456"
 
 RATE, RTT_MS, SERVICE_MS = "10mbit", 40, 1.2
 """The rate of the bottleneck, the base RTT of the flows, the service time of a full packet."""
+ACK_RATE, ACK_SERVICE_MS = "60kbit", 6.933
+"""The rate of a slow way back, and the service time of an ACK of 52 bytes there."""
 PIE_PERIOD = "20ms"
 """PIE's 15 ms on a timer of Linux at 250 Hz: four ticks, and one more because no timer ends early."""
 SAMPLE_INTERVAL = "20ms"
@@ -48,11 +50,25 @@ class Discipline:
     shapes: bool = False
     """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when that
     ends; the path behind it makes up for the difference."""
+    of_acks: bool = False
+    """It is the queue of the ACKs, on a way back at `ACK_RATE`. The data wait in ``pfifo``."""
 
     @property
     def unserved_ms(self) -> float:
         """The service time that the kernel's packet has not had when it leaves."""
+        if self.of_acks:
+            return ACK_SERVICE_MS
         return SERVICE_MS if self.shapes else 0.0
+
+    @property
+    def device(self) -> str:
+        """The device of the router at which it is."""
+        return "in" if self.of_acks else "out"
+
+    @property
+    def loads(self) -> Sequence[Load]:
+        """The loads under which it is measured."""
+        return [load for load in LOADS if not self.of_acks or (load.flows and not load.ecn)]
 
 
 DISCIPLINES: Mapping[str, Discipline] = {
@@ -69,6 +85,15 @@ DISCIPLINES: Mapping[str, Discipline] = {
     "cake": Discipline(
         {"discipline": "cake"}, f"cake bandwidth {RATE} besteffort flows overhead 0", shapes=True
     ),
+    **{
+        f"cake {acks}": Discipline(
+            {"discipline": "cake", "ack_filter": acks},
+            f"cake bandwidth {ACK_RATE} besteffort flows overhead 0 {acks}",
+            shapes=True,
+            of_acks=True,
+        )
+        for acks in ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
+    },
     "dualpi2": Discipline({"discipline": "dualpi2"}, "dualpi2"),
 }
 """Behind a token bucket of ``tc`` the packet that waits for tokens counts. So the limit of ``pfifo`` is one
@@ -115,6 +140,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, Any]:
     """The scenario of a load behind a discipline."""
     path = {"rate": RATE, "rtt": f"{1 if load.datagrams else RTT_MS}ms", "queue": dict(discipline.queue)}
+    if discipline.of_acks:
+        path["reverse"] = {"rate": ACK_RATE, "queue": path["queue"]}
+        path["queue"] = dict(DISCIPLINES["pfifo"].queue)
     flow: dict[str, Any]
     if load.datagrams:
         flow = {"cc": "newreno", "kind": "datagram", "echo": False, "source": {"rate": load.datagrams}}
@@ -136,7 +164,8 @@ def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) ->
     runs = simulate(Scenario.from_document(scenario(discipline, load, seconds)), repeat=seeds)
     readings = []
     for run in runs if isinstance(runs, Sequence) else [runs]:
-        [link] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
+        name = "bottleneck:reverse" if discipline.of_acks else "bottleneck"
+        [link] = [row for row in run.links.to_pylist() if row["name"] == name]
         delay = link["queue_delay_mean_ms"]
         if load.flows:
             delay = delay_of_flows(run)
@@ -178,14 +207,15 @@ def network(
             call(f"ip -n {space} link set {device} gso_max_segs 1 up")
         for space, router in ((near, "10.8.0.9"), (far, "10.9.0.9")):
             call(f"ip -n {space} route add default via {router}")
-        add = f"tc -n {middle} qdisc add dev out"
+        add = f"tc -n {middle} qdisc add dev"
         if discipline.shapes:
-            call(f"{add} root handle 2: {discipline.tc}")
-        else:
+            call(f"{add} {discipline.device} root handle 2: {discipline.tc}")
+        if discipline.of_acks or not discipline.shapes:
             # Lengths are without the header of Ethernet. Tokens for two packets: late timers cost no rate.
             shaper = f"stab overhead -14 linklayer ethernet tbf rate {RATE} burst 3000 limit 10000000"
-            call(f"{add} root handle 1: {shaper}")
-            call(f"{add} parent 1: handle 2: {discipline.tc}")
+            queue = DISCIPLINES["pfifo"].tc if discipline.of_acks else discipline.tc
+            call(f"{add} out root handle 1: {shaper}")
+            call(f"{add} out parent 1: handle {3 if discipline.of_acks else 2}: {queue}")
         if delay:
             rtt = f"{RTT_MS + discipline.unserved_ms}ms"
             call(f"tc -n {far} qdisc add dev end root netem limit 100000 delay {rtt}")
@@ -221,7 +251,7 @@ def measured(name: str, discipline: Discipline, load: Load, seconds: float, seed
             printed = call(f"ip netns exec {middle} {sys.executable}", PEERS, "counters", "out")
             sent, dropped, marked = map(int, printed.split())
         else:
-            report = json.loads(call(f"tc -n {middle} -s -j qdisc show dev out"))
+            report = json.loads(call(f"tc -n {middle} -s -j qdisc show dev {discipline.device}"))
             sent, dropped, marked = counters(report)
         received, _ = receiver.communicate(timeout=30)
         delay = float(received) + discipline.unserved_ms if load.datagrams else float(sender) - RTT_MS
@@ -240,7 +270,13 @@ def offered(discipline: Discipline) -> bool:
 def survey(chosen: Namespace) -> Iterator[dict[str, Any]]:
     """Measures all loads behind the disciplines of this machine's kernel."""
     names = [name for name in chosen.only if offered(DISCIPLINES[name])]
-    cells = [(name, load, run) for run in range(chosen.runs) for load in LOADS for name in names]
+    cells = [
+        (name, load, run)
+        for run in range(chosen.runs)
+        for load in LOADS
+        for name in names
+        if load in DISCIPLINES[name].loads
+    ]
 
     def one(number: int) -> Reading:
         name, load, run = cells[number]
