@@ -141,8 +141,16 @@ def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: F
     engine. Raises ScenarioError.
     """
 
-def resolve_json(document: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:
-    """The same for JSON of the shape of the TOML document; traces are relative to the current directory."""
+def resolve_json(
+    document: str,
+    overrides: Sequence[tuple[str, str]],
+    files: Files | None = None,
+    file: str | None = None,
+) -> Plan:
+    """The same for JSON of the shape of the TOML document, which is from ``file``.
+
+    Without it files are looked up in the current directory.
+    """
 
 def trace_keys(text: str, columns: str | None = None) -> list[str]:
     """The keys of a path for which a file has values over time: "rate", "rtt" or "delay", "loss".

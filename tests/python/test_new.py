@@ -134,14 +134,20 @@ def test_a_new_paper_ships_with_the_package(capsys, folder):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("cc", ["cubik", "./mine.py:Mine"])
-def test_a_paper_with_a_controller_that_the_simulator_lacks_is_refused(capsys, cc):
+@pytest.mark.parametrize(
+    ("cc", "why"),
+    [
+        ("cubik", "there is no controller `cubik`"),
+        ("./mine.py:Mine", "`./mine.py` is Python, which no scenario can name"),
+    ],
+)
+def test_a_paper_with_a_controller_that_the_simulator_lacks_is_refused(capsys, cc, why):
     run(capsys, "new", "paper", "mine")
     file = Path("mine/fig1.toml")
     file.write_text(file.read_text().replace('cc = "cdg"\n', f'cc = "{cc}"\n'))
     sentence = refused(capsys, "reproduce", "./mine")
     assert sentence.startswith("fig1.toml, run cdg: ")
-    assert f"flows.0.cc: there is no controller `{cc}`" in sentence
+    assert f"flows.0.cc: {why}" in sentence
 
 
 def test_folders_without_a_paper_are_refused(capsys):

@@ -1,6 +1,7 @@
 """Mistakes in experiment files: one sentence for each, never an error of ackclock."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,19 @@ def test_a_file_of_the_wrong_shape_gets_a_sentence(tmp_path, old, new, sentence)
         text = text.replace(opening, f"[[other-{name}]]").replace(f"[[{name}.", f"[[other-{name}.")
         text = text.replace(f"[{name}.", f"[other-{name}.")
     assert sentence in mistake(tmp_path, text)
+
+
+def test_a_controller_lies_beside_the_experiment(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    text = EXPERIMENT.replace('cc = "newreno", name = "a"', 'cc = "./mine.rs", name = "a"')
+    (tmp_path / "mine.rs").write_text("")
+    experiment = replace(read(tmp_path, text), trusted=False)
+    with pytest.raises(CatalogueError, match=f"names {tmp_path}/mine.rs, which is code .* give --trust"):
+        ExperimentInProgress(experiment, None, Simulator())
+    (tmp_path / "mine.rs").unlink()
+    with pytest.raises(CatalogueError, match=r"^fig1\.toml, run one: flows\.0\.cc: `\./mine\.rs` cannot be"):
+        ExperimentInProgress(experiment, None, Simulator())
 
 
 def test_a_sweep_of_countless_points_is_refused(tmp_path):

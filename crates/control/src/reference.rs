@@ -19,6 +19,8 @@ const OBJECT: &str = ".so";
 const RUST: &str = ".rs";
 /// The file that makes a folder a crate.
 const CRATE: &str = "Cargo.toml";
+/// The end of the name of a file in Python.
+const PYTHON_FILE: &str = ".py";
 /// The beginning of the spelling of a controller in Python.
 const PYTHON: &str = "python:";
 
@@ -34,7 +36,7 @@ pub enum ControllerRef {
     Python {
         /// Its place among the classes that the program hands to the engine.
         index: usize,
-        /// The name of the class, where it is known.
+        /// The name of the class, or what the command line names, where it is known.
         label: Option<String>,
     },
     /// Any other name: a controller that only some engine may have, such as those of the Linux kernel.
@@ -53,7 +55,7 @@ impl ControllerRef {
         }
     }
 
-    /// What tables and plots show: of a file its name without the folder, else the spelling.
+    /// What tables and plots show: of a file its name without the folder, of a class its label, else the spelling.
     pub fn label(&self) -> Cow<'_, str> {
         match self {
             Self::Source(path) => {
@@ -66,6 +68,7 @@ impl ControllerRef {
                     (None, None) => self.spelling(),
                 }
             }
+            Self::Python { label: Some(label), .. } => Cow::Borrowed(label),
             _ => self.spelling(),
         }
     }
@@ -101,14 +104,23 @@ impl ControllerRef {
         Some(self.rust().map_or_else(|| path.clone(), |(file, _)| file))
     }
 
-    /// The beginning of the names of its flows: the label without the end of a file's name; in Rust, the name in the
-    /// file if it has one.
+    /// The beginning of the names of its flows: the label without the end of a file's name, or the name in the file if
+    /// it has one.
     pub fn stem(&self) -> Cow<'_, str> {
         match (self, self.label()) {
-            (Self::Source(_), Cow::Borrowed(label)) => Cow::Borrowed(without_end(label)),
+            (Self::Source(_) | Self::Python { label: Some(_), .. }, Cow::Borrowed(label)) => {
+                Cow::Borrowed(without_end(label))
+            }
             (Self::Source(_), Cow::Owned(label)) => Cow::Owned(without_end(&label).to_owned()),
             (_, label) => label,
         }
+    }
+
+    /// The file in Python, where the text of a scenario spells one. No scenario can name its classes.
+    pub fn python_file(&self) -> Option<&str> {
+        let Self::Engine(text) = self else { return None };
+        let file = text.rsplit_once(':').map_or(text.as_str(), |(file, _)| file);
+        [text, file].into_iter().find(|file| file.ends_with(PYTHON_FILE))
     }
 }
 
@@ -117,7 +129,7 @@ fn without_end(label: &str) -> &str {
     if let Some((_, name)) = label.split_once(':') {
         return name;
     }
-    [".bpf.c", SOURCE, OBJECT, RUST].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
+    [".bpf.c", SOURCE, OBJECT, RUST, PYTHON_FILE].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
 }
 
 /// The file and the name in it, where `text` spells a controller in Rust: `mine.rs`, `mine.rs:Mine`.
@@ -259,7 +271,15 @@ mod tests {
             assert_eq!(rust.spelling(), text);
         }
         assert_eq!(ControllerRef::from("mine.rs:").rust(), None);
-        assert_eq!(ControllerRef::from("python:0:Fixed").to_string(), "python:0:Fixed");
+        for (text, label, stem) in [
+            ("python:0", "python:0", "python:0"),
+            ("python:0:Fixed", "Fixed", "Fixed"),
+            ("python:0:mine.py:Fixed", "mine.py:Fixed", "Fixed"),
+            ("python:0:mine.py", "mine.py", "mine"),
+        ] {
+            let python = ControllerRef::from(text);
+            assert_eq!((&*python.label(), &*python.stem(), &*python.spelling()), (label, stem, text));
+        }
         assert_eq!(ControllerRef::from("bbr").stem(), "bbr");
     }
 }

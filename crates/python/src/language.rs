@@ -50,17 +50,18 @@ pub(crate) fn resolve(
     resolved(document, file, &overrides, files).map_err(|error| exception(py, &error))
 }
 
-/// The same from a JSON document.
+/// The same from a JSON document; `file` is the one that it is from, if there is one.
 #[pyfunction]
-#[pyo3(signature = (document, overrides, files=None))]
+#[pyo3(signature = (document, overrides, files=None, file=None))]
 pub(crate) fn resolve_json(
     py: Python<'_>,
     document: &str,
     overrides: Vec<(String, String)>,
     files: Option<&Bound<'_, Files>>,
+    file: Option<&str>,
 ) -> PyResult<SharedPlan> {
-    let document = json_value(document).and_then(|value| Document::from_json(&value, NO_FILE));
-    resolved(document, "", &overrides, files).map_err(|error| exception(py, &error))
+    let document = json_value(document).and_then(|value| Document::from_json(&value, file.unwrap_or(NO_FILE)));
+    resolved(document, file.unwrap_or_default(), &overrides, files).map_err(|error| exception(py, &error))
 }
 
 /// The keys of a path that a file with `text` has values for over time: "rate", "rtt" or "delay", "loss".

@@ -182,7 +182,17 @@ impl Scenario {
                 tfrc::Settings::of(parameters).map_err(|error| flow_error("parameters", plain(&error.to_string())))?;
                 Ok(flow.cc.clone())
             }
-            ControllerRef::Engine(_) | ControllerRef::Python { .. } => Ok(flow.cc.clone()),
+            ControllerRef::Engine(spelled) => match flow.cc.python_file() {
+                Some(file) => Err(flow_error(
+                    "cc",
+                    format!(
+                        "`{file}` is Python, which no scenario can name: `ackclock compare {spelled}` runs its \
+                         controller, and so does a scenario that is written in Python"
+                    ),
+                )),
+                None => Ok(flow.cc.clone()),
+            },
+            ControllerRef::Python { .. } => Ok(flow.cc.clone()),
         }
     }
 

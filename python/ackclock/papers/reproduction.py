@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -248,7 +249,13 @@ class ExperimentInProgress:
         setup, point = condition
         # Named by paper and run alone, so that experiments with a run in common share it.
         document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
-        plan = _engine.resolve_json(json.dumps(document), list(point), self.files)
+        # Controllers and traces lie beside the experiment.
+        file = os.fspath(self.experiment.file)
+        try:
+            plan = _engine.resolve_json(json.dumps(document), list(point), self.files, file)
+        except _engine.ScenarioError as error:
+            why = str(error).removeprefix(f"{file}: ")
+            raise CatalogueError(f"{self.experiment.file.name}, run {setup}: {why}") from error
         refusal = sentence(self.experiment.file.name, code_of(plan))
         if refusal is not None and not self.experiment.trusted:
             raise CatalogueError(refusal)

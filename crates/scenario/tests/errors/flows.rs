@@ -11,6 +11,19 @@ fn a_controller_in_a_file_that_is_not_there() {
 }
 
 #[test]
+fn a_class_in_python_is_no_controller_of_a_scenario() {
+    for cc in ["./mine.py", "./mine.py:Mine"] {
+        assert_eq!(
+            dumbbell("cc = \"newreno\"", &format!("cc = \"{cc}\"")),
+            format!(
+                "demo.toml, line 9: flows.0.cc: `./mine.py` is Python, which no scenario can name: `ackclock compare \
+                 {cc}` runs its controller, and so does a scenario that is written in Python"
+            )
+        );
+    }
+}
+
+#[test]
 fn no_flow_no_copy_or_far_too_many() {
     assert_eq!(dumbbell("[[flows]]\ncc = \"newreno\"", ""), "demo.toml: flows: a scenario needs at least one flow");
     assert_eq!(flow("count = 0"), "demo.toml, line 10: flows.0.count: must be at least 1");
