@@ -9,16 +9,19 @@ import re
 import tomllib
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock import identity
+from ackclock import _engine, identity
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
 from ackclock.scenario import display_name
+
+WITHOUT_WINDOW = ("tfrc",)
+"""Controllers of ours that are no TCP: they set the rate of datagrams."""
 
 _SPELLED = re.compile(r"(?P<cc>[^()]+)(?:\((?P<parameters>.*)\))?")
 _PYTHON = re.compile(r"(?P<file>.+\.py)(?::(?P<class>\w+))?")
@@ -29,7 +32,7 @@ class Contender:
     """A controller with its parameters."""
 
     name: str
-    """Its name in tables and figures."""
+    """Its name in tables and figures: as it was typed, of a file without the folders."""
     cc: str
     """The key ``cc`` of its flows."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -39,13 +42,27 @@ class Contender:
     """A digest of its code in Python, which no scenario holds."""
     unknown: str = ""
     """The reason why that is new each time, if it is."""
+    file: str = ""
+    """Its file and the name in it as they were typed, if it is in one."""
 
     def flow(self, count: int) -> dict[str, Any]:
         """The table ``flows`` of a scenario, of ``count`` flows."""
         flow: dict[str, Any] = {"cc": self.cc, "count": count}
-        if self.factory is not None:
-            return flow | {"name": self.name.partition("(")[0]}
-        return flow | ({"parameters": dict(self.parameters)} if self.parameters else {})
+        given = self.parameters and self.factory is None
+        return flow | ({"parameters": dict(self.parameters)} if given else {})
+
+    @property
+    def place(self) -> str:
+        """``file`` from the root on; empty without one."""
+        return str(Path(self.file).resolve()) if self.file else ""
+
+    def with_folders(self, folders: int) -> Contender:
+        """The same, with so many folders of its file in its name."""
+        label = "/".join(Path(self.place).parts[-folders - 1 :])
+        _, bracket, shown = self.name.partition("(")
+        python, number, _ = f"{self.cc}::".split(":", 2)
+        cc = self.cc if self.factory is None else f"{python}:{number}:{label}"
+        return replace(self, name=f"{label}{bracket}{shown}", cc=cc)
 
 
 def contenders(texts: Sequence[str], engine: str = registry.DEFAULT) -> list[Contender]:
@@ -58,12 +75,23 @@ def contenders(texts: Sequence[str], engine: str = registry.DEFAULT) -> list[Con
     for text in texts:
         number = sum(one.factory is not None for one in found)
         one = _contender(text.strip(), number)
-        if one.name in (other.name for other in found):
-            raise InputError(f"{' '.join(texts)}: a controller is named twice")
         if refusal is not None and one.factory is not None:
             raise InputError(f"{text}: {refusal}; leave {registry.spelled(engine)} out")
         found.append(one)
-    return found
+    return _told_apart(found, texts)
+
+
+def _told_apart(found: Sequence[Contender], texts: Sequence[str]) -> list[Contender]:
+    """The controllers, with as many folders in the names of those that share one as tell them apart."""
+    names = [one.name for one in found]
+    if len({(one.name, one.place) for one in found}) < len(found):
+        raise InputError(f"{' '.join(texts)}: a controller is named twice")
+    folders = 0
+    told = list(found)
+    while len({one.name for one in told}) < len(told):
+        folders += 1
+        told = [one.with_folders(folders) if one.file and names.count(one.name) > 1 else one for one in found]
+    return told
 
 
 def place_in(texts: Sequence[str], error: BaseException) -> str | None:
@@ -117,18 +145,22 @@ def _contender(text: str, number: int) -> Contender:
         raise InputError(f"{cc}: must be a controller; `ackclock run {cc}` runs a scenario")
     python = _PYTHON.fullmatch(cc)
     if python is None:
-        cc = _crate(cc) or cc
-        return Contender(display_name(cc) + shown, cc, parameters)
+        file, cc = (cc, _crate(cc) or cc)
+        is_file = _engine.controller_file(cc) is not None
+        return Contender(display_name(cc) + shown, cc, parameters, file=file if is_file else "")
     file = Path(python["file"])
     kind = _class(file, python["class"])
     try:
         inspect.signature(kind).bind(**parameters)
     except TypeError as error:
         raise InputError(f"{text}: {error}") from None
-    spelling = f"python:{number}:{kind.__name__}"
+    label = Path(cc).name
     factory = partial(kind, **parameters)
     code = identity.of_python(file)
-    return Contender(kind.__name__ + shown, spelling, parameters, factory, code.digest + shown, code.unknown)
+    context = code.digest + shown
+    return Contender(
+        label + shown, f"python:{number}:{label}", parameters, factory, context, code.unknown, cc
+    )
 
 
 def _crate(cc: str) -> str | None:

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from ackclock.contenders import contenders
+from ackclock.errors import InputError
 from calling import SCENARIO, refused, run
 
 TWO = """
@@ -42,7 +44,10 @@ def test_controllers_are_compared_with_their_parameters(capsys):
     fixed = ("./fixed.py", "./fixed.py:Fixed(window=4)")
     _, out, _ = run(capsys, "compare", "cdg(G=10ms, beta_d=0.5)", "cdg", *fixed, "--duration", "5s", "--json")
     runs = json.loads(out)["runs"]
-    assert [one["label"] for one in runs] == ["cdg(G=10ms, beta_d=0.5)", "cdg", "Fixed", "Fixed(window=4)"]
+    labels = ["cdg(G=10ms, beta_d=0.5)", "cdg", "fixed.py", "fixed.py:Fixed(window=4)"]
+    assert [one["label"] for one in runs] == labels
+    assert [one["flows"][0]["cc"] for one in runs[2:]] == ["fixed.py", "fixed.py:Fixed"]
+    assert [one["flows"][0]["name"] for one in runs[2:]] == ["fixed-0", "Fixed-0"]
     assert runs[0]["flows"][0]["goodput_bps"] != runs[1]["flows"][0]["goodput_bps"]
     # A window of 10 segments of 1448 bytes a round trip: 40 ms, and 1.2 ms for each of two packets that an
     # ACK acknowledges: 2.73 Mbit/s. The handshake takes 40 ms of the first of five seconds.
@@ -60,6 +65,23 @@ def test_what_a_controller_raises_is_no_fault_of_ackclock(capsys, folder, comman
     what = "SystemExit: 5" if "exit" in raised else "ValueError: too much"
     sentence = refused(capsys, *command, "newreno", "./fixed.py:Fixed(window=4)", "--duration", "1s")
     assert sentence == f"fixed.py, line {line}: {what}"
+
+
+def test_a_controller_of_ones_own_is_called_by_what_was_typed_in_every_language(folder):
+    for text in ("mine.rs:Mine", "mine.rs", "mine.bpf.c", "libmine.so", "fixed.py", "fixed.py:Fixed"):
+        assert [one.name for one in contenders([f"./{text}"])] == [text]
+        assert [one.name for one in contenders([f"{folder}/{text}(window=4)"])] == [f"{text}(window=4)"]
+    (folder / "own").mkdir()
+    (folder / "own/fixed.py").write_text(TWO.format(name="Fixed"))
+    own, other = contenders(["own/fixed.py:Fixed(window=4)", "./fixed.py:Fixed(window=4)"])
+    assert (own.name, other.name) == (
+        "own/fixed.py:Fixed(window=4)",
+        f"{folder.name}/fixed.py:Fixed(window=4)",
+    )
+    assert (own.cc, other.cc) == ("python:0:own/fixed.py:Fixed", f"python:1:{folder.name}/fixed.py:Fixed")
+    assert [one.name for one in contenders(["a/b/mine.rs", "c/b/mine.rs"])] == ["a/b/mine.rs", "c/b/mine.rs"]
+    with pytest.raises(InputError, match="a controller is named twice"):
+        contenders(["mine.rs:Mine", "own/../mine.rs:Mine", "./mine.rs:Mine"])
 
 
 def test_exiting_files_and_scenarios_are_no_controllers(capsys, folder):
@@ -83,7 +105,7 @@ def test_a_sweep_takes_controllers_in_files_too(capsys):
     )
     status, out, _ = run(capsys, *command)
     assert status == 0
-    assert {"Fixed", "cdg(G=10ms)"} <= set(re.findall(r"[\w()=]+", out))
+    assert {"fixed.py", "cdg(G=10ms)"} <= set(re.findall(r"[\w.()=]+", out))
 
 
 def test_what_is_no_controller_is_refused(capsys, folder):

@@ -103,7 +103,7 @@ def test_parameters_go_by_name_and_copies_have_own_objects() -> None:
     assert set(run.flow_series["window_segments"].to_pylist()) == {4.0}
     assert run.flows.num_rows == 2
     assert run.links["queue_packets_max"].to_pylist()[0] <= 8
-    assert run.flows["cc"].to_pylist() == ["python:0:Fixed"] * 2
+    assert run.flows["cc"].to_pylist() == ["Fixed"] * 2
     assert run.scenario["flows"][0]["parameters"] == {"segments": 4.0}
 
 
@@ -300,7 +300,7 @@ def test_a_scenario_does_not_bring_its_python_controllers_along() -> None:
     scenario = ackclock.Scenario(path=LOSSY, flows=[ackclock.Flow(Fixed)])
     with pytest.raises(
         ackclock.ScenarioError,
-        match="flow `Fixed-0`: cc: the controller `python:0:Fixed` is one written in Python",
+        match="flow `Fixed-0`: cc: the controller `Fixed` is one written in Python",
     ):
         ackclock.simulate(ackclock.Scenario.from_document(scenario.resolved()))
 

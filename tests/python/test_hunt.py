@@ -50,7 +50,7 @@ def test_a_controller_that_stays_small_is_found_and_its_condition_made_small(cap
     assert status == 0
     document = json.loads(out)["hunt"]
     worst = document["findings"][0]
-    assert (document["target"], document["tried"]) == ("Stuck", 32)
+    assert (document["target"], document["tried"]) == ("mine.py:Stuck", 32)
     assert worst["class"] in ("stall", "slow")
     assert worst["weakness"] >= hunting.WEAK
     assert worst["numbers"] <= MOST_NUMBERS
@@ -98,3 +98,11 @@ def test_bad_input_is_one_sentence(capsys):
     assert refused(capsys, "hunt", "cdg", "--budget", "60").startswith("--budget 60: ")
     assert refused(capsys, "hunt", "cdg", "--budget", "0s") == "--budget 0s: must be above 0, like `60s`"
     assert refused(capsys, "hunt", "cdg", "--tries", "0") == "--tries 0: must be at least 1"
+    assert refused(capsys, "hunt", "cdg", "--tries", "1000001").startswith("--tries 1000001: must be")
+
+
+def test_a_number_of_tries_is_the_number_of_conditions(capsys):
+    # Conditions come in batches of 32.
+    for tries in (1, 12, 33):
+        _, out, _ = run(capsys, "hunt", "vegas", "--tries", tries, "--json")
+        assert json.loads(out)["hunt"]["tried"] == tries

@@ -159,7 +159,7 @@ def test_controllers_in_python_run_beside_others(tmp_path, capsys):
     status, out, err = run(capsys, "matrix", "newreno", f"{file}:Still", *SHORT, "--json")
     assert status == 0, err
     rows = json.loads(out)["matrix"]["rows"]
-    still = next(one for one in rows if one["controller"] == "Still" and one["beside"] == "newreno")
+    still = next(one for one in rows if one["controller"] == "still.py:Still" and one["beside"] == "newreno")
     # Four segments of 1448 bytes a round trip of at least 40 ms.
     assert 0 < still["goodput_bps"] < 4 * 1448 * 8 / 0.04
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock import _engine
-from ackclock.contenders import Contender, contenders
+from ackclock.contenders import WITHOUT_WINDOW, Contender, contenders
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
 
@@ -68,6 +68,10 @@ def target(
     of_stack = bool(colon) and stack in STACKS
     own = name if of_stack else contender.cc
     named = [one.strip() for one in (algorithm or "").split(",") if one.strip()]
+    if named and contender.cc in WITHOUT_WINDOW:
+        raise InputError(
+            f"--as {algorithm}: is for windows of TCP, and {contender.cc} has none: it sets a rate"
+        )
     for one in named:
         if one not in known and one not in rule_sets:
             meant = did_you_mean(one, [*known, *rule_sets])

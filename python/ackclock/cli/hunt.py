@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 JOURNAL = "tries.jsonl"
 
+MOST_TRIES = 1_000_000
+"""Some hours, and a gigabyte of answers."""
+
 
 @on_engine(without=("at_once", "retries", "gso_max_segs", "qlog"))
 def hunt(
@@ -44,7 +47,9 @@ def hunt(
     tries: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Conditions to try, in place of --budget: the same findings on any machine."
+            min=1,
+            max=MOST_TRIES,
+            help="Conditions to try, in place of --budget: the same findings on any machine.",
         ),
     ] = None,
     aim: AimOption = None,
@@ -82,7 +87,7 @@ def hunt(
     found: list[hunting.Finding] = []
     with Interrupts() as interrupts, _journal(out, settings, force, weaknesses) as folder:
         with interrupts.stoppable(), output.progress(f"hunt for {chosen.name}") as at:
-            found = search.run(_more(search, spend, tries, at))
+            found = search.run(_more(search, spend, tries, at), tries)
         if interrupts.asked:
             raise typer.Exit(INTERRUPTED)
         words = f"{search.tried} conditions tried, seed {first}"

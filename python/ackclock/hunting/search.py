@@ -67,14 +67,17 @@ class Search:
     seed: int
     tried: int = 0
 
-    def run(self, more: Callable[[], bool]) -> list[Finding]:
-        """Searches in batches while there is ``more`` to spend; gives the findings, the worst first."""
+    def run(self, more: Callable[[], bool], tries: int | None = None) -> list[Finding]:
+        """Searches in batches while there is ``more`` to spend; gives the findings, the worst first.
+
+        ``tries`` is the most conditions that it tries.
+        """
         found: dict[str, Finding] = {}
         counts: dict[str, int] = {}
         weakest: list[tuple[float, Condition]] = []
         batches = self._batches(weakest)
         while more():
-            batch = next(batches)
+            batch = next(batches)[: None if tries is None else tries - self.tried]
             values = self.weaknesses.of([(condition, 0) for condition in batch])
             self.tried += len(batch)
             ranked = sorted(zip(values, batch, strict=True), key=lambda one: -one[0])

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ackclock import _engine
+from ackclock.contenders import WITHOUT_WINDOW
 from ackclock.engines import Progress, registry
 from ackclock.identify import features as shapes
 from ackclock.identify import trajectories
@@ -31,9 +32,6 @@ PATHS = 60
 
 MARKED = 4
 """The queue of each fourth path marks."""
-
-WITHOUT_WINDOW = ("tfrc",)
-"""Controllers of ours that are no TCP."""
 
 ACCURATE = ("dctcp", "prague")
 """Controllers that need marks, and are told of each; others are told once a round trip."""
