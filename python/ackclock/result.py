@@ -10,9 +10,10 @@ import platform
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ackclock import _engine
+from ackclock import _engine, stored
 from ackclock.errors import InputError
 from ackclock.printable import write_csv
+from ackclock.stored import DATAGRAM_TABLES, TABLES, WIRELESS_TABLES
 
 if TYPE_CHECKING:
     import polars
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
     from ackclock.plots.shortcuts import Plots
 
 # pyarrow takes longer to load than many runs to finish, so it is imported only where a table is used.
-
-TABLES: Final = ("flows", "links", "flow_series", "link_series", "probes", "events")
-"""The names of the tables of a run."""
-
-WIRELESS_TABLES: Final = ("stations", "frames")
-"""The names of the further tables of a run with wireless networks."""
-
-DATAGRAM_TABLES: Final = ("datagrams",)
-"""The name of the further table of a run that records datagrams."""
 
 SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes; it reads version 1 as well."""
@@ -247,11 +239,7 @@ class Run:
                 raise ResultError(
                     f"{source}: the tables have schema version {version}, this package reads {SCHEMA_VERSION}"
                 )
-            for key in ("name", "duration", "warmup"):
-                if not isinstance(described["scenario"][key], str):
-                    raise ValueError(f"scenario.{key} must be text")
-            if not isinstance(described["engine"]["kind"], str):
-                raise ValueError("engine.kind must be text")
+            stored.check_described(described)
             given = dict(described["scenario"]), int(described["seed"]), dict(described["engine"])
         except OSError as error:
             why = f"{source}: run.json cannot be read: {error.strerror}"
@@ -262,7 +250,7 @@ class Run:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"{source}: run.json is not the description of a run ({error})") from error
-        run = cls(lambda name: _read_parquet(source, name), *given)
+        run = cls(lambda name: _stored(source, name), *given)
         missing = [name for name in run.table_names if not (source / f"{name}.parquet").is_file()]
         if missing:
             raise ResultError(f"{source}: {missing[0]}.parquet is missing")
@@ -396,42 +384,11 @@ def _empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
     return target
 
 
-def _read_parquet(folder: pathlib.Path, name: str) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _stored(folder: pathlib.Path, name: str) -> pa.Table:
     known = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES
     if name not in known:
         raise KeyError(f"there is no table `{name}`; there are {', '.join(known)}")
-    file = folder / f"{name}.parquet"
     try:
-        table = pq.read_table(file).cast(pq.read_schema(file))
-        return _with_capacity(_with_bottleneck(table)) if name == "links" else table
-    except (OSError, pa.ArrowException) as error:
-        raise ResultError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error
-
-
-def _with_bottleneck(links: pa.Table) -> pa.Table:
-    """``links`` with the column that version 1 has not: its bottleneck was the first link with a rate."""
-    if "is_bottleneck" in links.column_names:
-        return links
-    rates = links["rate_bps"].to_pylist()
-    first = next((row for row, rate in enumerate(rates) if rate is not None), None)
-    at = links.column_names.index("rate_bps") + 1
-    return links.add_column(at, "is_bottleneck", [[row == first for row in range(len(rates))]])
-
-
-def _with_capacity(links: pa.Table) -> pa.Table:
-    """``links`` with the columns that versions 1 and 2 have not; their utilization was the busy share."""
-    import pyarrow as pa
-
-    if "busy_share" in links.column_names:
-        return links
-    unknown = pa.nulls(links.num_rows, pa.float64())
-    at = links.column_names.index("utilization") + 1
-    links = links.add_column(at, "busy_share", links["utilization"])
-    links = links.add_column(at + 1, "capacity_bytes", unknown)
-    at = links.column_names.index("queue_delay_max_ms") + 1
-    for place, of in enumerate(("mean", "p50", "p95", "p99", "max")):
-        links = links.add_column(at + place, f"packet_queue_delay_{of}_ms", unknown)
-    return links
+        return stored.read(folder / f"{name}.parquet", name)
+    except stored.TableError as error:
+        raise ResultError(str(error)) from error

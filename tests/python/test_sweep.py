@@ -245,8 +245,9 @@ def test_json_of_the_command_has_the_rows(capsys, tmp_path):
     found = json.loads(printed)["sweep"]
     assert found["over"] == {"path.queue": ["5p", "1bdp"]}
     assert len(found["rows"]) == 8
-    assert found["rows"][0].keys() == {"controller", "point", "seed", "flows", "links"}
+    assert found["rows"][0].keys() == {"controller", "point", "seed", "valid", "flows", "links"}
     assert found["rows"][3]["point"] == {"path.queue": "1bdp"}
+    assert all(row["valid"] for row in found["rows"])
     names = {file.name for file in out.iterdir()}
     assert names >= {"index.html", "runs.parquet", "links.parquet", "goodput.png", "sweep.json"}
     assert list(ackclock.Sweep.load(out).rows()) == found["rows"]

@@ -146,7 +146,12 @@ def write(run: Run, path: Path) -> None:
     if not run.frames.num_rows:
         raise InputError("no frames are recorded: write `record.frames = true` beside `wlans`")
     head = struct.pack("<IHHiIII", NANOSECOND_PCAP, 2, 4, 0, 0, 262_144, RADIOTAP)
-    path.write_bytes(head + b"".join(_records(run)))
+    try:
+        records = b"".join(_records(run))
+    except (LookupError, ValueError, TypeError, ArithmeticError, struct.error) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"frames, stations and `wlans` of the result do not fit together ({why})") from error
+    path.write_bytes(head + records)
 
 
 def _records(run: Run) -> Iterator[bytes]:

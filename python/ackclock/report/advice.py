@@ -33,7 +33,7 @@ RULE = (
 
 def goodput_mbps(run: Run) -> float:
     """What the TCP flows delivered together."""
-    others = [str(flow["name"]) for flow in run.scenario["flows"] if flow["kind"] != "tcp"]
+    others = [str(flow.get("name")) for flow in run.scenario["flows"] if flow["kind"] != "tcp"]
     return total_goodput(run, lambda name: not any(f"{name}-".startswith(f"{one}-") for one in others)) / 1e6
 
 

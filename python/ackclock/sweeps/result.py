@@ -144,7 +144,7 @@ class Sweep:
         return draw_sweep(self.design, self.controllers, METRICS[metric].axis, found)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each run, as ``--json`` prints it: controller, point, seed, flows and links."""
+        """A row for each run, as ``--json`` prints it: controller, point, seed, validity, flows, links."""
         import pyarrow.parquet as pq
 
         flows = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
@@ -158,6 +158,7 @@ class Sweep:
                     "controller": rows[0]["controller"],
                     "point": {key: rows[0][name] for key, name in of_keys.items()},
                     "seed": rows[0]["seed"],
+                    "valid": rows[0]["valid"],
                     "flows": [flow_summary(row) for row in rows],
                     "links": [link_summary(row) for row in of_links[run]],
                 }
