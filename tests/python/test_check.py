@@ -1,6 +1,7 @@
 """`ackclock check`: the verdicts, what they are printed and written as, and what is refused."""
 
 import json
+import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -144,6 +145,8 @@ def test_bad_input_is_one_sentence(capsys, mine):
     assert "must be" in refused(capsys, "check", "cdg", "--aim", "world peace")
     assert "--as x: there is neither a controller" in refused(capsys, "check", f"{mine}:Mine", "--as", "x")
     assert "has no class" in refused(capsys, "check", __file__)
+    sentence = "--as prr: is for windows of TCP, and tfrc has none: it sets a rate"
+    assert refused(capsys, "check", "tfrc", "--as", "prr") == sentence
     mine.write_text(MINE.replace('"scavenger"', '"sky"'))
     assert "the aim `sky` must be one of general, fast" in refused(capsys, "check", f"{mine}:Stuck")
 
@@ -213,11 +216,28 @@ def test_a_stack_from_outside_has_the_cases_that_a_link_can_judge(capsys):
     assert {"idle-path/10-mbit-s", "after-outage", "ack-loss"} <= names
     assert not names & {"self", "application", "rate/10-gbit-s", "answers-marks"}
     near, far = stack.Stack("srv {server}", "cli {server} {duration}", download=False).commands(5.0)
-    assert (near[:2], near[-3:], far) == (["timeout", "6"], ["cli", "10.0.0.2", "5"], ["srv", "10.0.0.2"])
+    assert (near[:2], near[-3:], far[-2:]) == (
+        ["timeout", "6"],
+        ["cli", "10.0.0.2", "5"],
+        ["srv", "10.0.0.2"],
+    )
+    assert all('exec "$@" >&2' in words[words.index("-c") + 1] for words in (near, far))
     near, far = stack.Stack("srv {server}", "cli {server}", download=True).commands(5.0)
-    assert (near, far[-2:]) == (["timeout", "6", "srv", "10.0.0.1"], ["cli", "10.0.0.1"])
+    assert (near[:2], near[-2:], far[-2:]) == (["timeout", "6"], ["srv", "10.0.0.1"], ["cli", "10.0.0.1"])
     assert "TARGET is missing" in refused(capsys, "check", "--server", "x")
     assert "TARGET names cubic" in refused(capsys, "check", "cubic", "--server", "x")
+
+
+def test_a_check_whose_live_runs_were_late_is_no_pass(capsys, monkeypatch):
+    reason = "a delivery was 300 ms late"
+    late = checks.Judgement(
+        "idle-path", "laws", "", "", "", "utilization", "skipped", None, 0.8, math.inf, reason, valid=False
+    )
+    missed = replace(late, id="after-outage", verdict="fail", measured=0.1, valid=True)
+    commands = ["check", "--server", "srv", "--client", "cli", "--only", "idle-path"]
+    for found, status in (([late], 3), ([late, missed], 1), ([replace(late, valid=True)], 0)):
+        monkeypatch.setattr(stack, "check", lambda *_, found=found: found)
+        assert run(capsys, *commands)[0] == status
 
 
 def test_a_controller_of_noq_runs_on_its_engine(capsys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from ackclock import _engine, repetitions
@@ -40,6 +40,8 @@ class Judgement:
     """The reason why there is no measure."""
     scenario: str = ""
     """The resolved scenario, as JSON."""
+    valid: bool = True
+    """False where a live run went past its error budget."""
 
     @classmethod
     def of(
@@ -173,9 +175,11 @@ def _bits(plan: _engine.Plan) -> float:
 def _judged(planned: _Planned, runs: Sequence[Run], refused: str, broken: str) -> Iterator[Judgement]:
     case = planned.case
     for judge in case.judges:
-        verdict, measured, reason = _verdict(judge, runs, refused, broken)
+        late = [reason for run in runs if not run.valid for reason in run.engine["reasons"]]
+        verdict, measured, reason = _verdict(judge, runs, refused or "; ".join(late), broken)
         resolved = "" if planned.plan is None else planned.plan.resolved
-        yield Judgement.of(case, judge, verdict, measured, reason, resolved)
+        found = Judgement.of(case, judge, verdict, measured, reason, resolved)
+        yield replace(found, valid=not late)
 
 
 def _verdict(

@@ -40,15 +40,22 @@ class Stack:
     @property
     def name(self) -> str:
         """Its name in tables: the program that sends."""
-        return shlex.split(self.server if self.download else self.client)[0].rpartition("/")[2]
+        return shlex.split(self.sender)[0].rpartition("/")[2]
+
+    @property
+    def sender(self) -> str:
+        """The command of the program that sends."""
+        return self.server if self.download else self.client
 
     def commands(self, duration_s: float) -> tuple[list[str], list[str]]:
         """The commands at the near end, which sends, and at the far end."""
         filled = {"server": SERVERS["near" if self.download else "far"], "duration": f"{duration_s:g}"}
         server, client = (_filled(one, filled) for one in (self.server, self.client))
-        late = ["sh", "-c", f'sleep {HEAD_START_S}; exec "$@"', "sh", *client]
+        # Standard output belongs to the check.
+        late = ["sh", "-c", f'sleep {HEAD_START_S}; exec "$@" >&2', "sh", *client]
+        first = ["sh", "-c", 'exec "$@" >&2', "sh", *server]
         bounded = ["timeout", f"{duration_s + 1:g}"]
-        return ([*bounded, *server], late) if self.download else ([*bounded, *late], server)
+        return ([*bounded, *first], late) if self.download else ([*bounded, *late], first)
 
 
 def _filled(command: str, values: dict[str, str]) -> list[str]:
@@ -107,10 +114,7 @@ def _run(plan: _engine.Plan, stack: Stack, seed: int) -> tuple[Run, str]:
     run = Run.from_engine(ran, plan, seed)
     if not run.valid:
         return run, "; ".join(run.engine["reasons"])
-    return run, "" if status in (
-        0,
-        TIMED_OUT,
-    ) else f"{near[0]} {' '.join(near[2:])} ended with status {status}"
+    return run, "" if status in (0, TIMED_OUT) else f"{stack.sender} ended with status {status}"
 
 
 def _judged(case: Case, judge: Judge, plan: _engine.Plan, run: Run, why: str) -> Judgement:
@@ -126,4 +130,5 @@ def _judged(case: Case, judge: Judge, plan: _engine.Plan, run: Run, why: str) ->
             why = str(error)
     if measured is not None and not math.isfinite(measured):
         measured, why = None, f"{judge.words}: has no value"
-    return Judgement.of(case, judge, verdict, measured, why, plan.resolved)
+    found = Judgement.of(case, judge, verdict, measured, why, plan.resolved)
+    return replace(found, valid=run.valid)

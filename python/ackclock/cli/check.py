@@ -16,7 +16,7 @@ from ackclock.cli import completing, output
 from ackclock.cli.choosing import Chosen, on_engine
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import junit
@@ -94,7 +94,7 @@ def check(
 ) -> None:
     """Test a controller: laws that hold for all, the rules of its algorithm, and ours beside it.
 
-    The exit status is 1 if a case fails. The same seed gives the same output.
+    The exit status is 1 if a case fails, else 3 if a live run went past its error budget.
     Example: `ackclock check ./mine.py:Mine --junit check.xml`
     """
     from ackclock import checks
@@ -137,6 +137,8 @@ def check(
         output.print_json({"check": checks_document(found, chosen)})
     if any(one.verdict == "fail" for one in found):
         raise typer.Exit(FAILED)
+    if not all(one.valid for one in found):
+        raise typer.Exit(INVALID)
 
 
 def _stack(target: str | None, server: str | None, client: str | None, download: bool) -> stacks.Stack | None:
