@@ -12,6 +12,9 @@ from pages.tables import PageError, Table, maker
 FILE = "controllers/hunts.json"
 """The findings of each controller, as `tests/python/test_hunts_of_ours.py` writes them."""
 
+LINUX = "controllers/hunted-linux.json"
+"""The same conditions on the kernel's modules, as `python -m witness.hunted` writes them."""
+
 CAUSES = "controllers/hunts.toml"
 """The cause of each finding, by the controller and the kind of its condition."""
 
@@ -25,6 +28,7 @@ EDGE = "knife edge"
 def hunts() -> Table:
     """A row for each finding that is on no knife edge."""
     measured, document = load(FILE)
+    on_linux, kernel = load(LINUX)
     controllers = document["controllers"]
     causes = classes(controllers)
     rows = [
@@ -35,13 +39,19 @@ def hunts() -> Table:
             one["weakness"],
             one["survives"],
             causes[name, one["kind"]],
+            _on_linux(kernel["controllers"].get(name, {}).get(one["kind"])),
         ]
         for name, found in controllers.items()
         for one in found
         if one["class"] != EDGE
     ]
-    headings = ("controller", "condition", "finding", "weakness", "survives", "cause")
-    return Table(headings, rows, [measured])
+    headings = ("controller", "condition", "finding", "weakness", "survives", "cause", "Linux's module")
+    return Table(headings, rows, [measured, on_linux])
+
+
+def _on_linux(found: Mapping[str, str] | None) -> str:
+    """The weakness of the kernel's module; empty where Linux has none."""
+    return f"{found['weakness']}, {found['survives']}" if found else ""
 
 
 @maker("hunted")
