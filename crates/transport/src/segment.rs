@@ -66,6 +66,14 @@ impl SackBlocks {
             .map(move |&(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)))
     }
 
+    /// The same by their numbers, the lowest first.
+    pub(crate) fn ascending(mut self) -> Self {
+        if self.count > 1 {
+            self.blocks[..self.count as usize].sort_unstable();
+        }
+        self
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.count as usize

@@ -6,6 +6,7 @@ mod reordering;
 mod samples;
 mod scoreboard;
 mod segment_reports;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -14,11 +15,11 @@ use units::{Span, Time};
 
 pub use self::delivery_rate::{DeliveryRate, DeliveryState};
 use self::reordering::Reordering;
-use self::scoreboard::Scoreboard;
+use self::scoreboard::{Judge, Scoreboard};
 use super::repair::{Phase, Stage};
 use super::rtt::{DelayedAckDetector, RttEstimator, micros};
 use crate::segment::Acknowledgement;
-use crate::{Clock, Growth, Stack, Timers};
+use crate::{Clock, Growth, Stack};
 
 pub(super) use self::scoreboard::AckSummary;
 
@@ -40,8 +41,8 @@ pub(super) struct Flight {
     /// The RTT of the handshake in microseconds while it counts, else the largest number; and to which second it does.
     opening: u32,
     opening_until: u16,
-    /// RACK has just found a retransmission lost.
-    lost_again: bool,
+    /// Something has arrived since RACK looked last, or a reduction was undone: an ACK makes it look again.
+    advanced: bool,
     detector: DelayedAckDetector,
     reordering: Reordering,
 }
@@ -64,7 +65,7 @@ impl Flight {
             duplicates: 0,
             opening: u32::MAX,
             opening_until: u16::MAX,
-            lost_again: false,
+            advanced: false,
             detector: DelayedAckDetector::default(),
             reordering: Reordering::new(&stack.losses),
         }
@@ -84,19 +85,30 @@ impl Flight {
 
     /// Applies the cumulative point and the SACK blocks of an ACK.
     #[inline(always)]
-    pub(super) fn apply(&mut self, now: Time, ack: &Acknowledgement) -> AckSummary {
-        self.board.apply(ack, now, self.shortest())
+    pub(super) fn apply(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack) -> AckSummary {
+        let judge = self.judge(stack);
+        let summary = self.board.apply(ack, now, judge);
+        self.advanced |= summary.advances_rack;
+        summary
     }
 
     /// The same, with the summary made in place.
     #[inline(always)]
-    pub(super) fn apply_to(&mut self, now: Time, ack: &Acknowledgement, summary: &mut AckSummary) {
-        self.board.apply_to(ack, now, self.shortest(), summary);
+    pub(super) fn apply_to(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack, summary: &mut AckSummary) {
+        let judge = self.judge(stack);
+        self.board.apply_to(ack, now, judge, summary);
+        self.advanced |= summary.advances_rack;
+    }
+
+    #[inline(always)]
+    fn judge<'a>(&self, stack: &'a Stack) -> Judge<'a> {
+        let clock = (stack.timestamps && stack.losses.is_rack()).then_some(&stack.clock);
+        Judge { minimum_rtt: self.shortest(), clock }
     }
 
     /// Applies an ACK that was overtaken: it delivers what it SACKs, no more.
-    pub(super) fn receive_old(&mut self, now: Time, ack: &Acknowledgement) -> AckSummary {
-        let summary = self.board.apply(ack, now, self.shortest());
+    pub(super) fn receive_old(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack) -> AckSummary {
+        let summary = self.apply(now, ack, stack);
         self.delivery.on_delivered(now, summary.delivered);
         summary
     }
@@ -218,6 +230,39 @@ impl Flight {
         self.unreported = 0;
     }
 
+    /// A reduction was needless: RACK looks again, if `nothing_lost` at what it does not yet deem lost.
+    pub(super) fn look_again(&mut self, nothing_lost: bool) {
+        self.advanced = true;
+        if nothing_lost {
+            self.board.unmark_all();
+            self.unreported = 0;
+        }
+    }
+
+    /// Duplicate SACKs have shown a reduction to be needless: RACK goes on to wait as long as now.
+    pub(super) fn wait_longer(&mut self) {
+        self.reordering.on_needless();
+    }
+
+    /// True if something that was sent again may be out: a retransmission, or the first segment was one (in Linux
+    /// tcp_any_retrans_done).
+    pub(super) fn awaits_what_was_resent(&self) -> bool {
+        self.board.retransmitted_count() > 0 || self.board.was_sent_again(self.board.first())
+    }
+
+    /// True if any segment is lost, or may be out after it was sent again.
+    pub(super) fn is_amiss(&self) -> bool {
+        self.board.lost_count() > 0 || self.awaits_what_was_resent()
+    }
+
+    /// The timer expires though much has arrived above what is missing: the path reorders less than was thought (in
+    /// Linux since 3.12 tcp_enter_loss).
+    pub(super) fn doubt_reordering(&mut self, stack: &Stack) {
+        if stack.losses.is_rack() && self.board.sacked_count() >= stack.losses.threshold {
+            self.reordering.threshold = self.reordering.threshold.min(stack.losses.threshold);
+        }
+    }
+
     /// A recovery is over.
     pub(super) fn on_recovered(&mut self) {
         self.reordering.on_recovered();
@@ -306,163 +351,4 @@ impl Flight {
 /// Whole seconds, as far as they matter.
 fn seconds(at: Time) -> u16 {
     u16::try_from(at.as_nanos() / 1_000_000_000).unwrap_or(u16::MAX)
-}
-
-/// Questions.
-impl Flight {
-    #[inline]
-    pub(super) fn first(&self) -> u64 {
-        self.board.first()
-    }
-
-    #[inline]
-    pub(super) fn next(&self) -> u64 {
-        self.board.next()
-    }
-
-    #[inline]
-    pub(super) fn outstanding(&self) -> u32 {
-        self.board.outstanding()
-    }
-
-    /// Segments in flight: pipe (RFC 6675, section 4).
-    #[inline]
-    pub(super) fn in_flight(&self) -> u32 {
-        self.board.in_flight()
-    }
-
-    /// True if nothing outstanding is SACKed, deemed lost or sent again, and the controller has heard of every loss.
-    #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
-        let board = &self.board;
-        let amiss = board.sacked_count() | board.lost_count() | board.retransmitted_count();
-        amiss | self.unreported | self.duplicates == 0
-    }
-
-    /// True if an ACK that counts `marked` segments as marked counts none that is new.
-    #[inline(always)]
-    pub(super) fn knows_marks(&self, marked: u32) -> bool {
-        marked == self.marked as u32
-    }
-
-    #[inline]
-    pub(super) fn sacked_count(&self) -> u32 {
-        self.board.sacked_count()
-    }
-
-    pub(super) fn lost_count(&self) -> u32 {
-        self.board.lost_count()
-    }
-
-    /// Retransmissions in flight.
-    pub(super) fn retransmitted_count(&self) -> u32 {
-        self.board.retransmitted_count()
-    }
-
-    /// The next lost segment to send again (RFC 6675, NextSeg rule 1).
-    #[inline]
-    pub(super) fn next_lost(&mut self) -> Option<u64> {
-        self.board.next_lost()
-    }
-
-    /// The lowest hole from `from` on (RFC 6675, NextSeg rule 3).
-    pub(super) fn next_hole(&self, from: u64) -> Option<u64> {
-        self.board.next_hole(from)
-    }
-
-    /// True if segment `number` was sent more than once.
-    pub(super) fn was_sent_again(&self, number: u64) -> bool {
-        self.board.was_sent_again(number)
-    }
-
-    /// The highest segment that was not SACKed.
-    pub(super) fn last_unsacked(&self) -> Option<u64> {
-        self.board.last_unsacked()
-    }
-
-    pub(super) fn highest_sacked(&self) -> Option<u64> {
-        self.board.highest_sacked()
-    }
-
-    /// When the oldest segment left last.
-    #[inline]
-    pub(super) fn oldest_at(&self) -> Option<Time> {
-        self.board.sent_at(self.board.first())
-    }
-
-    /// The retransmission timeout in whole ticks, back-off included.
-    pub(super) fn timeout(&self, timers: &Timers) -> Span {
-        self.rtt.timeout(timers)
-    }
-
-    /// The same for a timer, which rounds up to whole ticks by itself.
-    #[inline]
-    pub(super) fn timer(&self, timers: &Timers) -> Span {
-        self.rtt.timer(timers)
-    }
-
-    /// When the retransmission timer of the oldest segment expires, `timeout` after it was sent last.
-    pub(super) fn timeout_of_oldest(&self, now: Time, timeout: Span) -> Time {
-        self.oldest_at().unwrap_or(now) + timeout
-    }
-
-    /// Segments delivered since the start.
-    pub(super) fn delivered(&self) -> u64 {
-        self.delivery.delivered()
-    }
-
-    /// Segments deemed lost since the start.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// DupThresh.
-    pub(super) fn threshold(&self) -> u32 {
-        self.reordering.threshold
-    }
-
-    /// How often the path was seen to reorder.
-    pub(super) fn reorderings(&self) -> u32 {
-        self.reordering.seen.into()
-    }
-
-    /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
-    /// data in order do (in Linux since 3.12 tcp_may_raise_cwnd).
-    pub(super) fn reorders(&self, stack: &Stack) -> bool {
-        stack.losses.is_rack() && self.reordering.threshold > stack.losses.threshold
-    }
-
-    /// The smallest RTT of the path, that of the handshake among them (in Linux tcp_synack_rtt_meas); [`Span::MAX`]
-    /// where there is none. That of data alone is for controllers: most modules begin after the handshake, and a SYN is
-    /// smaller than a segment, whose transmission would seem to be a queue.
-    #[inline]
-    pub(super) fn shortest(&self) -> Span {
-        match self.opening {
-            u32::MAX => self.rtt.minimum,
-            opening => self.rtt.minimum.min(Span::from_micros(opening.into())),
-        }
-    }
-
-    /// Round-trip times.
-    #[inline]
-    pub(super) fn rtt(&self) -> &RttEstimator {
-        &self.rtt
-    }
-
-    /// Lets the processor fetch what an ACK looks up first.
-    pub(super) fn prefetch(&self) {
-        self.board.prefetch();
-    }
-
-    /// Lets it fetch what that refers to in turn.
-    #[inline]
-    pub(super) fn prefetch_holes(&self) {
-        self.board.prefetch_holes();
-    }
-
-    /// Work of the scoreboard, and its consistency.
-    #[cfg(test)]
-    pub(super) fn board(&self) -> &Scoreboard {
-        &self.board
-    }
 }

@@ -34,6 +34,8 @@ pub(super) struct Gate {
     blocked: Blocked,
     /// A new segment has left since nothing more did.
     has_left: bool,
+    /// What happens now sends only lost segments.
+    only_repairs: bool,
     /// When a segment left last; [`Time::NEVER`] before the first.
     last_sent_at: Time,
     usage: Usage,
@@ -49,6 +51,7 @@ impl Gate {
             blocked: Blocked::Application,
             last_sent_at: Time::NEVER,
             has_left: false,
+            only_repairs: false,
             usage: Usage::default(),
             pacer: Pacer::new(stack.pacing),
         }
@@ -93,6 +96,12 @@ impl Gate {
     #[inline]
     pub(super) fn peer_room(&self, outstanding: u32) -> u32 {
         self.peer_window.saturating_sub(outstanding)
+    }
+
+    /// The receive window.
+    #[inline]
+    pub(super) fn peer_window(&self) -> u32 {
+        self.peer_window
     }
 
     /// Nothing more leaves now, for this reason.
@@ -196,13 +205,27 @@ impl Gate {
         self.trains.take_ready()
     }
 
+    /// A timer sends lost segments again, and no new ones.
+    pub(super) fn only_repairs(&mut self) {
+        self.only_repairs = true;
+    }
+
+    /// True if no new segment leaves now.
+    #[inline]
+    pub(super) fn holds_new(&self) -> bool {
+        self.only_repairs
+    }
+
     /// Nothing more leaves now, with the segments from `first` to `next` outstanding. Says whether this shows how far
-    /// the window is used.
-    pub(super) fn close(&mut self, first: u64, next: u64) -> bool {
+    /// the window is used: it limits the flow where a new segment leaves or would leave, if `has_new` says that there
+    /// is one.
+    pub(super) fn close(&mut self, first: u64, next: u64, has_new: impl FnOnce() -> bool) -> bool {
         self.trains.end();
         self.pacer.end_train();
-        let limited = self.blocked == Blocked::Window;
-        let shows = std::mem::take(&mut self.has_left) || limited;
+        let repairs = std::mem::take(&mut self.only_repairs);
+        let left = std::mem::take(&mut self.has_left);
+        let limited = self.blocked == Blocked::Window && (left || (!repairs && has_new()));
+        let shows = left || limited;
         if shows {
             self.usage.note(limited, first, next);
         }
@@ -284,6 +307,8 @@ mod tests {
         let room = Room {
             limit: 10,
             in_flight: 1,
+            peer_room: 10,
+            peer_window: 10,
             window: 10,
             slow_start: true,
             smoothed: Span::from_millis(40),
@@ -311,9 +336,12 @@ mod tests {
         let mut gate = Gate::new(&plain());
         gate.note_departure(at(1), false);
         gate.block(Blocked::Application);
-        assert!(gate.close(0, 3) && !gate.close(0, 3));
+        assert!(gate.close(0, 3, || true) && !gate.close(0, 3, || true));
         gate.block(Blocked::Window);
-        assert!(gate.close(0, 3));
+        // A window that no new segment fills, or that only repairs fill, says nothing.
+        assert!(!gate.close(0, 3, || false));
+        gate.only_repairs();
+        assert!(!gate.close(0, 3, || true) && gate.close(0, 3, || true));
         assert!(gate.is_window_limited((9.0, 5.0), 0, WindowValidation::Round));
     }
 

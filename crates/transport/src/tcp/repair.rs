@@ -1,9 +1,11 @@
 //! The repair of losses: its phases and their end, F-RTO, the tail loss probe, and the timers of the sender.
 
+mod deadlines;
 mod forward_rto;
 mod prr;
 mod recovery;
 mod spurious;
+mod stage;
 mod tail_probe;
 #[cfg(test)]
 mod tests;
@@ -16,20 +18,14 @@ use self::forward_rto::ForwardRto;
 use self::prr::Prr;
 use self::recovery::Recovery;
 use self::tail_probe::{Fate, TailProbe};
-use self::timers::{Causes, Kind, Timers};
+use self::timers::Timers;
 use super::flight::Flight;
-use super::ticks::Ticks;
 use crate::segment::Acknowledgement;
 use crate::{Marks, Reduction, Stack};
 
-pub use self::recovery::Phase;
-pub(super) use self::recovery::Stage;
-
-/// The least wait before a probe (RFC 8985 leaves it open). With ticking timers it is added to the wait of a probe and
-/// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
-const TIMER_MIN: Span = Span::from_millis(2);
-/// The longest delay of the ACK of a lone segment (RFC 8985, section 7.2, TLP.max_ack_delay).
-const WORST_DELAYED_ACK: Span = Span::from_millis(200);
+pub(super) use self::deadlines::Due;
+pub use self::stage::Phase;
+pub(super) use self::stage::Stage;
 
 /// Counters of what is rare: none of the last three comes near 2^32 in a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,15 +36,6 @@ pub(super) struct Counters {
     pub(super) spurious: u32,
     /// Duplicate SACKs.
     pub(super) duplicates: u32,
-}
-
-/// The consequence of a deadline that has passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
-    /// The retransmission timer expired.
-    Timeout,
-    /// A tail loss probe leaves next, or nothing happens.
-    Nothing,
 }
 
 /// The repair of a sender. State that every ACK touches comes first.
@@ -81,10 +68,6 @@ impl Repair {
         self.uptime = uptime;
     }
 
-    fn ticks(&self, stack: &Stack) -> Ticks {
-        Ticks::of(stack.timers.tick).up_for(self.uptime)
-    }
-
     /// The reduction under way.
     #[inline]
     pub(super) fn stage(&self) -> Stage {
@@ -102,104 +85,14 @@ impl Repair {
         self.recovery.limit(window)
     }
 
+    /// The window comes down to `window` after idle time. Says whether it is that of a reduction under way, whose end
+    /// brings the window that it aims at.
+    pub(super) fn lower_limit(&mut self, window: u32) -> bool {
+        self.recovery.lower_limit(window)
+    }
+
     pub(super) fn counters(&self) -> Counters {
         self.counters
-    }
-
-    /// The next deadline.
-    pub(super) fn next(&self) -> Time {
-        self.timers.next()
-    }
-
-    /// Sets the timer if something calls for it and anything is outstanding: as tail loss probe where one may be sent
-    /// (RFC 8985, section 7.2), else as retransmission timer (RFC 6298, 5.1 to 5.3).
-    #[inline]
-    pub(super) fn arm(&mut self, now: Time, flight: &Flight, stack: &Stack) {
-        if let Some(causes) = self.timers.take_stale() {
-            self.set(now, causes, flight, stack);
-        }
-    }
-
-    /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
-    /// Linux waits for the probe alone, also while one is in flight.
-    #[inline(always)]
-    fn set(&mut self, now: Time, causes: Causes, flight: &Flight, stack: &Stack) {
-        if flight.outstanding() == 0 {
-            self.timers.disarm();
-            return;
-        }
-        let timeout = flight.timer(&stack.timers);
-        // Linux has one timer. While it reduces for a mark, a probe takes the place of RACK's timer once new data leave
-        // (tcp_schedule_loss_probe); otherwise segments out of order rule a probe out.
-        let disorder = flight.sacked_count() > 0;
-        let takes_over = self.phase() == Phase::Reduced && (causes.new || !self.timers.awaits_suspect());
-        let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && (!disorder || takes_over);
-        if !may_probe {
-            let oldest = || flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
-            return self.timers.set_without_probe(causes, now, timeout, oldest);
-        }
-        if disorder {
-            self.forget_suspects();
-        }
-        let rtt = flight.rtt();
-        let mut wait = if rtt.has_sample() { rtt.smoothed * 2 } else { timeout };
-        if flight.outstanding() == 1 {
-            wait += WORST_DELAYED_ACK;
-        } else if !stack.timers.tick.is_zero() {
-            wait += TIMER_MIN;
-        }
-        let mut at = now + wait.max(TIMER_MIN);
-        let bound = if causes.new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
-        if bound < at {
-            let bound = bound + (flight.timeout(&stack.timers) - timeout);
-            if bound > now {
-                at = at.min(bound);
-            }
-        }
-        self.timers.set_probe(now, at);
-    }
-
-    /// An ACK arrived; `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
-    #[inline]
-    pub(super) fn on_ack(&mut self, restarts: bool) {
-        self.timers.on_ack(restarts);
-    }
-
-    /// RACK deems the last suspect lost at `due`, if there is one: its timer expires then, but no later than that of a
-    /// retransmission.
-    #[inline]
-    pub(super) fn await_suspect(&mut self, now: Time, due: Option<Time>, flight: &Flight, stack: &Stack) {
-        let exact = stack.timers.tick.is_zero();
-        self.timers.set_reordering(due.map(|due| if exact { due } else { self.on_tick(now, due, flight, stack) }));
-    }
-
-    #[inline(never)]
-    fn on_tick(&self, now: Time, due: Time, flight: &Flight, stack: &Stack) -> Time {
-        let wait = due.since(now) + TIMER_MIN;
-        self.ticks(stack).expiry(now, wait.min(flight.timeout(&stack.timers)))
-    }
-
-    /// True if RACK's timer has expired.
-    pub(super) fn takes_suspect(&mut self, now: Time) -> bool {
-        self.timers.take_reordering(now)
-    }
-
-    /// The other timer, if it has expired.
-    pub(super) fn take_due(&mut self, now: Time, flight: &Flight, stack: &Stack) -> Due {
-        match self.timers.take_expired(now, self.ticks(stack)) {
-            // One probe at a time: then it is the turn of the oldest segment's timeout.
-            Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
-                let due = flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
-                self.timers.set_timeout(now, due.max(now));
-                Due::Nothing
-            }
-            Some(Kind::TailLossProbe) => {
-                self.timers.probe_next();
-                Due::Nothing
-            }
-            Some(Kind::Retransmission) => Due::Timeout,
-            None => Due::Nothing,
-        }
     }
 
     /// True if the reduction under way ends with the cumulative point at `first`.
@@ -246,11 +139,27 @@ impl Repair {
     #[inline(always)]
     pub(super) fn is_settled(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
         let tells = stack.timestamps && ack.cumulative > first;
-        let echoes_original = || {
+        let rack = stack.losses.is_rack();
+        let may_undo = || {
             let undo = self.recovery.undo();
-            undo.is_some_and(|undo| tells && undo.left_after(ack.echo, &stack.clock))
+            undo.is_some_and(|undo| {
+                let open =
+                    || undo.were_all_reported() || (self.stage().is_repairing() && self.recovery.resent_nothing());
+                (rack && open()) || (tells && self.recovery.left_before(ack.echo, &stack.clock))
+            })
         };
-        !self.probe.is_in_flight() && !self.forward_rto.is_on() && !echoes_original()
+        let quiet = !self.probe.is_in_flight() && !self.forward_rto.is_on() && !self.recovery.has_duplicate();
+        quiet && !may_undo()
+    }
+
+    /// A recovery was needless before its end: in Linux the ACK that shows it then answers no echo.
+    pub(super) fn ignore_echo(&mut self) {
+        self.recovery.ignore_echo(true);
+    }
+
+    /// True if the echo of the ACK that is processed is not answered.
+    pub(super) fn ignores_echo(&self) -> bool {
+        self.recovery.ignores_echo()
     }
 
     /// The reduction was spurious.
@@ -263,11 +172,11 @@ impl Repair {
     /// The fate of a tail loss probe (RFC 8985, section 7.4): the segment, if it repaired a loss that nothing else
     /// showed.
     #[inline]
-    pub(super) fn settles_probe(&mut self, ack: &Acknowledgement, signal: &Ack, first: u64) -> Option<u64> {
+    pub(super) fn settles_probe(&mut self, ack: &Acknowledgement, acknowledged: u32, first: u64) -> Option<u64> {
         if !self.probe.is_in_flight() {
             return None;
         }
-        let pure = signal.newly_acknowledged == 0 && ack.sack.is_empty();
+        let pure = acknowledged == 0 && ack.sack.is_empty();
         match self.probe.settle(first, ack.duplicate, pure) {
             Fate::Repaired(repeated) => Some(repeated),
             Fate::Open | Fate::Settled => None,
@@ -299,10 +208,21 @@ impl Repair {
     }
 
     /// An ACK is processed; see [`Recovery::on_ack`]. `disorder`: segments above the cumulative point have arrived.
+    /// `counts`: it counts for what limits the flight.
     #[inline]
-    pub(super) fn end_ack(&mut self, window: u32, signal: &Ack, disorder: bool, progress: bool) {
+    pub(super) fn end_ack(&mut self, window: u32, signal: &Ack, disorder: bool, progress: bool, counts: bool) {
         self.recovery.note_disorder(disorder);
-        self.recovery.on_ack(window, signal.newly_delivered, signal.in_flight, progress);
+        self.recovery.ignore_echo(false);
+        let delivered = if counts { signal.newly_delivered } else { 0 };
+        self.recovery.on_ack(window, delivered, signal.in_flight, progress);
+    }
+
+    /// Nothing is repaired and nothing that was sent again is out: what left again then is no evidence any more (in
+    /// Linux tcp_try_to_open).
+    pub(super) fn settle_resent(&mut self, flight: &Flight) {
+        if !self.stage().is_repairing() && !flight.awaits_what_was_resent() {
+            self.recovery.forget_resent();
+        }
     }
 
     /// Segments above the cumulative point have arrived, or none have.
@@ -322,11 +242,6 @@ impl Repair {
     pub(super) fn extend(&mut self, flight: &Flight, stack: &Stack) {
         let end = if stack.growth.recovery_end_grows { self.recovery.point() } else { flight.next() };
         self.recovery.extend(end, flight.in_flight());
-    }
-
-    /// Everything outstanding is lost: RACK has no suspects.
-    pub(super) fn forget_suspects(&mut self) {
-        self.timers.set_reordering(None);
     }
 
     /// A timeout is repaired, which the reduction under way answered or not; `again`: it is no new reduction.

@@ -3,6 +3,7 @@
 //! they are asked: `acknowledge.rs` for an ACK, `transmit.rs` for a segment, `reduce.rs` for a loss, a mark or a timer.
 
 mod acknowledge;
+mod alert;
 #[cfg(test)]
 mod property;
 mod reduce;

@@ -1,6 +1,6 @@
 //! Reordering, and reductions found spurious (RFC 8985, RFC 3522, RFC 3708, RFC 4015).
 
-use transport::{Application, Pace, Phase, Reduction, Repair, Rule, Stack};
+use transport::{Application, Marks, Pace, Phase, Reduction, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, drop_sack, plain, selective, with};
@@ -236,4 +236,58 @@ fn without_adaptation_three_above_are_a_loss_however_much_was_reordered() {
     // Four overtook 0.
     s.at(41).arrives(ack(0).sack(1, 5).echo(0)).at(42).arrives(ack(5).echo(0)).window_is(10.0).leave(10..15);
     s.at(50).sacks(5, 6..8).nothing_leaves().arrives(ack(5).sack(6, 9)).leaves_again(5).phase(Phase::Recovery);
+}
+
+fn undoing_rack() -> Stack {
+    with(undoing(), |s| {
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.marks = Marks::Echoed { kept: 0.0 };
+    })
+}
+
+// Linux: an ACK with ECE sets prior_ssthresh to 0.
+#[test]
+fn a_mark_in_recovery_keeps_the_window_that_it_reduced() {
+    for (marked, window) in [(false, 10.0), (true, 5.0)] {
+        let mut s = SenderScript::new(undoing_rack(), 10.0);
+        s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+        let echo = ack(0).sack(1, 5).echo(0);
+        s.at(41).arrives(if marked { echo.marked() } else { echo });
+        s.at(42).arrives(ack(5).echo(0)).phase(Phase::Open).window_is(window);
+        assert_eq!(s.counters().spurious, 1);
+    }
+}
+
+// Linux, tcp_ecn_withdraw_cwr.
+#[test]
+fn a_reduction_that_is_undone_is_not_announced() {
+    let mut s = SenderScript::new(undoing_rack(), 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.at(42).arrives(ack(5).echo(0)).window_is(10.0);
+    assert!(!s.leaving(10).reduced);
+    s.all();
+}
+
+// Linux, tcp_try_undo_dsack within recovery: its state is Recovery until the end of tcp_try_to_open.
+#[test]
+fn the_ack_that_undoes_a_recovery_before_its_end_answers_no_echo() {
+    let options = with(undoing_rack(), |s| {
+        s.timestamps = false;
+        s.growth.recovery_end_grows = true;
+    });
+    let mut s = SenderScript::new(options, 10.0);
+    s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0);
+    s.at(80).arrives(ack(5).duplicate(0).marked()).all();
+    s.phase(Phase::Open).at(81).arrives(ack(6).marked()).phase(Phase::Reduced);
+    s.all();
+}
+
+// Linux, tcp_rack_reo_timeout: it sends lost segments again and nothing else.
+#[test]
+fn the_timer_of_rack_sends_no_new_segments() {
+    let mut s = SenderScript::new(rack(), 4.0);
+    s.leave(0..4).at(40).arrives(ack(0).sack(1, 2)).nothing_leaves().timer_at(50);
+    s.window(8.0).at(50).leaves_again(0).nothing_leaves();
+    s.at(60).arrives(ack(0).sack(1, 3)).leave(4..5);
+    s.all();
 }

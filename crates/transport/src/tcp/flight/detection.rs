@@ -3,7 +3,6 @@
 use units::Time;
 
 use super::{AckSummary, Flight};
-use crate::segment::Acknowledgement;
 use crate::tcp::repair::{Phase, Stage};
 use crate::{Retransmits, Stack};
 
@@ -81,15 +80,9 @@ impl Flight {
         if lost { self.board.mark_first_lost() } else { 0 }
     }
 
-    /// Learns reordering from an ACK: a segment that arrived late, or a duplicate that shows a needless retransmission,
-    /// unless a tail loss probe `repeated` it.
+    /// Learns reordering from an ACK of a segment that arrived late.
     #[inline(never)]
-    pub(in crate::tcp) fn observe_reordering(
-        &mut self,
-        ack: &Acknowledgement,
-        summary: &AckSummary,
-        repeated: Option<u64>,
-    ) {
+    pub(in crate::tcp) fn observe_reordering(&mut self, summary: &AckSummary) {
         if !self.reordering.counts() {
             if let Some(late) = summary.late {
                 self.observe_late(late);
@@ -97,11 +90,18 @@ impl Flight {
         } else if let Some((extent, true)) = summary.overtaken {
             self.reordering.observe(extent);
         }
-        if let Some(duplicate) = ack.duplicate
-            && repeated != Some(duplicate)
-        {
-            self.reordering.on_duplicate_sack(self.board.first(), self.board.next());
-        }
+    }
+
+    /// True if a duplicate SACK lets RACK wait longer.
+    pub(in crate::tcp) fn heeds_duplicates(&self) -> bool {
+        self.reordering.heeds_duplicates()
+    }
+
+    /// After a duplicate SACK: RACK waits longer if something was delivered, unless that left before it last did so.
+    /// Says whether something was.
+    pub(in crate::tcp) fn heed_duplicate(&mut self, summary: &AckSummary) -> bool {
+        let before = summary.newest.map(|newest| newest.state().delivered);
+        before.map(|before| self.reordering.on_duplicate_sack(before, self.delivery.delivered())).is_some()
     }
 
     /// Segment `number` arrived late: it was overtaken by all that has arrived (in Linux tcp_check_sack_reordering).
@@ -123,7 +123,7 @@ impl Flight {
     #[inline(never)]
     fn detect_disorderly(&mut self, now: Time, stage: Stage, stack: &Stack) -> Found {
         if stack.losses.is_rack() {
-            return self.detect_by_time(now, stage);
+            return self.detect_on_ack(now, stage);
         }
         if self.board.sacked_count() == 0 || stage.phase() == Phase::Loss {
             return Found::default();
@@ -139,6 +139,11 @@ impl Flight {
         Found { lost, suspect: None }
     }
 
+    /// RACK on an ACK: if something has arrived since it looked last (in Linux tcp_rack_mark_lost).
+    pub(in crate::tcp) fn detect_on_ack(&mut self, now: Time, stage: Stage) -> Found {
+        if std::mem::take(&mut self.advanced) { self.detect_by_time(now, stage) } else { Found::default() }
+    }
+
     /// RACK (RFC 8985, section 6.2).
     pub(in crate::tcp) fn detect_by_time(&mut self, now: Time, stage: Stage) -> Found {
         // The ACK that ends a recovery ends it before losses are looked for (in Linux tcp_fastretrans_alert).
@@ -146,7 +151,7 @@ impl Flight {
         let evidence = repairing || self.board.sacked_count() >= self.reordering.threshold;
         let window = self.reordering.window(evidence, self.shortest(), self.rtt.smoothed);
         let (lost, again, next) = self.board.detect_by_time(now, window);
-        self.lost_again = again;
+        self.reordering.lost_again = again;
         Found { lost, suspect: Some(next) }
     }
 
@@ -160,10 +165,11 @@ impl Flight {
     #[inline(always)]
     pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage) -> bool {
         if !stage.is_repairing() {
-            return newly_lost > 0;
+            // With RACK also where an undo left segments lost (in Linux tcp_time_to_recover).
+            return newly_lost > 0 || (!self.reordering.counts() && self.board.lost_count() > 0);
         }
         // In Linux a retransmission that is lost after a timeout is a loss event as well.
-        let lost_again = std::mem::take(&mut self.lost_again) && stage.phase() == Phase::Loss;
+        let lost_again = std::mem::take(&mut self.reordering.lost_again) && stage.phase() == Phase::Loss;
         (stage.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
     }
 

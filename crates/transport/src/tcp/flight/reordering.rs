@@ -21,12 +21,15 @@ pub(crate) struct Reordering {
     /// RACK counts no segments, and duplicate ACKs in place of SACK need no memory of them: DupThresh has no bound but
     /// its own.
     rack: bool,
+    /// RACK has just found a retransmission lost.
+    pub(crate) lost_again: bool,
     /// How often the path was seen to reorder.
     pub(crate) seen: u16,
     /// Quarters of the smallest RTT that RACK waits (RACK.reo_wnd_mult).
     quarters: u8,
     persistence: u8,
-    /// Duplicate SACKs count once a round trip: not again below this number (RACK.dsack_round), modulo 2^32.
+    /// Segments delivered when a duplicate SACK counted last, modulo 2^32: none counts again before something that left
+    /// since then is delivered (RACK.dsack_round).
     round: u32,
 }
 
@@ -41,7 +44,7 @@ impl Reordering {
             }
         };
         let rack = losses.is_rack() || losses.emulates_sack();
-        Self { threshold, adapts, rack, forward, seen: 0, quarters: 1, persistence: 0, round: 0 }
+        Self { threshold, adapts, rack, forward, lost_again: false, seen: 0, quarters: 1, persistence: 0, round: 0 }
     }
 
     /// True if segments are counted above one that may be lost.
@@ -68,15 +71,25 @@ impl Reordering {
         self.threshold = extent.min(RACK_MAX_THRESHOLD);
     }
 
-    /// A retransmission was unnecessary: RACK waits a quarter longer from now on, if the path was seen to reorder (in
-    /// Linux since 5.6 tcp_dsack_seen; RFC 8985 does not ask for that).
-    pub(crate) fn on_duplicate_sack(&mut self, acknowledged_to: u64, sent_to: u64) {
-        let passed = (acknowledged_to as u32).wrapping_sub(self.round) as i32 >= 0;
-        if self.seen > 0 && passed {
-            self.round = sent_to as u32;
+    /// True if a retransmission that was unnecessary lets RACK wait longer: the path was seen to reorder (in Linux
+    /// since 5.6 tcp_dsack_seen; RFC 8985 does not ask for that).
+    pub(crate) fn heeds_duplicates(&self) -> bool {
+        self.seen > 0
+    }
+
+    /// Such a retransmission was reported, and then something was delivered that left when `before` of now `delivered`
+    /// segments had been: RACK waits a quarter longer from now on (in Linux tcp_rack_update_reo_wnd).
+    pub(crate) fn on_duplicate_sack(&mut self, before: u32, delivered: u64) {
+        if before.wrapping_sub(self.round) as i32 >= 0 {
+            self.round = delivered as u32;
             self.quarters = self.quarters.saturating_add(1);
             self.persistence = PERSISTENCE;
         }
+    }
+
+    /// Duplicate SACKs have shown a reduction to be needless (in Linux tcp_try_undo_dsack).
+    pub(crate) fn on_needless(&mut self) {
+        self.persistence = (self.persistence + 1).min(PERSISTENCE);
     }
 
     /// A recovery is over.
@@ -133,14 +146,14 @@ mod tests {
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
         let mut reordering = Reordering::new(&linux().losses);
-        reordering.on_duplicate_sack(0, 10);
-        assert_eq!(reordering.window(false, MS(40), MS(60)), MS(10), "no reordering was seen");
+        assert!(!reordering.heeds_duplicates());
         reordering.observe(1);
+        assert!(reordering.heeds_duplicates());
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(20), "the second one came within the round");
-        for sent_to in [30, 40, 50, 60, 70] {
-            reordering.on_duplicate_sack(sent_to - 10, sent_to);
+        for delivered in [30, 40, 50, 60, 70] {
+            reordering.on_duplicate_sack(delivered as u32 - 10, delivered);
         }
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(60), "70 ms are more than the smoothed RTT");
         for _ in 0..15 {

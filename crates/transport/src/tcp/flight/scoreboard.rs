@@ -3,6 +3,7 @@
 //! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss
 //! marks and retransmissions move by cursors that only go forward.
 
+mod arrivals;
 mod detection;
 mod duplicates;
 mod place;
@@ -14,11 +15,10 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
-use self::detection::note_highest;
+pub(crate) use self::arrivals::{AckSummary, Judge};
 use self::place::{AHEAD, Place, Resent};
 use super::delivery_rate::DeliveryState;
 use super::segment_reports::SegmentReports;
-use crate::Acknowledgement;
 use crate::tcp::ranges::Ranges;
 
 const SACKED: u32 = 1;
@@ -70,71 +70,6 @@ impl Sent {
     }
 }
 
-/// The segment delivered by an ACK that left last.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Newest {
-    sent: Sent,
-    pub(crate) number: u64,
-}
-
-impl Newest {
-    /// The state of the connection when it left.
-    pub(crate) fn state(&self) -> DeliveryState {
-        self.sent.state()
-    }
-
-    /// When it left.
-    pub(crate) fn at(&self) -> Time {
-        self.sent.at
-    }
-
-    /// True if it was sent more than once.
-    pub(crate) fn is_retransmission(&self) -> bool {
-        self.sent.flags & AMBIGUOUS != 0
-    }
-}
-
-/// Effect of an ACK on the segments that were outstanding.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AckSummary {
-    /// Advance of the cumulative point.
-    pub(crate) acknowledged: u32,
-    /// Newly delivered, cumulatively or by SACK.
-    pub(crate) delivered: u32,
-    /// Newly SACKed.
-    pub(crate) sacked: u32,
-    /// The highest number among these.
-    pub(crate) highest_sacked: Option<u64>,
-    /// When the oldest newly delivered segment that was sent once left.
-    pub(crate) oldest_at: Option<Time>,
-    /// When the oldest and the newest segment left whose age is an RTT: sent once, and SACKed where the cumulative
-    /// point passed one that was sent more often.
-    pub(crate) samples: Option<(Time, Time)>,
-    /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that
-    /// one, so its age is not an RTT.
-    pub(crate) ambiguous: bool,
-    /// The newest delivered segment: its state, when and whether more than once it was sent, and its number.
-    pub(crate) newest: Option<Newest>,
-    /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether
-    /// it was sent once, so that the path must have reordered it.
-    pub(crate) overtaken: Option<(u64, bool)>,
-    /// The lowest of such segments that were sent once.
-    pub(crate) late: Option<u64>,
-}
-
-impl AckSummary {
-    fn note_overtaken(&mut self, number: u64, highest: Option<u64>, flags: u32) {
-        if let Some(extent) = highest.and_then(|h| h.checked_sub(number)) {
-            let sent_once = flags & AMBIGUOUS == 0;
-            if sent_once && extent > 0 {
-                self.late = Some(self.late.map_or(number, |late| late.min(number)));
-            }
-            let (most, once) = self.overtaken.unwrap_or((0, false));
-            self.overtaken = Some((most.max(extent), once || sent_once));
-        }
-    }
-}
-
 /// The most recently sent segment that is known to have arrived (RFC 8985, RACK.segment), and the RTT of the one that
 /// was reported last (RACK.rtt).
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,7 +112,7 @@ struct Holes {
     retransmit_cursor: u64,
     /// Segments sent again, in order of sending, for RACK and FACK.
     resent: VecDeque<Resent>,
-    /// Segments whose retransmission was lost too, in the order in which that was found: the cursor is past them.
+    /// Segments whose retransmission was lost too, in the order of their numbers: the cursor may be past them.
     lost_again: VecDeque<u64>,
 }
 
@@ -305,159 +240,6 @@ impl Scoreboard {
         self.segments.reserve_exact(if segments < 4 { 4 } else { segments / 2 });
     }
 
-    /// Applies cumulative point and SACK blocks. `minimum_rtt` tells the ACK of a retransmission from that of its
-    /// original.
-    #[inline(always)]
-    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span) -> AckSummary {
-        self.apply_plain(ack, now).unwrap_or_else(|| {
-            let mut summary = AckSummary::default();
-            self.apply_any(ack, now, minimum_rtt, &mut summary);
-            summary
-        })
-    }
-
-    /// The same, but for an ACK that may have SACK blocks: its `summary` is made in place.
-    #[inline(always)]
-    pub(crate) fn apply_to(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span, summary: &mut AckSummary) {
-        match self.apply_plain(ack, now) {
-            Some(plain) => *summary = plain,
-            None => self.apply_any(ack, now, minimum_rtt, summary),
-        }
-    }
-
-    #[inline(always)]
-    fn apply_plain(&mut self, ack: &Acknowledgement, now: Time) -> Option<AckSummary> {
-        let in_order = ack.sack.is_empty()
-            && self.sacked_count == 0
-            && self.reports.as_deref().is_none_or(|reports| !reports.has_deliveries());
-        if in_order { self.apply_in_order(ack.cumulative, now) } else { None }
-    }
-
-    /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Among such segments
-    /// the first is the oldest and the last the newest.
-    #[inline(always)]
-    fn apply_in_order(&mut self, cumulative: u64, now: Time) -> Option<AckSummary> {
-        let count = cumulative.checked_sub(self.first)? as usize;
-        let &oldest = self.segments.front()?;
-        let &newest = self.segments.get(count.checked_sub(1)?)?;
-        // Mostly there are one or two.
-        if oldest.flags | newest.flags != 0 || (1..count - 1).any(|at| self.segments[at].flags != 0) {
-            return None;
-        }
-        for _ in 0..count {
-            self.segments.pop_front();
-        }
-        self.first = cumulative;
-        self.rack.rtt = now.since(newest.at);
-        let number = cumulative - 1;
-        self.rack.last = self.rack.last.max(newest.place(number));
-        Some(AckSummary {
-            acknowledged: count as u32,
-            delivered: count as u32,
-            oldest_at: Some(oldest.at),
-            samples: Some((oldest.at, newest.at)),
-            newest: Some(Newest { sent: newest, number }),
-            ..AckSummary::default()
-        })
-    }
-
-    #[inline(never)]
-    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, minimum_rtt: Span, summary: &mut AckSummary) {
-        let highest = self.highest_sacked();
-        for (start, end) in ack.sack.iter(ack.cumulative) {
-            self.sack(start.max(self.first), end.min(self.next()), (now, minimum_rtt), highest, summary);
-        }
-        let sacked = summary.samples;
-        while self.first < ack.cumulative {
-            let Some(segment) = self.segments.pop_front() else { break };
-            let number = self.first;
-            self.first += 1;
-            summary.acknowledged += 1;
-            self.forget(segment.flags);
-            summary.ambiguous |= segment.flags & AMBIGUOUS != 0;
-            if segment.flags & SACKED != 0 {
-                self.sacked_count -= 1;
-            } else {
-                summary.delivered += 1;
-                summary.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, (now, minimum_rtt), summary);
-            }
-        }
-        summary.oldest_at = summary.samples.map(|(oldest, _)| oldest);
-        if summary.ambiguous {
-            summary.samples = sacked;
-        }
-        if (highest.is_some() || summary.sacked > 0)
-            && let Some(holes) = &mut self.holes
-        {
-            holes.sacked.remove_below(self.first);
-            if holes.sacked.is_empty() {
-                holes.highest_sacked.clear();
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn sack(&mut self, start: u64, end: u64, clock: (Time, Span), highest: Option<u64>, summary: &mut AckSummary) {
-        if start >= end {
-            return;
-        }
-        // Taken out, because what is gained changes the rest of the board.
-        let mut holes = self.holes.take().unwrap_or_default();
-        let Holes { sacked, highest_sacked, .. } = &mut *holes;
-        sacked.insert(start, end, |from, to| {
-            for number in from..to {
-                let index = self.index(number);
-                let segment = self.segments[index];
-                self.forget(segment.flags);
-                self.segments[index].flags = segment.flags & (AMBIGUOUS | APPLICATION_LIMITED) | SACKED;
-                self.sacked_count += 1;
-                summary.sacked += 1;
-                summary.highest_sacked = summary.highest_sacked.max(Some(number));
-                summary.delivered += 1;
-                summary.note_overtaken(number, highest, segment.flags);
-                self.delivered(number, segment, clock, summary);
-                note_highest(highest_sacked, number);
-            }
-        });
-        self.holes = Some(holes);
-    }
-
-    /// Takes a segment that is no longer outstanding out of the counts of what is lost.
-    fn forget(&mut self, flags: u32) {
-        if flags & LOST != 0 {
-            self.lost_count -= 1;
-            if flags & RETRANSMITTED == 0 {
-                self.to_retransmit -= 1;
-            }
-        }
-        if flags & RETRANSMITTED != 0 {
-            self.retransmitted_count -= 1;
-        }
-    }
-
-    /// Segment `number` arrived: samples and RACK.
-    #[inline]
-    fn delivered(&mut self, number: u64, segment: Sent, (now, minimum_rtt): (Time, Span), summary: &mut AckSummary) {
-        if segment.flags & AMBIGUOUS == 0 {
-            let (oldest, newest) = summary.samples.unwrap_or((segment.at, segment.at));
-            summary.samples = Some((oldest.min(segment.at), newest.max(segment.at)));
-        }
-        if summary.newest.is_none_or(|newest| segment.is_newer(&newest.sent)) {
-            summary.newest = Some(Newest { sent: segment, number });
-        }
-        if let Some(reports) = &mut self.reports {
-            reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);
-        }
-        // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
-        let rtt = now.since(segment.at);
-        if segment.flags & AMBIGUOUS != 0 && rtt < minimum_rtt {
-            return;
-        }
-        self.rack.rtt = rtt;
-        self.rack.last = self.rack.last.max(segment.place(number));
-    }
-
     /// The highest outstanding number that was not SACKed.
     pub(crate) fn last_unsacked(&self) -> Option<u64> {
         let index = self.segments.iter().rposition(|s| s.flags & SACKED == 0)?;
@@ -472,13 +254,13 @@ impl Scoreboard {
 
     /// Recounts everything from the flags: what the counters must equal.
     #[cfg(test)]
-    pub(crate) fn check(&self, sack: bool, resends_holes: bool) {
+    pub(crate) fn check(&self, sack: bool, resends_unlost: bool) {
         let count = |mask: u32, value: u32| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;
         assert_eq!(self.lost_count, count(LOST, LOST), "lost");
         assert_eq!(self.retransmitted_count, count(RETRANSMITTED, RETRANSMITTED), "retransmitted");
         assert_eq!(self.to_retransmit, count(LOST | RETRANSMITTED, LOST), "to retransmit");
         let unlost = count(LOST | RETRANSMITTED, RETRANSMITTED);
-        assert!(resends_holes || unlost == 0, "what was retransmitted was lost");
+        assert!(resends_unlost || unlost == 0, "what was retransmitted was lost");
         assert!(self.in_flight() <= self.outstanding() + unlost, "twice in flight is only what was sent again unlost");
         assert_eq!(count(SACKED | LOST, SACKED | LOST), 0, "nothing is both SACKed and lost");
         if sack {

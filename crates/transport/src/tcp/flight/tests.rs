@@ -26,7 +26,7 @@ fn ack(cumulative: u64) -> Acknowledgement {
 
 /// Acknowledges up to `cumulative`: the advance and the losses found without SACK.
 fn acknowledge(flight: &mut Flight, ms: u64, cumulative: u64) -> (u32, u32) {
-    let mut summary = flight.apply(at(ms), &ack(cumulative));
+    let mut summary = flight.apply(at(ms), &ack(cumulative), &real_1992());
     let lost = flight.count_duplicates(&mut summary, Repair::new().stage());
     (summary.acknowledged, lost)
 }
@@ -35,7 +35,7 @@ fn acknowledge(flight: &mut Flight, ms: u64, cumulative: u64) -> (u32, u32) {
 fn an_ack_gives_an_rtt_a_rate_and_the_end_of_a_round() {
     let stack = linux();
     let mut flight = ten(&stack);
-    let summary = flight.apply(at(50), &ack(2));
+    let summary = flight.apply(at(50), &ack(2), &stack);
     assert_eq!((summary.acknowledged, flight.in_flight()), (2, 8));
     let sample = flight.take_samples(at(50), &ack(2), &summary, &stack, false);
     // The second left at 1 ms.
@@ -43,7 +43,7 @@ fn an_ack_gives_an_rtt_a_rate_and_the_end_of_a_round() {
     let rate = flight.delivery_rate(at(50), &summary, Span::ZERO);
     assert_eq!(rate.map(|rate| (rate.delivered, rate.interval)), Some((2, Span::from_millis(50))));
     assert!(flight.round_ends());
-    flight.apply(at(51), &ack(10));
+    flight.apply(at(51), &ack(10), &stack);
     assert!(!flight.round_ends(), "all of that round");
 }
 
@@ -82,7 +82,7 @@ fn sacked_segments_show_the_highest_of_them_and_what_was_delivered() {
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 4, 6);
     let sacked = Acknowledgement { sack, ..ack(0) };
-    let summary = flight.apply(at(50), &sacked);
+    let summary = flight.apply(at(50), &sacked, &stack);
     flight.delivery_rate(at(50), &summary, Span::ZERO);
     assert_eq!((flight.highest_sacked(), flight.sacked_count(), flight.delivered()), (Some(5), 2, 2));
     assert_eq!((flight.last_unsacked(), flight.next_hole(0), flight.next_hole(4)), (Some(9), Some(0), None));
@@ -102,7 +102,7 @@ fn an_ack_of_what_was_sent_twice_gives_a_sample_by_its_timestamp_alone() {
         let mut flight = ten(&stack);
         flight.resend_on_suspicion(at(20), 0, false);
         let echo = Acknowledgement { echo: at(20), ..ack(1) };
-        let summary = flight.apply(at(60), &echo);
+        let summary = flight.apply(at(60), &echo, &stack);
         let sample = flight.take_samples(at(60), &echo, &summary, &stack, false);
         let expected = smallest.map(|rtt| RttSample { value: ms(rtt), delayed: false });
         assert_eq!((sample, flight.rtt().smoothed), (expected, smoothed));
@@ -119,7 +119,7 @@ fn a_sample_by_a_timestamp_counts_its_ticks() {
         let mut flight = ten(&stack);
         flight.resend_on_suspicion(echo, 0, false);
         let echo = Acknowledgement { echo, ..ack(1) };
-        let summary = flight.apply(now, &echo);
+        let summary = flight.apply(now, &echo, &stack);
         let sample = flight.take_samples(now, &echo, &summary, &stack, false);
         assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(ticks)));
     }
@@ -133,7 +133,7 @@ fn what_is_sacked_beside_a_retransmission_gives_a_sample_of_its_own() {
     let mut sack = crate::SackBlocks::default();
     sack.push(1, 4, 6);
     let both = Acknowledgement { sack, echo: at(20), ..ack(1) };
-    let summary = flight.apply(at(60), &both);
+    let summary = flight.apply(at(60), &both, &stack);
     let sample = flight.take_samples(at(60), &both, &summary, &stack, false);
     assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(55)), "segment 5 left at 5 ms");
 }
@@ -142,7 +142,7 @@ fn what_is_sacked_beside_a_retransmission_gives_a_sample_of_its_own() {
 fn the_state_at_a_departure_is_that_of_the_connection() {
     let stack = linux();
     let mut flight = ten(&stack);
-    let summary = flight.apply(at(50), &ack(2));
+    let summary = flight.apply(at(50), &ack(2), &stack);
     flight.delivery_rate(at(50), &summary, Span::ZERO);
     flight.note_lost(3);
     assert_eq!(flight.count_marks(&Acknowledgement { marked: 4, ..ack(2) }), 4);
@@ -157,7 +157,7 @@ fn only_an_ack_that_advances_gives_a_sample_by_its_timestamp() {
     let stack = linux();
     let mut flight = ten(&stack);
     let duplicate = Acknowledgement { echo: at(5), ..ack(0) };
-    let summary = flight.apply(at(60), &duplicate);
+    let summary = flight.apply(at(60), &duplicate, &stack);
     assert_eq!(flight.take_samples(at(60), &duplicate, &summary, &stack, false), None);
     assert_eq!(flight.rtt().smoothed, Span::ZERO);
 }
@@ -170,9 +170,9 @@ fn a_rate_says_whether_its_segment_left_again() {
         if again {
             flight.resend_on_suspicion(at(20), 1, false);
         }
-        let summary = flight.apply(at(40), &ack(1));
+        let summary = flight.apply(at(40), &ack(1), &stack);
         flight.take_samples(at(40), &ack(1), &summary, &stack, false);
-        let summary = flight.apply(at(60), &ack(2));
+        let summary = flight.apply(at(60), &ack(2), &stack);
         let rate = flight.delivery_rate(at(60), &summary, Span::ZERO);
         assert_eq!(rate.map(|rate| rate.is_retransmission), Some(again));
     }
@@ -185,7 +185,7 @@ fn a_sack_of_what_left_before_the_oldest_left_last_is_of_an_older_arrival() {
     let mut sacked = |ms, start, end| {
         let mut sack = crate::SackBlocks::default();
         sack.push(0, start, end);
-        let summary = flight.apply(at(ms), &Acknowledgement { sack, ..ack(0) });
+        let summary = flight.apply(at(ms), &Acknowledgement { sack, ..ack(0) }, &stack);
         let older = flight.shows_older_arrival(&summary);
         if ms == 50 {
             flight.resend_on_suspicion(at(55), 0, false);
@@ -255,7 +255,7 @@ fn the_handshake_counts_in_the_smallest_rtt_of_the_path_for_five_minutes() {
         let number = flight.push(sent);
         let ack = Acknowledgement { cumulative: number + 1, ..Acknowledgement::default() };
         let now = sent + Span::from_millis(41);
-        let summary = flight.apply(now, &ack);
+        let summary = flight.apply(now, &ack, &stack);
         flight.take_samples(now, &ack, &summary, &stack, false);
         (flight.shortest(), flight.rtt().minimum)
     };

@@ -50,6 +50,9 @@ pub(in crate::tcp) struct Room {
     /// Segments that may be in flight, and those that are.
     pub(in crate::tcp) limit: u32,
     pub(in crate::tcp) in_flight: u32,
+    /// Segments that the receive window lets leave, and its size.
+    pub(in crate::tcp) peer_room: u32,
+    pub(in crate::tcp) peer_window: u32,
     pub(in crate::tcp) window: u32,
     /// The window is below half the slow-start threshold.
     pub(in crate::tcp) slow_start: bool,
@@ -60,7 +63,17 @@ pub(in crate::tcp) struct Room {
 
 impl Room {
     fn left(&self) -> u32 {
-        self.limit - self.in_flight
+        (self.limit - self.in_flight).min(self.peer_room)
+    }
+
+    /// True if the receive window leaves no more than the window does.
+    pub(in crate::tcp) fn is_of_receiver(&self) -> bool {
+        self.peer_room <= self.limit - self.in_flight
+    }
+
+    /// True if the room is a small part of the window, of which the receiver may allow less.
+    fn is_small(&self, left: u32) -> bool {
+        left * SHARE < self.limit.min(self.peer_window)
     }
 }
 
@@ -148,7 +161,7 @@ impl Trains {
         let room = &room();
         let left = room.left();
         let recent = last != Time::NEVER && now.since(last) < RECENT;
-        if recent && left * SHARE < room.window {
+        if recent && room.is_small(left) {
             return self.gathers(room, waits);
         }
         self.train = left - self.rest(left, room);
@@ -166,7 +179,7 @@ impl Trains {
         }
         let step = self.full_train(room).min((room.limit / 2).max(1));
         let rest = left % step;
-        if left > step && rest * SHARE < room.window { rest } else { 0 }
+        if left > step && room.is_small(rest) { rest } else { 0 }
     }
 
     /// True if the segments that may leave, a small part of the window, wait for more; else the train begins.
@@ -258,7 +271,7 @@ impl Trains {
 fn paced_train_waits(now: Time, pacer: &Pacer, full: u32, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
     let left = room.left();
     let recent = now.since(pacer.next()) <= RECENT;
-    left < full && left * SHARE < room.window && recent && waits(patience(room))
+    left < full && room.is_small(left) && recent && waits(patience(room))
 }
 
 /// How near the next ACK must be for segments to wait for it.
@@ -282,6 +295,8 @@ mod tests {
                 let room = Room {
                     limit: window,
                     in_flight: 0,
+                    peer_room: window,
+                    peer_window: window,
                     window,
                     slow_start: f64::from(window) < 350.0 / 2.0,
                     smoothed: Span::from_nanos(smoothed),
@@ -299,8 +314,10 @@ mod tests {
     /// Linux with 1448 bytes a segment and a smallest RTT of 40 ms.
     fn room(window: u32, left: u32, smoothed_ms: u64) -> Room {
         Room {
-            limit: left,
-            in_flight: 0,
+            limit: window.max(left),
+            in_flight: window.saturating_sub(left),
+            peer_room: window,
+            peer_window: window,
             window,
             slow_start: false,
             smoothed: Span::from_millis(smoothed_ms),
@@ -349,6 +366,12 @@ mod tests {
         // Half a smoothed RTT of 1 ms is less.
         let short = Room { smoothed: Span::from_millis(1), ..room(1000, 10, 1) };
         assert_eq!(waits(&mut trains, &short, 999, true).1, Some(Span::from_micros(500)));
+        // Of the receive window, which is smaller, ten are a third.
+        let narrow = Room { peer_window: 30, ..room(1000, 10, 40) };
+        assert_eq!(waits(&mut trains, &narrow, 999, true), (false, None, 9, 10));
+        let full = Room { peer_room: 9, ..narrow };
+        assert!(waits(&mut trains, &full, 999, true).0);
+        assert_eq!([narrow, full].map(|room| room.is_of_receiver()), [false, true]);
         // A third of the window, or a pause of a millisecond, and all leaves.
         assert_eq!(waits(&mut trains, &room(30, 10, 40), 999, true), (false, None, 9, 2));
         assert_eq!(waits(&mut trains, &room(1000, 10, 40), 1000, true), (false, None, 9, 10));

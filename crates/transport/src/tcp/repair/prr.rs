@@ -72,6 +72,11 @@ impl Prr {
         self.target = self.target.min(window);
     }
 
+    /// The window was lowered after idle time.
+    pub(crate) fn lower_limit(&mut self, window: u32) {
+        self.limit = self.limit.min(window);
+    }
+
     fn limit_to(&mut self, in_flight: u32, allowed: u32) {
         let owed = u32::from(self.owed);
         self.limit = match self.method {

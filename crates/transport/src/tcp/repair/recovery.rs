@@ -4,21 +4,8 @@ use units::Time;
 
 use super::prr::Prr;
 use super::spurious::Retransmissions;
-
-/// Phase of a sender; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing unusual.
-    Open,
-    /// Duplicate ACKs or SACK blocks, but no loss yet.
-    Disorder,
-    /// The window comes down after an ECN echo.
-    Reduced,
-    /// Fast recovery.
-    Recovery,
-    /// Repairing after a retransmission timeout; without fast recovery after any loss.
-    Loss,
-}
+use super::stage::{Phase, Stage};
+use crate::Clock;
 
 /// Cause of a repair without fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,58 +15,6 @@ enum Beginning {
     /// A timeout, the last of them if there were more; `answered`: data was acknowledged since (in Linux
     /// `icsk_retransmits` is zero).
     Timeout { answered: bool },
-}
-
-/// The reduction under way, or the last one, as far as others go by it.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Stage {
-    phase: Phase,
-    point: u64,
-    recover: u64,
-}
-
-impl Stage {
-    #[inline]
-    pub(in crate::tcp) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// True if lost segments are being sent again.
-    #[inline]
-    pub(in crate::tcp) fn is_repairing(&self) -> bool {
-        matches!(self.phase, Phase::Recovery | Phase::Loss)
-    }
-
-    /// True if the flight is being reduced, during which windows do not grow.
-    #[inline]
-    pub(in crate::tcp) fn is_reducing(&self) -> bool {
-        matches!(self.phase, Phase::Reduced | Phase::Recovery)
-    }
-
-    /// True if nothing is being reduced or repaired.
-    #[inline]
-    pub(in crate::tcp) fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open | Phase::Disorder)
-    }
-
-    /// The first number that was not sent when the last reduction began.
-    pub(in crate::tcp) fn point(&self) -> u64 {
-        self.point
-    }
-
-    /// True if everything is acknowledged, `first` being the cumulative point, that had been sent when the last
-    /// reduction began.
-    #[inline]
-    pub(in crate::tcp) fn is_complete(&self, first: u64) -> bool {
-        first >= self.point
-    }
-
-    /// True if duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
-    /// (RFC 6582).
-    #[inline]
-    pub(in crate::tcp) fn trusts_duplicates(&self, first: u64) -> bool {
-        self.recover == 0 || first > self.recover
-    }
 }
 
 /// The reduction of a sender that runs, or the last one.
@@ -102,6 +37,15 @@ pub(super) struct Recovery {
     recover: u64,
     /// Evidence that may show it to be spurious, so that it is undone.
     undo: Option<Retransmissions>,
+    /// An undo gives the window back.
+    restores: bool,
+    /// The echo of the ACK that is processed is not answered.
+    ignores_echo: bool,
+    /// A duplicate SACK lets RACK wait longer, which it does not yet (in Linux `rack.dsack_seen`).
+    duplicated: bool,
+    /// When the first segment left again of those that may still be out; [`Time::NEVER`] if none is (in Linux
+    /// `retrans_stamp`).
+    resent_since: Time,
     /// In this recovery: below are the segments that were sent again (HighRxt and one, RFC 6675).
     resent_to: u64,
     /// The highest segment was sent again on suspicion (RescueRxt, RFC 6675).
@@ -120,6 +64,10 @@ impl Default for Recovery {
             prr: None,
             recover: 0,
             undo: None,
+            restores: true,
+            ignores_echo: false,
+            duplicated: false,
+            resent_since: Time::NEVER,
             resent_to: 0,
             rescued: false,
         }
@@ -168,6 +116,12 @@ impl Recovery {
         }
     }
 
+    /// No more than `window` segments may be in flight in this reduction. Says whether there is one.
+    pub(super) fn lower_limit(&mut self, window: u32) -> bool {
+        let limited = self.prr.as_mut().map(|prr| prr.lower_limit(window));
+        limited.is_some()
+    }
+
     /// True if something else than the window limits the flight.
     #[cfg(test)]
     pub(super) fn has_prr(&self) -> bool {
@@ -190,9 +144,59 @@ impl Recovery {
     /// Segment `sequence` leaves again.
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64) {
         self.resent_to = self.resent_to.max(sequence + 1);
+        self.resent_since = self.resent_since.min(now);
         if let Some(undo) = &mut self.undo {
-            undo.on_sent(now);
+            undo.on_sent();
         }
+    }
+
+    /// True if nothing that was sent again may be out.
+    pub(super) fn resent_nothing(&self) -> bool {
+        self.resent_since == Time::NEVER
+    }
+
+    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before anything that was sent again,
+    /// on the clock of timestamps.
+    pub(super) fn left_before(&self, echo: Time, clock: &Clock) -> bool {
+        // Asked of every ACK: the first question mostly answers it without a division.
+        let since = self.resent_since;
+        echo < since && since != Time::NEVER && clock.timestamp(echo) < clock.timestamp(since)
+    }
+
+    /// Nothing that was sent again is out.
+    pub(super) fn forget_resent(&mut self) {
+        self.resent_since = Time::NEVER;
+    }
+
+    /// True if an undo gives the window back.
+    pub(super) fn may_restore(&self) -> bool {
+        self.restores
+    }
+
+    /// An undo gives no window back.
+    pub(super) fn forbid_undo(&mut self) {
+        self.restores = false;
+    }
+
+    /// The echo of the ACK that is processed is not answered, or is.
+    pub(super) fn ignore_echo(&mut self, ignored: bool) {
+        self.ignores_echo = ignored;
+    }
+
+    /// True if it is not.
+    pub(super) fn ignores_echo(&self) -> bool {
+        self.ignores_echo
+    }
+
+    /// A duplicate SACK lets RACK wait longer, or has done so.
+    pub(super) fn note_duplicate(&mut self, waits: bool) {
+        self.duplicated = waits;
+    }
+
+    /// True if a duplicate SACK is to let RACK wait longer.
+    #[inline]
+    pub(super) fn has_duplicate(&self) -> bool {
+        self.duplicated
     }
 
     /// From here on rule 3 of NextSeg looks for holes (RFC 6675, section 4).
@@ -265,6 +269,7 @@ impl Recovery {
     /// The window was reduced already for what is lost: recovery goes on to `next`, with a retransmission first.
     pub(super) fn extend(&mut self, next: u64, in_flight: u32) {
         self.point = next;
+        self.restores = false;
         if let Some(prr) = &mut self.prr {
             prr.owe(in_flight);
         }
@@ -305,6 +310,7 @@ impl Recovery {
         self.ramp = None;
         self.spared = 0;
         self.undo = None;
+        self.restores = true;
         self.resent_to = 0;
         self.rescued = false;
     }
@@ -350,9 +356,10 @@ impl Recovery {
         self.spared = 0;
     }
 
-    /// The reduction was spurious.
+    /// The reduction was spurious. If its window is given back, there is nothing to announce.
     pub(super) fn revert(&mut self) {
         self.leave();
+        self.announce &= !self.restores;
         self.ramp = None;
         self.undo = None;
     }
@@ -365,7 +372,10 @@ impl Recovery {
 
 #[cfg(test)]
 mod tests {
+    use units::Span;
+
     use super::*;
+    use crate::plain;
 
     #[test]
     fn after_recovery_the_flight_grows_to_the_window_by_what_acks_count() {
@@ -379,6 +389,23 @@ mod tests {
         // At the window it ends.
         recovery.on_progress(|| 1, 10.0);
         assert_eq!((recovery.limit(10), recovery.ramp), (10, None));
+    }
+
+    #[test]
+    fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut clock = Clock { timestamp_tick: Span::from_millis(4), ..plain().clock };
+        let mut recovery = Recovery::default();
+        assert!(recovery.resent_nothing() && !recovery.left_before(at(0), &clock));
+        recovery.on_retransmission(at(10), 3);
+        recovery.on_retransmission(at(30), 4);
+        // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
+        assert_eq!([7, 8, 10, 12].map(|ms| recovery.left_before(at(ms), &clock)), [true, false, false, false]);
+        // On a clock that showed 3 ms at time zero that tick begins at 9 ms.
+        clock.at_start = Span::from_millis(3);
+        assert_eq!([8, 9].map(|ms| recovery.left_before(at(ms), &clock)), [true, false]);
+        recovery.forget_resent();
+        assert!(recovery.resent_nothing() && !recovery.left_before(at(0), &clock));
     }
 
     #[test]

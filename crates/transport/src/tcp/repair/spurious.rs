@@ -1,45 +1,42 @@
 //! Evidence of spurious reductions: Eifel detection by timestamps (RFC 3522), and detection by duplicate SACKs
 //! (RFC 3708).
 
-use units::Time;
-
 use super::{Phase, Repair};
+use crate::Stack;
 use crate::segment::Acknowledgement;
 use crate::tcp::flight::{AckSummary, Flight};
-use crate::{Clock, Stack};
 
 /// Retransmissions since a loss was detected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retransmissions {
     /// The cumulative point when loss was detected.
     from: u64,
-    /// When the first of them left; [`Time::NEVER`] before.
-    first_at: Time,
     /// Those not yet reported as duplicates.
     unreported: u32,
+    /// There are any.
+    any: bool,
 }
 
 impl Retransmissions {
     /// Those under way when loss was detected at the cumulative point `from`.
     pub(super) fn from(from: u64, under_way: u32) -> Self {
-        Self { from, first_at: Time::NEVER, unreported: under_way }
-    }
-
-    /// Those under way at a further reduction, which begins at the cumulative point `from`; the first of all still
-    /// counts.
-    pub(super) fn anew(self, from: u64, under_way: u32) -> Self {
-        Self { from, unreported: under_way, ..self }
+        Self { from, unreported: under_way, any: under_way > 0 }
     }
 
     /// A segment leaves again.
-    pub(super) fn on_sent(&mut self, now: Time) {
+    pub(super) fn on_sent(&mut self) {
         self.unreported += 1;
-        self.first_at = self.first_at.min(now);
+        self.any = true;
     }
 
     /// True if one left of which no duplicate was reported.
     pub(super) fn may_be_reported(&self) -> bool {
         self.unreported > 0
+    }
+
+    /// True if each of them was reported as a duplicate.
+    pub(super) fn were_all_reported(&self) -> bool {
+        self.any && self.unreported == 0
     }
 
     /// Segment `number` arrived twice. Returns true if by now each of them was unnecessary.
@@ -50,12 +47,57 @@ impl Retransmissions {
         self.unreported -= 1;
         self.unreported == 0
     }
+}
 
-    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before any of them, on the
-    /// clock of timestamps.
-    pub(super) fn left_after(&self, echo: Time, clock: &Clock) -> bool {
-        // Asked of every ACK: the first question mostly answers it without a division.
-        echo < self.first_at && self.first_at != Time::NEVER && clock.timestamp(echo) < clock.timestamp(self.first_at)
+/// With RACK, as Linux: the evidence lasts until it is asked for.
+impl Repair {
+    /// Counts the duplicate SACK of an ACK, if it is of what was sent again (in Linux tcp_check_dsack for what was
+    /// acknowledged before, tcp_sacktag_one above).
+    #[inline]
+    pub(in crate::tcp) fn note_duplicate(&mut self, ack: &Acknowledgement, summary: &AckSummary, flight: &Flight) {
+        let Some(number) = ack.duplicate else { return };
+        // Not of a probe, which no reordering led to.
+        if flight.heeds_duplicates() && self.probe.repeated() != Some(number) {
+            self.recovery.note_duplicate(true);
+        }
+        let known = number < flight.first() - u64::from(summary.acknowledged);
+        if (known || summary.duplicate_was_resent)
+            && let Some(undo) = self.recovery.undo_mut()
+        {
+            undo.were_all_duplicates(number);
+        }
+    }
+
+    /// RACK waits longer after a duplicate SACK, once something is delivered (in Linux tcp_rack_update_reo_wnd).
+    #[inline]
+    pub(in crate::tcp) fn heed_duplicate(&mut self, flight: &mut Flight, summary: &AckSummary) {
+        if self.recovery.has_duplicate() && flight.heed_duplicate(summary) {
+            self.recovery.note_duplicate(false);
+        }
+    }
+
+    /// True if duplicate SACKs have reported all that was sent again (in Linux undo_retrans is 0).
+    #[inline]
+    pub(in crate::tcp) fn is_all_duplicated(&self) -> bool {
+        self.recovery.undo().is_some_and(|undo| undo.were_all_reported())
+    }
+
+    /// True if `ack` answers a segment that left before anything was sent again (in Linux tcp_packet_delayed).
+    #[inline]
+    pub(in crate::tcp) fn shows_delay(&self, ack: &Acknowledgement, stack: &Stack) -> bool {
+        self.recovery.undo().is_some()
+            && (self.recovery.resent_nothing()
+                || (stack.timestamps && self.recovery.left_before(ack.echo, &stack.clock)))
+    }
+
+    /// True if an undo gives the window back: there was no mark since (in Linux prior_ssthresh is not 0).
+    pub(in crate::tcp) fn may_restore(&self) -> bool {
+        self.recovery.may_restore()
+    }
+
+    /// A mark arrives: the window that was reduced is not given back.
+    pub(in crate::tcp) fn forbid_undo(&mut self) {
+        self.recovery.forbid_undo();
     }
 }
 
@@ -70,19 +112,15 @@ impl Repair {
         stack: &Stack,
     ) -> bool {
         let echoes_original = self.echoes_original(ack, summary, stack);
-        (echoes_original || ack.duplicate.is_some())
-            && self.shows_spurious(ack, echoes_original, flight, stack.losses.is_rack())
+        (echoes_original || ack.duplicate.is_some()) && self.shows_spurious(ack, echoes_original, flight)
     }
 
     #[inline(never)]
-    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight, by_time: bool) -> bool {
+    fn shows_spurious(&mut self, ack: &Acknowledgement, echoes_original: bool, flight: &Flight) -> bool {
         let stage = self.stage();
         let partial = stage.phase() == Phase::Recovery && !stage.is_complete(flight.first());
         let Some(undo) = self.recovery.undo_mut() else { return false };
-        // Above the cumulative point a duplicate counts only of what was sent again (in Linux tcp_sacktag_one;
-        // below it tcp_check_dsack).
-        let counts = |&sequence: &u64| sequence < flight.first() || !by_time || flight.was_sent_again(sequence);
-        if ack.duplicate.filter(counts).is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
+        if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
             return true;
         }
         // A late segment beside lost ones: what was sent again for those may still prove necessary.
@@ -92,23 +130,29 @@ impl Repair {
     /// True if the ACK, which moves the cumulative point, echoes a timestamp of before the first retransmission.
     #[inline]
     pub(in crate::tcp) fn echoes_original(&self, ack: &Acknowledgement, summary: &AckSummary, stack: &Stack) -> bool {
-        let Some(undo) = self.recovery.undo() else { return false };
         let timestamps = stack.timestamps && summary.acknowledged > 0;
-        timestamps && undo.left_after(ack.echo, &stack.clock)
+        self.recovery.undo().is_some() && timestamps && self.recovery.left_before(ack.echo, &stack.clock)
     }
 
-    /// Evidence that may show a reduction which begins now to be spurious. While a timeout is repaired, timestamps tell
-    /// nothing of what left since (in Linux `retrans_stamp` stays).
-    pub(super) fn evidence(&self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
-        let earlier = self.recovery.undo().filter(|_| self.recovery.phase() == Phase::Loss);
+    /// Evidence that may show a reduction which begins now to be spurious. Timestamps tell nothing of what left since
+    /// the first retransmission while a timeout is repaired, and with RACK while any of them is out (in Linux
+    /// `retrans_stamp` stays).
+    pub(super) fn evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
+        let rack = stack.losses.is_rack();
+        if !rack && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
+            self.recovery.forget_resent();
+        }
         // As tcp_init_undo in Linux: what is under way may be reported as a duplicate, a probe included.
         let under_way = flight.retransmitted_count() + u32::from(probed);
-        let (from, first) = (Retransmissions::from, flight.first());
-        stack.undo.then(|| earlier.map_or_else(|| from(first, under_way), |one| one.anew(first, under_way)))
+        stack.undo.then(|| Retransmissions::from(flight.first(), under_way))
     }
 
     /// From now on the reduction may prove spurious.
     pub(in crate::tcp) fn await_evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) {
+        // tcp_retrans_stamp_cleanup
+        if stack.losses.is_rack() && !flight.awaits_what_was_resent() {
+            self.recovery.forget_resent();
+        }
         let evidence = self.evidence(flight, stack, probed);
         self.recovery.undo_on(evidence);
     }
@@ -116,48 +160,22 @@ impl Repair {
 
 #[cfg(test)]
 mod tests {
-    use units::Span;
-
     use super::*;
-    use crate::plain;
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
 
     #[test]
     fn each_retransmission_must_come_twice_for_all_to_be_unnecessary() {
         let mut sent = Retransmissions::from(10, 0);
-        assert!(!sent.may_be_reported() && !sent.were_all_duplicates(10));
-        sent.on_sent(at(5));
-        sent.on_sent(at(6));
+        assert!(!sent.may_be_reported() && !sent.were_all_duplicates(10) && !sent.were_all_reported());
+        sent.on_sent();
+        sent.on_sent();
         assert!(sent.may_be_reported());
         // What was acknowledged before is none of them.
         assert!(!sent.were_all_duplicates(9));
         assert!(!sent.were_all_duplicates(10) && sent.may_be_reported());
-        assert!(sent.were_all_duplicates(12) && !sent.may_be_reported());
+        assert!(sent.were_all_duplicates(12) && !sent.may_be_reported() && sent.were_all_reported());
         // One was under way when loss was detected.
         let mut sent = Retransmissions::from(10, 1);
-        sent.on_sent(at(5));
+        sent.on_sent();
         assert!(!sent.were_all_duplicates(10) && sent.were_all_duplicates(11));
-    }
-
-    #[test]
-    fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps() {
-        let mut sent = Retransmissions::from(10, 0);
-        let mut clock = Clock { timestamp_tick: Span::from_millis(4), ..plain().clock };
-        assert!(!sent.left_after(at(0), &clock), "nothing was sent again");
-        sent.on_sent(at(10));
-        sent.on_sent(at(30));
-        // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
-        assert_eq!([7, 8, 10, 12].map(|ms| sent.left_after(at(ms), &clock)), [true, false, false, false]);
-        // On a clock that showed 3 ms at time zero that tick begins at 9 ms.
-        clock.at_start = Span::from_millis(3);
-        assert_eq!([8, 9].map(|ms| sent.left_after(at(ms), &clock)), [true, false]);
-        // A further reduction counts its own, and the first of all still is the first.
-        let mut anew = sent.anew(20, 0);
-        assert!(!anew.may_be_reported() && anew.left_after(at(7), &clock));
-        anew.on_sent(at(50));
-        assert!(!anew.were_all_duplicates(19) && anew.were_all_duplicates(20));
     }
 }

@@ -77,7 +77,12 @@ fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
     // 15 + 2 ms are two ticks, and one more from 210 ms on.
     repair.await_suspect(at(210), Some(at(225)), &flight, &stack);
     assert_eq!(repair.next(), at(240));
+    // One timer: where nothing else is suspect it still expires.
     repair.await_suspect(at(210), None, &flight, &stack);
+    assert!(!repair.takes_suspect(at(239)) && repair.takes_suspect(at(240)));
+    stack.timers.tick = Span::ZERO;
+    repair.await_suspect(at(240), Some(at(250)), &flight, &stack);
+    repair.await_suspect(at(240), None, &flight, &stack);
     assert!(!repair.takes_suspect(at(1000)));
 }
 
@@ -87,7 +92,7 @@ fn a_test_of_a_timeout_goes_by_what_an_ack_covers_and_sacks() {
     let later = |summary: AckSummary, sack: bool| {
         let (stack, mut flight, mut repair) = opened(4);
         repair.enter_loss(at(300), false, false, &flight, &stack);
-        flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
+        flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() }, &stack);
         let partial = AckSummary { acknowledged: 1, ..AckSummary::default() };
         assert!(!repair.is_timeout_spurious(&partial, &flight, true, || true));
         assert!(repair.sends_new());
@@ -111,7 +116,7 @@ fn a_test_ends_where_there_is_nothing_new_to_send() {
     let (stack, mut flight, mut repair) = opened(4);
     repair.enter_loss(at(300), false, false, &flight, &stack);
     assert!(!repair.ends_test(4), "no new data are sent yet");
-    flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() });
+    flight.apply(at(310), &Acknowledgement { cumulative: 1, ..Acknowledgement::default() }, &stack);
     repair.is_timeout_spurious(&AckSummary { acknowledged: 1, ..AckSummary::default() }, &flight, true, || true);
     assert!(!repair.ends_test(5), "one was sent");
     assert!(repair.ends_test(4) && !repair.sends_new() && !repair.ends_test(4));

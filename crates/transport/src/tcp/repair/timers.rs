@@ -38,6 +38,8 @@ pub(super) struct Timers {
     /// The timer of a tail loss probe has expired: it leaves next.
     probe_next: bool,
     stale: Causes,
+    /// The ACK that is processed has set the reordering timer.
+    reordering_is_new: bool,
     /// Lost segments wait for the next ACK: this one was for a late original.
     pub(super) repair_waits: bool,
 }
@@ -52,6 +54,7 @@ impl Default for Timers {
             on_tick: false,
             probe_next: false,
             stale: Causes::default(),
+            reordering_is_new: false,
             repair_waits: false,
         }
     }
@@ -137,6 +140,30 @@ impl Timers {
     /// When RACK deems the next segment lost, if there is a suspect.
     pub(super) fn set_reordering(&mut self, at: Option<Time>) {
         self.reordering_at = at.unwrap_or(Time::NEVER);
+    }
+
+    /// The reordering timer takes the place of the other one, as there is one timer in Linux.
+    pub(super) fn replace_by_reordering(&mut self, at: Time) {
+        (self.at, self.kind, self.on_tick) = (Time::NEVER, Kind::Retransmission, false);
+        (self.reordering_at, self.reordering_is_new) = (at, true);
+    }
+
+    /// True if the reordering timer has taken the place of the other one and keeps it, whatever `causes` there are to
+    /// set that: an ACK that advances and does not set it anew ends it (in Linux FLAG_SET_XMIT_TIMER).
+    pub(super) fn keeps_reordering(&mut self, causes: Causes) -> bool {
+        let is_new = std::mem::take(&mut self.reordering_is_new);
+        self.awaits_suspect() && (is_new || !causes.advance)
+    }
+
+    /// The timer that another one had replaced is due at `at`, if it is not due already.
+    pub(super) fn resume(&mut self, now: Time, at: Time) {
+        self.reordering_at = Time::NEVER;
+        self.set_timeout(now, at.max(now));
+    }
+
+    /// True if no timer runs: the one that had taken the place of the other has expired.
+    pub(super) fn is_idle(&self) -> bool {
+        self.next() == Time::NEVER
     }
 
     /// True if RACK suspects a segment.
@@ -251,6 +278,21 @@ mod tests {
         assert!(timers.take_reordering(at(40)) && !timers.take_reordering(at(41)));
         timers.set_reordering(None);
         assert_eq!(timers.next(), Time::NEVER);
+    }
+
+    #[test]
+    fn the_reordering_timer_takes_the_place_of_the_other_until_an_ack_advances_without_it() {
+        let (new, advance) = (Causes { new: true, ..Causes::default() }, Causes { advance: true, ..Causes::default() });
+        let mut timers = Timers::default();
+        timers.set_timeout(at(0), at(300));
+        timers.replace_by_reordering(at(400));
+        assert_eq!(timers.next(), at(400), "there is one timer");
+        assert!(timers.keeps_reordering(advance), "the ACK that set it");
+        assert!(timers.keeps_reordering(new) && !timers.keeps_reordering(advance));
+        timers.resume(at(350), at(330));
+        assert_eq!((timers.next(), timers.awaits_suspect()), (at(350), false));
+        timers.replace_by_reordering(at(400));
+        assert!(timers.take_reordering(at(400)) && timers.is_idle());
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Sender {
     fn on_plain_acknowledgement(&mut self, now: Time, ack: &Acknowledgement) -> Option<Span> {
         self.gate.look_again();
         let in_flight_before = self.flight.in_flight();
-        let summary = self.flight.apply(now, ack);
+        let summary = self.flight.apply(now, ack, &self.stack);
         self.gate.set_peer_window(ack.window);
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
@@ -102,7 +102,7 @@ impl Sender {
         let in_flight_before = self.flight.in_flight();
         let had_duplicates = self.flight.sacked_count() > 0;
         let mut summary = AckSummary::default();
-        self.flight.apply_to(now, ack, &mut summary);
+        self.flight.apply_to(now, ack, &self.stack, &mut summary);
         let counted = if arrivals { 0 } else { self.count_duplicates(ack, &mut summary) };
         self.gate.set_peer_window(ack.window);
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
@@ -111,9 +111,13 @@ impl Sender {
         let sent = if reports { self.flight.state_when_sent(&summary) } else { None };
         let round_start = self.flight.round_ends();
         let newly_marked = if arrivals { 0 } else { self.flight.count_marks(ack) };
+        // Before the controller hears of the ACK (in Linux tcp_process_tlp_ack).
+        if !arrivals && let Some(repeated) = self.repair.settles_probe(ack, summary.acknowledged, self.flight.first()) {
+            self.on_probe_repair(now, repeated, in_flight_before, journal);
+        }
         let newly_lost = if arrivals {
             self.repair.wait_for_next(false);
-            let newly_lost = self.look_for_losses(now, ack, &summary);
+            let newly_lost = self.look_for_losses(now, &summary);
             self.note_lost(newly_lost, self.flight.first(), journal);
             newly_lost
         } else {
@@ -127,7 +131,7 @@ impl Sender {
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
         let deaf = || self.stack.growth.recovery_end_grows && stage.phase() == Phase::Loss && !self.is_over();
-        let marked = echo && !self.driver.wants().governs_marks && !deaf();
+        let marked = echo && !self.driver.wants().governs_marks && !self.repair.ignores_echo() && !deaf();
         let advances = summary.acknowledged > 0 || (summary.sacked > 0 && self.flight.reorders(&self.stack));
         let grows = advances && (!held || ends_recovery) && !marked;
         let unreported = if entering { 0 } else { self.flight.take_unreported() };
@@ -148,9 +152,6 @@ impl Sender {
         self.signal(now, grows, &signal);
         let progress = summary.acknowledged > 0 && newly_lost == 0;
         self.move_phase(now, &signal, entering, progress, journal);
-        if !arrivals && let Some(repeated) = self.repair.settles_probe(ack, &signal, self.flight.first()) {
-            self.on_probe_repair(now, repeated, &signal, journal);
-        }
         self.repair.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary));
         sample.map(|sample| sample.value)
     }
@@ -184,14 +185,15 @@ impl Sender {
         counted: u32,
         journal: &mut dyn Journal,
     ) -> u32 {
-        let (rack, emulates) = (self.stack.losses.is_rack(), self.stack.losses.emulates_sack());
         let mut newly_lost = counted;
-        if rack {
-            self.learn(ack, summary);
-        } else if self.stack.sack() {
-            newly_lost = self.look_for_losses(now, ack, summary);
+        if self.stack.losses.is_rack() {
+            self.hear(ack, summary);
+            self.repair.heed_duplicate(&mut self.flight, summary);
+            return self.alert(now, ack, summary, journal);
         }
-        // In Linux a reduction is undone before losses are looked for (tcp_fastretrans_alert).
+        if self.stack.sack() {
+            newly_lost = self.look_for_losses(now, summary);
+        }
         let delayed = self.shows_late_original(ack, summary);
         if self.is_spurious(now, ack, summary) {
             self.undo_reduction(now, summary, journal);
@@ -201,9 +203,7 @@ impl Sender {
         }
         let waits = delayed && self.repair.stage().is_repairing();
         self.repair.wait_for_next(waits);
-        if rack && !waits {
-            newly_lost = self.detect_losses(now);
-        } else if emulates && !waits {
+        if self.stack.losses.emulates_sack() && !waits {
             newly_lost = self.flight.detect_emulated(summary.acknowledged > 0, self.repair.stage());
         }
         self.note_lost(newly_lost, self.flight.first(), journal);
@@ -229,42 +229,34 @@ impl Sender {
     #[inline(never)]
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
         let in_flight_before = self.flight.in_flight();
-        let summary = self.flight.receive_old(now, ack);
-        self.flight.observe_reordering(ack, &summary, self.repair.repeated());
-        let mut newly_lost = self.detect_losses(now);
-        if self.repair.is_spurious(ack, &summary, &self.flight, &self.stack) {
-            self.undo_reduction(now, &summary, journal);
-            newly_lost = 0;
-        }
-        self.note_lost(newly_lost, self.flight.first(), journal);
-        self.report_segments(now);
-        if newly_lost > 0 && !self.repair.stage().is_repairing() {
+        let summary = self.flight.receive_old(now, ack, &self.stack);
+        let newly_lost = if self.stack.losses.is_rack() {
+            self.hear(ack, &summary);
+            self.alert(now, ack, &summary, journal)
+        } else {
+            self.find_losses(now, ack, &summary, 0, journal)
+        };
+        if self.flight.begins_loss_event(newly_lost, self.repair.stage()) {
             self.enter_recovery(now, in_flight_before, journal);
         }
-        self.repair.note_disorder(self.flight.sacked_count() > 0);
+        self.repair.note_disorder(self.is_disordered());
     }
 
     /// With SACK: learns from an ACK how the path reorders, then looks for losses.
     #[inline(always)]
-    fn look_for_losses(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> u32 {
-        self.learn(ack, summary);
+    fn look_for_losses(&mut self, now: Time, summary: &AckSummary) -> u32 {
+        if summary.overtaken.is_some() {
+            self.flight.observe_reordering(summary);
+        }
         self.detect_losses(now)
     }
 
-    /// Learns from an ACK how the path reorders.
-    #[inline(always)]
-    fn learn(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
-        if summary.overtaken.is_some() || ack.duplicate.is_some() {
-            self.flight.observe_reordering(ack, summary, self.repair.repeated());
-        }
-    }
-
-    /// With RACK: true if a partial ACK in recovery is for a late original (in Linux tcp_try_undo_partial). Then the
+    /// Without SACK: true if a partial ACK in recovery is for a late original (in Linux tcp_try_undo_partial). Then the
     /// path reorders by all that has arrived. While something sent again is under way, nothing is deemed lost on this
     /// ACK.
     #[inline]
     fn shows_late_original(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
-        (self.stack.losses.is_rack() || self.stack.losses.emulates_sack())
+        self.stack.losses.emulates_sack()
             && self.repair.echoes_original(ack, summary, &self.stack)
             && self.repair.phase() == Phase::Recovery
             && !self.repair.stage().is_complete(self.flight.first())
@@ -279,7 +271,7 @@ impl Sender {
 
     /// Loss detection with SACK. Returns how many segments are newly deemed lost.
     #[inline]
-    fn detect_losses(&mut self, now: Time) -> u32 {
+    pub(super) fn detect_losses(&mut self, now: Time) -> u32 {
         let found = self.flight.detect(now, self.repair.stage(), &self.stack);
         if let Some(suspect) = found.suspect {
             self.repair.await_suspect(now, suspect, &self.flight, &self.stack);
@@ -290,9 +282,12 @@ impl Sender {
     /// True if the ACK shows the last reduction, or the timeout that is tested, to be spurious.
     #[inline]
     fn is_spurious(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> bool {
-        if self.repair.is_spurious(ack, summary, &self.flight, &self.stack) {
-            return true;
-        }
+        self.repair.is_spurious(ack, summary, &self.flight, &self.stack) || self.shows_spurious_timeout(now, summary)
+    }
+
+    /// True if the ACK shows the timeout that is tested to be spurious (F-RTO).
+    #[inline]
+    pub(super) fn shows_spurious_timeout(&mut self, now: Time, summary: &AckSummary) -> bool {
         let (flight, gate, backlog) = (&self.flight, &self.gate, &mut self.backlog);
         let sack = self.stack.sack();
         self.repair.is_timeout_spurious(summary, flight, sack, || super::transmit::has_new(now, flight, gate, backlog))
@@ -368,12 +363,12 @@ impl Sender {
     /// A tail loss probe repaired the loss of segment `repeated`, which nothing else showed: the window is reduced once
     /// for it (RFC 8985, section 7.4).
     #[inline(never)]
-    fn on_probe_repair(&mut self, now: Time, repeated: u64, signal: &Ack, journal: &mut dyn Journal) {
+    fn on_probe_repair(&mut self, now: Time, repeated: u64, in_flight: u32, journal: &mut dyn Journal) {
         self.note_lost(1, repeated, journal);
         let window = self.driver.controller().window();
         journal.note(Event::LossEvent { window });
         let newly_lost = self.flight.take_unreported();
-        let loss = self.loss(signal.in_flight_before, newly_lost, false, now);
+        let loss = self.loss(in_flight, newly_lost, false, now);
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         self.notify(now, |controller, cx| controller.on_recovered(cx));
         self.repair.begin(self.flight.next(), &self.stack);
@@ -399,12 +394,27 @@ impl Sender {
         }
         if entering {
             self.enter_recovery(now, signal.in_flight_before, journal);
+            if signal.ecn_echo {
+                self.repair.forbid_undo();
+            }
         } else if signal.ecn_echo && self.driver.wants().governs_marks {
             self.repair.hear_echo(first, self.flight.next(), &self.stack);
-        } else if signal.ecn_echo && self.repair.answers_echo(first, &self.stack) {
+        } else if signal.ecn_echo && !self.repair.ignores_echo() && self.repair.answers_echo(first, &self.stack) {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
-        self.repair.end_ack(self.driver.window(), signal, self.flight.sacked_count() > 0, progress);
+        // In Linux an ACK with nothing outstanding before it does not reach what limits the flight (no_queue).
+        let counts = !self.stack.losses.is_rack() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
+        self.repair.end_ack(self.driver.window(), signal, self.is_disordered(), progress, counts);
+        if self.stack.losses.is_rack() {
+            self.repair.settle_resent(&self.flight);
+        }
+    }
+
+    /// True if segments above the cumulative point have arrived; in Linux also if any are lost or were sent again
+    /// (tcp_try_keep_open).
+    #[inline]
+    fn is_disordered(&self) -> bool {
+        self.flight.sacked_count() > 0 || (self.stack.losses.is_rack() && self.flight.is_amiss())
     }
 
     /// All that had been sent when the reduction began is acknowledged.

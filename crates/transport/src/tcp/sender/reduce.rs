@@ -28,9 +28,13 @@ impl Sender {
     }
 
     fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        self.gate.only_repairs();
         let in_flight = self.flight.in_flight();
         let found = self.flight.detect_by_time(now, self.repair.stage());
-        self.repair.await_suspect(now, found.suspect.flatten(), &self.flight, &self.stack);
+        if self.stack.timers.tick.is_zero() {
+            self.repair.await_suspect(now, found.suspect.flatten(), &self.flight, &self.stack);
+        }
+        self.repair.end_reordering(&self.stack);
         self.note_lost(found.lost, self.flight.first(), journal);
         self.report_segments(now);
         if found.lost > 0 && self.repair.phase() != Phase::Recovery {
@@ -42,10 +46,14 @@ impl Sender {
     /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK but for what left recently; the window is the
     /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
+        self.gate.only_repairs();
         let window = self.driver.controller().window();
         let in_flight = self.flight.in_flight();
         let answered = self.repair.answers_timeout(self.flight.first());
         let again = answered && !self.stack.timers.every_timeout_reduces;
+        if self.repair.stage().is_open() {
+            self.flight.doubt_reordering(&self.stack);
+        }
         let recent = self.flight.recent_since(now, &self.stack);
         let lost = self.flight.lose_outstanding(recent, &self.stack, false);
         self.repair.forget_suspects();
@@ -178,10 +186,13 @@ impl Sender {
             Some(IdleRestart::Linux) if self.driver.wants().governs_recovery => return,
             Some(IdleRestart::Linux) => {
                 let halvings = (idle.as_nanos() - 1) / timeout.as_nanos().max(1);
-                let before = self.driver.window();
+                let before = self.repair.limit(self.driver.window());
                 let window = before.checked_shr(halvings.min(32) as u32).unwrap_or(0);
-                let least = before.min(self.stack.initial_window);
-                Some(restart(before, window.max(least), true))
+                let window = window.max(before.min(self.stack.initial_window));
+                if self.repair.lower_limit(window) {
+                    return self.gate.restart_usage(now);
+                }
+                Some(restart(before, window, true))
             }
         };
         self.notify_of(now, restart, |controller, cx| controller.on_idle_restart(cx));

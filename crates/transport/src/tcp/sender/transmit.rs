@@ -71,7 +71,9 @@ impl Sender {
     /// Nothing more leaves now: remembers whether the window is the reason.
     #[inline(always)]
     fn note_usage(&mut self, now: Time) {
-        let shows = self.gate.close(self.flight.first(), self.flight.next());
+        let (first, next) = (self.flight.first(), self.flight.next());
+        let Self { gate, backlog, .. } = self;
+        let shows = gate.close(first, next, || next < backlog.written(now, next));
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -107,7 +109,8 @@ impl Sender {
             return Some(Leaving { sequence, how: How::Again });
         }
         if self.waits_for_train(now) {
-            self.gate.block(Blocked::Window);
+            let room = self.driver_room();
+            self.gate.block(if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
             return None;
         }
         let leaving = self.send_new(now);
@@ -122,9 +125,10 @@ impl Sender {
             return false;
         }
         let Self { flight, driver, gate, stack, backlog, repair } = self;
+        let peer_window = gate.peer_window();
         gate.waits_for_train(
             now,
-            || room(flight, driver, repair, stack),
+            || room(flight, driver, repair, stack, peer_window),
             |patience| {
                 let next = flight.next() + 1;
                 // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
@@ -132,6 +136,12 @@ impl Sender {
                 !repair.stage().is_repairing() && due && backlog.written(now, next) > next
             },
         )
+    }
+
+    /// The room that window and receiver leave.
+    fn driver_room(&self) -> Room {
+        let Self { flight, driver, gate, stack, repair, .. } = self;
+        room(flight, driver, repair, stack, gate.peer_window())
     }
 
     /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
@@ -155,6 +165,9 @@ impl Sender {
         }
         let disorder = self.repair.phase() == Phase::Disorder;
         if disorder && !self.stack.limited_transmit && outstanding >= self.driver.window() {
+            return Some(Blocked::Window);
+        }
+        if self.gate.holds_new() {
             return Some(Blocked::Window);
         }
         if next >= self.backlog.written(now, next) {
@@ -245,13 +258,15 @@ impl Sender {
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u32, retransmission: bool) {
         let Self { flight, driver, gate, stack, repair, .. } = self;
-        gate.pace(now, payload, retransmission, || room(flight, driver, repair, stack));
+        let peer_window = gate.peer_window();
+        gate.pace(now, payload, retransmission, || room(flight, driver, repair, stack, peer_window));
     }
 
     #[inline]
     fn ends_piece(&mut self) -> bool {
         let Self { flight, driver, gate, stack, repair, .. } = self;
-        gate.ends_piece(|| room(flight, driver, repair, stack))
+        let peer_window = gate.peer_window();
+        gate.ends_piece(|| room(flight, driver, repair, stack, peer_window))
     }
 
     /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
@@ -268,13 +283,15 @@ impl Sender {
 
 /// The room that the window leaves.
 #[inline]
-fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack) -> Room {
+fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack, peer_window: u32) -> Room {
     let window = driver.window();
     let (exact, threshold) = driver.decided();
     let rtt = flight.rtt();
     Room {
         limit: repair.limit(window),
         in_flight: flight.in_flight(),
+        peer_room: peer_window.saturating_sub(flight.outstanding()),
+        peer_window,
         window,
         slow_start: exact < threshold / 2.0,
         smoothed: rtt.smoothed,

@@ -135,9 +135,8 @@ impl Scoreboard {
                     next = Some(next.map_or(due, |n| n.max(due)));
                     break;
                 }
-                self.lose_again(number);
+                again |= self.lose_again(number);
                 marked += 1;
-                again = true;
             }
             self.holes().resent.pop_front();
         }
@@ -186,16 +185,27 @@ impl Scoreboard {
         }
     }
 
-    /// The last transmission of `number`, not its first one, was lost.
-    fn lose_again(&mut self, number: u64) {
+    /// The last transmission of `number`, not its first one, was lost. If only the original of two in flight counts as
+    /// lost then, after an undo, the other one is not sent again. Says whether it was the retransmission.
+    fn lose_again(&mut self, number: u64) -> bool {
         let index = self.index(number);
         let flags = &mut self.segments[index].flags;
-        self.retransmitted_count -= u32::from(*flags & RETRANSMITTED != 0);
-        self.lost_count += u32::from(*flags & LOST == 0);
-        *flags = (*flags | LOST) & !RETRANSMITTED;
-        self.to_retransmit += 1;
-        self.holes().lost_again.push_back(number);
+        let retransmission = *flags & (LOST | RETRANSMITTED) == LOST | RETRANSMITTED;
+        if retransmission {
+            self.retransmitted_count -= 1;
+            *flags &= !RETRANSMITTED;
+        } else {
+            self.lost_count += 1;
+            *flags |= LOST;
+        }
+        if *flags & RETRANSMITTED == 0 {
+            self.to_retransmit += 1;
+            let again = &mut self.holes().lost_again;
+            let place = again.partition_point(|&other| other < number);
+            again.insert(place, number);
+        }
         self.report_lost(number, true);
+        retransmission
     }
 
     /// When what RACK still waits for left: before that it would be lost without a reordering window.
@@ -238,6 +248,23 @@ impl Scoreboard {
         holes.count_cursor = next;
         holes.rack_cursor = next;
         marked
+    }
+
+    /// Nothing is lost: the reduction was spurious. Original and retransmission of one segment are both in flight then,
+    /// and what RACK found lost it does not look at again (in Linux tcp_undo_cwnd_reduction with unmark_loss).
+    pub(crate) fn unmark_all(&mut self) {
+        for segment in &mut self.segments {
+            segment.flags &= !LOST;
+        }
+        self.lost_count = 0;
+        self.to_retransmit = 0;
+        let holes = self.holes();
+        holes.count_cursor = 0;
+        holes.rack_cursor = 0;
+        holes.lost_again.clear();
+        if let Some(reports) = &mut self.reports {
+            reports.forget_losses();
+        }
     }
 
     /// Takes back the loss marks of segments sent once: the reduction was spurious. Retransmissions stay as they are.

@@ -26,14 +26,16 @@ impl Scoreboard {
     fn find_lost(&mut self) -> Option<u64> {
         while let Some(number) = self.holes().lost_again.front().copied() {
             if self.waits_for_retransmission(number) {
-                return Some(number);
+                break;
             }
             self.holes().lost_again.pop_front();
         }
+        let again = self.holes().lost_again.front().copied();
         let from = self.holes().retransmit_cursor.max(self.first);
-        let found = (from..self.next()).find(|&number| self.waits_for_retransmission(number));
-        self.holes().retransmit_cursor = found.unwrap_or(self.next());
-        found
+        let found = (from..again.unwrap_or(self.next())).find(|&number| self.waits_for_retransmission(number));
+        // Beyond one that is lost again the search goes on another time.
+        self.holes().retransmit_cursor = found.or(again.map(|number| number.max(from))).unwrap_or(self.next());
+        found.or(again)
     }
 
     fn waits_for_retransmission(&self, number: u64) -> bool {

@@ -1,7 +1,10 @@
 //! Single segments and their state.
 
+use super::detection::note_highest;
 use super::*;
-use crate::MAX_THRESHOLD;
+use crate::{Acknowledgement, MAX_THRESHOLD, linux};
+
+const BY_RTT: Judge<'static> = Judge { minimum_rtt: Span::ZERO, clock: None };
 
 #[test]
 fn a_segment_is_newer_across_the_wrap_of_what_was_delivered() {
@@ -55,7 +58,7 @@ fn a_hole_that_leaves_again_is_in_flight_twice_and_ambiguous() {
     (0..4).for_each(|_| board.push(Time::ZERO, limited));
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 3, 4);
-    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, Time::from_nanos(5), Span::ZERO);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, Time::from_nanos(5), BY_RTT);
     assert_eq!((board.next_hole(0), board.next_hole(1), board.in_flight()), (Some(0), Some(1), 3));
     board.resend_hole(1, Time::from_nanos(7), state);
     // Three segments behind it had left.
@@ -78,7 +81,7 @@ fn sacked(blocks: &[(u64, u64)]) -> Scoreboard {
     (0..10).for_each(|ms| board.push(at(ms), state));
     let mut sack = crate::SackBlocks::default();
     blocks.iter().for_each(|&(start, end)| sack.push(0, start, end));
-    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(50), Span::ZERO);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(50), BY_RTT);
     board
 }
 
@@ -109,11 +112,11 @@ fn forward_acknowledgement_counts_from_the_highest_sacked() {
     // The retransmission is lost once a segment that was first sent after it is SACKed: 10 is the first.
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 9, 10);
-    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(70), Span::ZERO);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(70), BY_RTT);
     assert_eq!((board.detect_forward(3), board.next_lost()), (3, Some(1)));
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 9, 11);
-    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(80), Span::ZERO);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(80), BY_RTT);
     assert_eq!((board.detect_forward(3), board.next_lost()), (2, Some(0)));
 }
 
@@ -147,7 +150,7 @@ fn rack_finds_lost_retransmissions_in_the_order_in_which_they_left() {
     // 105 ms.
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 2, 3);
-    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(105), Span::ZERO);
+    board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(105), BY_RTT);
     // So are 7 to 9, which left long before.
     assert_eq!(board.detect_by_time(at(104), Span::from_millis(4)), (4, true, Some(at(61 + 44))));
     assert_eq!(board.next_lost(), Some(0));
@@ -185,4 +188,99 @@ fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
     // A spurious timeout: what was sent once is not lost any more.
     board.unmark_lost();
     assert_eq!((board.lost_count(), board.next_lost()), (2, Some(0)));
+}
+
+/// Four segments that left at 0, 10, 20 and 30 ms, and an ACK at 100 ms for those in `blocks`.
+fn four(blocks: &[(u64, u64)]) -> (Scoreboard, AckSummary) {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let mut board = Scoreboard::default();
+    for n in 0..4 {
+        board.push(at(10 * n), state);
+    }
+    let mut sack = crate::SackBlocks::default();
+    blocks.iter().for_each(|&(start, end)| sack.push(0, start, end));
+    let ack = Acknowledgement { sack, ..Acknowledgement::default() };
+    let summary = board.apply(&ack, at(100), BY_RTT);
+    (board, summary)
+}
+
+#[test]
+fn the_highest_number_of_an_ack_gives_rack_its_rtt_whatever_the_order_of_blocks() {
+    // Segment 3 left at 30 ms.
+    for blocks in [[(3, 4), (1, 2)], [(1, 2), (3, 4)]] {
+        assert_eq!(four(&blocks).0.rack.rtt, Span::from_millis(70), "{blocks:?}");
+    }
+}
+
+#[test]
+fn after_a_needless_reduction_original_and_retransmission_are_both_in_flight() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let (mut board, _) = four(&[(3, 4)]);
+    assert_eq!(board.detect_by_time(at(100), Span::ZERO), (3, false, None));
+    assert_eq!(board.next_lost(), Some(0));
+    board.resend(0, at(100), state, true);
+    assert_eq!(board.in_flight(), 1);
+    board.unmark_all();
+    // Segments 0, 1 and 2, and 0 once more.
+    assert_eq!((board.in_flight(), board.next_lost(), board.retransmitted_count()), (4, None, 1));
+    // RACK has left them behind, and finds the retransmission alone: of two in flight one is lost, which is not sent
+    // again.
+    board.rack.last = board.rack.last.max(Resent { number: 9, at: at(200), sent_to: 10 }.place());
+    assert_eq!(board.detect_by_time(at(400), Span::ZERO), (1, false, None));
+    assert_eq!((board.in_flight(), board.next_lost()), (3, None));
+    board.check(true, true);
+}
+
+#[test]
+fn lost_segments_are_sent_again_by_their_numbers() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let (mut board, _) = four(&[(3, 4)]);
+    board.detect_by_time(at(100), Span::ZERO);
+    for number in 0..3 {
+        board.resend(number, at(100 + number), state, true);
+    }
+    // What left after them has arrived: all three are lost again.
+    board.rack.last = Resent { number: 9, at: at(200), sent_to: 10 }.place();
+    assert_eq!(board.detect_by_time(at(400), Span::ZERO), (3, true, None));
+    let mut again = Vec::new();
+    while let Some(number) = board.next_lost() {
+        again.push(number);
+        board.resend(number, at(400), state, true);
+    }
+    assert_eq!(again, [0, 1, 2]);
+}
+
+#[test]
+fn a_duplicate_sack_of_what_was_sent_again_shows_reordering_where_the_original_was_sacked() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let (mut board, _) = four(&[(3, 4)]);
+    board.resend(1, at(100), state, true);
+    let mut sack = crate::SackBlocks::default();
+    sack.push(0, 1, 2);
+    let arrival = Acknowledgement { sack, ..Acknowledgement::default() };
+    let summary = board.apply(&arrival, at(110), BY_RTT);
+    assert_eq!((summary.late, summary.duplicate_was_resent), (None, false));
+    let summary = board.apply(&Acknowledgement { duplicate: Some(1), ..arrival }, at(120), BY_RTT);
+    assert_eq!((summary.late, summary.duplicate_was_resent), (Some(1), true));
+    // Segment 2 was sent once: the network doubled it.
+    let summary = board.apply(&Acknowledgement { duplicate: Some(2), ..arrival }, at(130), BY_RTT);
+    assert_eq!((summary.late, summary.duplicate_was_resent), (None, false));
+}
+
+#[test]
+fn a_timestamp_from_before_a_retransmission_tells_rack_nothing() {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let clock = linux().clock;
+    let judge = Judge { clock: Some(&clock), ..BY_RTT };
+    for (echo, advances) in [(99, false), (100, true)] {
+        let (mut board, _) = four(&[]);
+        board.resend(0, at(100), state, true);
+        let ack = Acknowledgement { cumulative: 1, echo: at(echo), ..Acknowledgement::default() };
+        assert_eq!(board.apply(&ack, at(150), judge).advances_rack, advances);
+    }
 }

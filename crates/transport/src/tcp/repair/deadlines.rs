@@ -1,0 +1,155 @@
+//! When the timers of a sender expire, and what follows: retransmission timer, tail loss probe and the timer of RACK.
+
+use units::{Span, Time};
+
+use super::timers::{Causes, Kind};
+use super::{Phase, Repair};
+use crate::Stack;
+use crate::tcp::flight::Flight;
+use crate::tcp::ticks::Ticks;
+
+/// The least wait before a probe (RFC 8985 leaves it open). With ticking timers it is added to the wait of a probe and
+/// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
+const TIMER_MIN: Span = Span::from_millis(2);
+/// The longest delay of the ACK of a lone segment (RFC 8985, section 7.2, TLP.max_ack_delay).
+const WORST_DELAYED_ACK: Span = Span::from_millis(200);
+
+/// The consequence of a deadline that has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Due {
+    /// The retransmission timer expired.
+    Timeout,
+    /// A tail loss probe leaves next, or nothing happens.
+    Nothing,
+}
+
+impl Repair {
+    fn ticks(&self, stack: &Stack) -> Ticks {
+        Ticks::of(stack.timers.tick).up_for(self.uptime)
+    }
+
+    /// The next deadline.
+    pub(in crate::tcp) fn next(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// Sets the timer if something calls for it and anything is outstanding: as tail loss probe where one may be sent
+    /// (RFC 8985, section 7.2), else as retransmission timer (RFC 6298, 5.1 to 5.3).
+    #[inline]
+    pub(in crate::tcp) fn arm(&mut self, now: Time, flight: &Flight, stack: &Stack) {
+        if let Some(causes) = self.timers.take_stale() {
+            self.set(now, causes, flight, stack);
+        }
+    }
+
+    /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
+    /// Linux waits for the probe alone, also while one is in flight.
+    #[inline(always)]
+    fn set(&mut self, now: Time, causes: Causes, flight: &Flight, stack: &Stack) {
+        if flight.outstanding() == 0 {
+            self.timers.disarm();
+            return;
+        }
+        let timeout = flight.timer(&stack.timers);
+        let takes_new = self.phase() == Phase::Reduced && causes.new;
+        if !stack.timers.tick.is_zero() && !takes_new {
+            if self.timers.keeps_reordering(causes) {
+                return;
+            }
+            // The reordering timer has expired: the time since the oldest segment left counts (tcp_rearm_rto).
+            if causes.restart && !causes.new && self.timers.is_idle() {
+                return self.timers.resume(now, flight.timeout_of_oldest(now, flight.timeout(&stack.timers)));
+            }
+        }
+        // Linux has one timer. While it reduces for a mark, a probe takes the place of RACK's timer once new data leave
+        // (tcp_schedule_loss_probe); otherwise segments out of order rule a probe out.
+        let disorder = flight.sacked_count() > 0 || self.phase() == Phase::Disorder;
+        let takes_over = self.phase() == Phase::Reduced && (causes.new || !self.timers.awaits_suspect());
+        let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && (!disorder || takes_over);
+        if !may_probe {
+            let oldest = || flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
+            if !stack.timers.tick.is_zero() && self.timers.awaits_suspect() {
+                return self.timers.resume(now, oldest());
+            }
+            return self.timers.set_without_probe(causes, now, timeout, oldest);
+        }
+        if disorder || self.timers.awaits_suspect() {
+            self.forget_suspects();
+        }
+        let rtt = flight.rtt();
+        let mut wait = if rtt.has_sample() { rtt.smoothed * 2 } else { timeout };
+        if flight.outstanding() == 1 {
+            wait += WORST_DELAYED_ACK;
+        } else if !stack.timers.tick.is_zero() {
+            wait += TIMER_MIN;
+        }
+        let mut at = now + wait.max(TIMER_MIN);
+        let bound = if causes.new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
+        if bound < at {
+            let bound = bound + (flight.timeout(&stack.timers) - timeout);
+            if bound > now {
+                at = at.min(bound);
+            }
+        }
+        self.timers.set_probe(now, at);
+    }
+
+    /// An ACK arrived; `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(in crate::tcp) fn on_ack(&mut self, restarts: bool) {
+        self.timers.on_ack(restarts);
+    }
+
+    /// RACK deems the last suspect lost at `due`, if there is one: its timer expires then, but no later than that of a
+    /// retransmission.
+    #[inline]
+    pub(in crate::tcp) fn await_suspect(&mut self, now: Time, due: Option<Time>, flight: &Flight, stack: &Stack) {
+        if stack.timers.tick.is_zero() {
+            self.timers.set_reordering(due);
+        } else if let Some(due) = due {
+            let at = self.on_tick(now, due, flight, stack);
+            self.timers.replace_by_reordering(at);
+        }
+    }
+
+    /// The reordering timer has expired: the retransmission timer runs again.
+    pub(in crate::tcp) fn end_reordering(&mut self, stack: &Stack) {
+        if !stack.timers.tick.is_zero() {
+            self.timers.restart(true);
+        }
+    }
+
+    #[inline(never)]
+    fn on_tick(&self, now: Time, due: Time, flight: &Flight, stack: &Stack) -> Time {
+        let wait = due.since(now) + TIMER_MIN;
+        self.ticks(stack).expiry(now, wait.min(flight.timeout(&stack.timers)))
+    }
+
+    /// True if RACK's timer has expired.
+    pub(in crate::tcp) fn takes_suspect(&mut self, now: Time) -> bool {
+        self.timers.take_reordering(now)
+    }
+
+    /// The other timer, if it has expired.
+    pub(in crate::tcp) fn take_due(&mut self, now: Time, flight: &Flight, stack: &Stack) -> Due {
+        match self.timers.take_expired(now, self.ticks(stack)) {
+            // One probe at a time: then it is the turn of the oldest segment's timeout.
+            Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
+                let due = flight.timeout_of_oldest(now, flight.timeout(&stack.timers));
+                self.timers.set_timeout(now, due.max(now));
+                Due::Nothing
+            }
+            Some(Kind::TailLossProbe) => {
+                self.timers.probe_next();
+                Due::Nothing
+            }
+            Some(Kind::Retransmission) => Due::Timeout,
+            None => Due::Nothing,
+        }
+    }
+
+    /// Everything outstanding is lost: RACK has no suspects.
+    pub(in crate::tcp) fn forget_suspects(&mut self) {
+        self.timers.set_reordering(None);
+    }
+}
