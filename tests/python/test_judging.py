@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+from ackclock import papers
+from ackclock.engines.simulator import Simulator
 from ackclock.metrics import MetricError
 from ackclock.papers import CatalogueError, page
 from ackclock.papers.catalogue import read_experiment
@@ -11,7 +13,7 @@ from ackclock.papers.figures import figures
 from ackclock.papers.judgement import expressions, judge, members
 from ackclock.papers.measure import Samples
 from ackclock.papers.perturbation import perturbed
-from ackclock.papers.reproduction import Reproduction, Result
+from ackclock.papers.reproduction import ExperimentInProgress, Reproduction, Result
 from experiments import CELL, EXPERIMENT
 from handmade import handmade
 
@@ -239,6 +241,12 @@ def test_a_shake_changes_seeds_starts_and_delays_a_little(tmp_path):
     starts = [int(flow["start"].removesuffix("ns")) for flow in one.setup("one").scenario["flows"]]
     assert 0 < starts[0] <= 100_000_000
     assert 4_000_000_000 < starts[1] <= 4_100_000_000
+
+
+def test_every_experiment_of_the_papers_can_be_shaken():
+    for experiment in (one for paper in papers.catalogue() for one in paper.experiments):
+        # Each run is planned, as before a reproduction.
+        ExperimentInProgress(perturbed(experiment, 1), None, Simulator())
 
 
 def test_a_shaken_claim_says_how_often_it_holds(tmp_path):

@@ -40,15 +40,24 @@ def _longest(experiment: Experiment) -> list[Any]:
 
 def _scenario(scenario: Mapping[str, Any], factor: float, later: list[float]) -> dict[str, Any]:
     found = copy.deepcopy(dict(scenario))
-    for table in (found.get("path", {}), *found.get("links", []), *found.get("flows", [])):
+    groups = [_entries(flow) for flow in found.get("flows", [])]
+    flows = [flow for group in groups for flow in group]
+    for table in (found.get("path", {}), *found.get("links", []), *flows):
         for key in ("rtt", "delay"):
             if key in table:
                 table[key] = _stretched(table[key], factor)
-    for flow, delay in zip(found.get("flows", []), later, strict=False):
-        # Flows that come one after another have a time between them of their own.
-        if "every" not in flow:
-            flow["start"] = _time(_seconds(flow.get("start", "0s")) + delay)
+    for group, delay in zip(groups, later, strict=False):
+        for flow in group:
+            # Flows that come one after another have a time between them of their own.
+            if "every" not in flow:
+                flow["start"] = _time(_seconds(flow.get("start", "0s")) + delay)
     return found
+
+
+def _entries(flow: dict[str, Any]) -> list[dict[str, Any]]:
+    """The flows of an entry: those of ``each``, which start together, or itself."""
+    entries: list[dict[str, Any]] = flow.get("each", [flow])
+    return entries
 
 
 def _stretched(value: Any, factor: float) -> Any:
