@@ -4,7 +4,7 @@
 //!
 //! | controller | the windows of C and Rust, that one in whole segments, differ by at most | because |
 //! | --- | --- | --- |
-//! | newreno, jk | 2 segments (once 3, of 1500 made-up flows), and 1 an undo | C counts whole ones, rounds halvings down |
+//! | newreno, jk | 2 segments (once 3, of 1500 made-up flows), 1 more an undo | C counts whole ones, rounded down |
 //! | cdg, da | 0 | both round down a fraction, C one of 16 bits, and draw the same random numbers |
 //! | illinois and kin, yeah, gentle-1, gentle-2, pit | 0 | whole numbers: Rust with `stack = "linux"` |
 //! | siad | 0 | C computes with the bits of a 64-bit float, so sums meet windows where they do in Rust |
