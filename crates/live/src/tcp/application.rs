@@ -62,18 +62,18 @@ impl Application {
 }
 
 /// Takes what was delivered to `sink`, forgets it, and adds its length to `delivered`. Behind the last byte it closes,
-/// as the other end has.
-pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Result<(), Errno> {
+/// as the other end has, and answers true: each further end would wake the caller anew, for ever.
+pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Result<bool, Errno> {
     loop {
         match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-            Ok((_, 0)) => return shutdown(sink, Shutdown::Write),
+            Ok((_, 0)) => return shutdown(sink, Shutdown::Write).map(|()| true),
             Ok((_, length)) => {
                 *delivered += length as u64;
                 if length < buffer.len() {
-                    return Ok(());
+                    return Ok(false);
                 }
             }
-            Err(error) => return unless_later(error),
+            Err(error) => return unless_later(error).map(|()| false),
         }
     }
 }

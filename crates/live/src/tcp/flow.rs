@@ -37,6 +37,8 @@ pub(super) struct Flow {
     pub(super) of: usize,
     pub(super) sockets: Option<Sockets>,
     pub(super) sink: Option<OwnedFd>,
+    /// Nothing more arrives at it.
+    ended: bool,
     pub(super) stage: Stage,
     pub(super) start: Time,
     pub(super) stop: Time,
@@ -66,6 +68,7 @@ impl Flow {
             of: drawn.of,
             sockets: Some(sockets),
             sink: None,
+            ended: false,
             stage: Stage::Waiting,
             start: drawn.start,
             stop: drawn.stop,
@@ -131,7 +134,10 @@ impl Flow {
 
     /// Takes what was delivered.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
-        self.sink.as_ref().map_or(Ok(()), |sink| take(sink, buffer, &mut self.counts.delivered))
+        if let Some(sink) = self.sink.as_ref().filter(|_| !self.ended) {
+            self.ended = take(sink, buffer, &mut self.counts.delivered)?;
+        }
+        Ok(())
     }
 
     /// All of it was delivered by `at`: the sender closes.
