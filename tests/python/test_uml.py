@@ -316,14 +316,6 @@ def test_a_run_has_the_tables_of_a_simulated_one_and_names_its_kernel(kernel):
     assert 8e6 < goodput < 10e6
 
 
-def test_a_flow_with_an_end_ends(kernel):
-    # Its receiver woke itself once everything had arrived, so that time stood still.
-    path = ackclock.Path("1.5mbit", rtt="40ms", queue="20p")
-    flow = ackclock.Flow("newreno", bytes="30kB", start="1s")
-    run = ackclock.simulate(path, [flow], duration="5s", engine="uml")
-    assert 0.2 < run.flows["completion_s"].to_pylist()[0] < 2
-
-
 def test_every_controller_of_the_kernel_runs_by_its_name(kernel):
     names = [name for name in kernel.controllers if name != "reno"]
     jobs = [Job(plan(name, duration="2s"), 1) for name in names]
