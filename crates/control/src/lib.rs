@@ -180,7 +180,8 @@ pub trait Controller: Send {
     fn slow_start_threshold(&self) -> f64;
 
     /// Window and threshold, of a controller that starts slowly as Reno does: another slow start may take its place
-    /// (parameter `slow_start`), and sets the window while it is below the threshold. `None` for all others.
+    /// (parameter `slow_start`), and sets the window while it is below the threshold; a stack may raise the threshold
+    /// after an undo. `None` for all others.
     fn reno(&mut self) -> Option<&mut Reno> {
         None
     }

@@ -262,8 +262,13 @@ impl Repair {
         } else {
             self.forward_rto.end();
         }
-        self.recovery.enter_loss(flight.next(), announces(stack), undo, flight.in_flight());
+        self.recovery.enter_loss(flight.next(), announces(stack), undo);
         self.probe.forget();
+    }
+
+    /// `beside` segments that a timeout does not deem lost lie beside the window.
+    pub(super) fn spare(&mut self, beside: u32) {
+        self.recovery.spare(beside);
     }
 
     /// A timeout is counted.

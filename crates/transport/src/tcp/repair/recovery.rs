@@ -27,7 +27,7 @@ pub(super) struct Recovery {
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     ramp: Option<u32>,
-    /// After a timeout: segments that left too recently to be deemed lost, which the window comes on top of.
+    /// After a timeout: segments that left too recently to be deemed lost, and lie beside the window.
     spared: u32,
     /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
     point: u64,
@@ -37,8 +37,9 @@ pub(super) struct Recovery {
     recover: u64,
     /// Evidence that may show it to be spurious, so that it is undone.
     undo: Option<Retransmissions>,
-    /// An undo gives the window back.
-    restores: bool,
+    /// The least slow-start threshold after an undo; 0: it gives neither that nor the window back (in Linux
+    /// `prior_ssthresh`).
+    prior_threshold: u32,
     /// The echo of the ACK that is processed is not answered.
     ignores_echo: bool,
     /// A duplicate SACK lets RACK wait longer, which it does not yet (in Linux `rack.dsack_seen`).
@@ -64,7 +65,7 @@ impl Default for Recovery {
             prr: None,
             recover: 0,
             undo: None,
-            restores: true,
+            prior_threshold: 0,
             ignores_echo: false,
             duplicated: false,
             resent_since: Time::NEVER,
@@ -170,12 +171,22 @@ impl Recovery {
 
     /// True if an undo gives the window back.
     pub(super) fn may_restore(&self) -> bool {
-        self.restores
+        self.prior_threshold > 0
+    }
+
+    /// The least slow-start threshold after an undo.
+    pub(super) fn prior_threshold(&self) -> u32 {
+        self.prior_threshold
+    }
+
+    /// An undo gives the window back, and a threshold of at least `prior`.
+    pub(super) fn remember_threshold(&mut self, prior: u32) {
+        self.prior_threshold = prior.max(1);
     }
 
     /// An undo gives no window back.
     pub(super) fn forbid_undo(&mut self) {
-        self.restores = false;
+        self.prior_threshold = 0;
     }
 
     /// The echo of the ACK that is processed is not answered, or is.
@@ -269,7 +280,7 @@ impl Recovery {
     /// The window was reduced already for what is lost: recovery goes on to `next`, with a retransmission first.
     pub(super) fn extend(&mut self, next: u64, in_flight: u32) {
         self.point = next;
-        self.restores = false;
+        self.forbid_undo();
         if let Some(prr) = &mut self.prr {
             prr.owe(in_flight);
         }
@@ -280,15 +291,20 @@ impl Recovery {
         self.phase = Phase::Reduced;
     }
 
-    /// The retransmission timer has expired, `undo` says what may show that to be spurious; `spared` segments are still
-    /// in flight (in Linux the window is one more than these).
-    pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>, spared: u32) {
+    /// The retransmission timer has expired, `undo` says what may show that to be spurious.
+    pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>) {
         self.phase = Phase::Loss;
         self.beginning = Beginning::Timeout { answered: false };
+        let prior = self.prior_threshold;
         self.begin(next, ecn);
-        self.spared = spared;
+        self.prior_threshold = prior;
         self.undo = undo;
         self.recover = next;
+    }
+
+    /// `beside` segments that the timeout does not deem lost lie beside the window.
+    pub(super) fn spare(&mut self, beside: u32) {
+        self.spared = beside;
     }
 
     /// The repair of a timeout goes on to `next`: new segments leave meanwhile.
@@ -310,7 +326,7 @@ impl Recovery {
         self.ramp = None;
         self.spared = 0;
         self.undo = None;
-        self.restores = true;
+        self.forbid_undo();
         self.resent_to = 0;
         self.rescued = false;
     }
@@ -359,7 +375,7 @@ impl Recovery {
     /// The reduction was spurious. If its window is given back, there is nothing to announce.
     pub(super) fn revert(&mut self) {
         self.leave();
-        self.announce &= !self.restores;
+        self.announce &= !self.may_restore();
         self.ramp = None;
         self.undo = None;
     }
@@ -412,7 +428,8 @@ mod tests {
     fn a_timeout_in_a_row_is_answered_until_data_is_acknowledged() {
         let mut recovery = Recovery::default();
         assert!(!recovery.answers_timeout(0));
-        recovery.enter_loss(10, false, None, 4);
+        recovery.enter_loss(10, false, None);
+        recovery.spare(4);
         assert!(recovery.answers_timeout(3) && !recovery.is_reported());
         assert_eq!((recovery.limit(1), recovery.point(), recovery.spared()), (5, 10, 4));
         recovery.on_progress(|| 1, 10.0);

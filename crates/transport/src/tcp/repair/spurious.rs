@@ -95,6 +95,16 @@ impl Repair {
         self.recovery.may_restore()
     }
 
+    /// The least slow-start threshold after an undo.
+    pub(in crate::tcp) fn prior_threshold(&self) -> u32 {
+        self.recovery.prior_threshold()
+    }
+
+    /// An undo gives the window back, and a threshold of at least `prior`.
+    pub(in crate::tcp) fn remember_threshold(&mut self, prior: u32) {
+        self.recovery.remember_threshold(prior);
+    }
+
     /// A mark arrives: the window that was reduced is not given back.
     pub(in crate::tcp) fn forbid_undo(&mut self) {
         self.recovery.forbid_undo();

@@ -379,7 +379,7 @@ impl Sender {
         journal.note(Event::Spurious);
         self.flight.forgive(summary);
         self.repair.revert();
-        self.notify(now, |controller, cx| controller.on_spurious(cx));
+        self.give_back(now);
     }
 
     /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative

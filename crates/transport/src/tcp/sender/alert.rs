@@ -107,7 +107,7 @@ impl Sender {
         let restores = self.repair.may_restore();
         self.repair.revert();
         if restores {
-            self.notify(now, |controller, cx| controller.on_spurious(cx));
+            self.give_back(now);
         }
     }
 }

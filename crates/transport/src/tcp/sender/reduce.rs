@@ -59,12 +59,31 @@ impl Sender {
         self.repair.forget_suspects();
         self.report_segments(now);
         self.repair.count_timeout();
+        if !answered {
+            self.repair.remember_threshold(self.threshold_at_reduction());
+        }
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
         self.gate.restart_clock(now);
         self.repair.enter_loss(now, answered, again, &self.flight, &self.stack);
+        self.spare_recent(now);
         self.flight.back_off();
+    }
+
+    /// Segments that left too recently to be deemed lost come on top of the window: they are part of that of a
+    /// controller that starts slowly (in Linux tcp_enter_loss), and lie beside that of any other.
+    fn spare_recent(&mut self, now: Time) {
+        let mut beside = self.flight.in_flight();
+        if beside == 0 {
+            return;
+        }
+        self.notify(now, |controller, _| {
+            if let Some(reno) = controller.reno() {
+                reno.window += f64::from(std::mem::take(&mut beside));
+            }
+        });
+        self.repair.spare(beside);
     }
 
     /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this
@@ -97,13 +116,39 @@ impl Sender {
         journal.note(Event::LossEvent { window });
         let newly_lost = self.flight.take_unreported();
         let loss = self.loss(in_flight, newly_lost, false, now);
+        let prior = self.threshold_at_reduction();
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         if fast {
             self.begin_reduction(window, true);
         } else {
             self.repair.begin(self.flight.next(), &self.stack);
         }
+        self.repair.remember_threshold(prior);
         self.repair.await_evidence(&self.flight, &self.stack, probed);
+    }
+
+    /// The least slow-start threshold that an undo of the reduction which begins now gives back: what it is, in Linux
+    /// at least three quarters of the window (tcp_current_ssthresh).
+    fn threshold_at_reduction(&self) -> u32 {
+        let controller = self.driver.controller();
+        let threshold = controller.slow_start_threshold() as u32;
+        if self.stack.growth.recovery_end_grows {
+            threshold.max(three_quarters(controller.window() as u32))
+        } else {
+            threshold
+        }
+    }
+
+    /// The reduction proved spurious, and its window is given back.
+    pub(super) fn give_back(&mut self, now: Time) {
+        let least = f64::from(self.repair.prior_threshold());
+        let raises = self.stack.growth.recovery_end_grows && self.repair.prior_threshold() < u32::MAX;
+        self.notify(now, |controller, cx| {
+            controller.on_spurious(cx);
+            if raises && let Some(reno) = controller.reno() {
+                reno.threshold = reno.threshold.max(least);
+            }
+        });
     }
 
     /// The window comes down on an ECN echo.
@@ -233,6 +278,10 @@ impl Sender {
 
 /// A window of `window` segments, and a threshold of three quarters of what it was `before`.
 fn restart(before: u32, window: u32, idle: bool) -> Restart {
-    let threshold = before / 2 + before / 4;
-    Restart { window: f64::from(window), threshold: f64::from(threshold), idle }
+    Restart { window: f64::from(window), threshold: f64::from(three_quarters(before)), idle }
+}
+
+/// Three quarters of `window`, as Linux rounds them.
+fn three_quarters(window: u32) -> u32 {
+    window / 2 + window / 4
 }

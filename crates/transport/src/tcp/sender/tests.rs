@@ -5,7 +5,7 @@ use units::{Ecn, Random, Time};
 
 use super::*;
 use crate::tcp::Phase;
-use crate::{Acknowledgement, SenderCounters, linux, plain};
+use crate::{Acknowledgement, Detection, SenderCounters, linux, plain};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
@@ -165,4 +165,65 @@ fn no_more_leaves_than_the_receiver_takes() {
     assert_eq!(leave(&mut sender, 0), [0]);
     sender.note_receive_window(2);
     assert_eq!(leave(&mut sender, 1), [1]);
+}
+
+/// A sender with a slow-start threshold of 10 segments.
+fn at_threshold(stack: Stack) -> Sender {
+    let mut sender =
+        Sender::new(stack, Box::new(NewReno::default()), Application::Interactive, Random::stream(1, "sender", 0));
+    sender.start(at(0));
+    sender.notify(at(0), |controller, _| controller.reno().unwrap().threshold = 10.0);
+    sender
+}
+
+/// The retransmission timer expires.
+fn time_out(sender: &mut Sender) -> u64 {
+    loop {
+        let due = sender.poll_timeout().unwrap();
+        sender.on_timeout(due, &mut ());
+        let ms = due.as_nanos() / 1_000_000;
+        if sender.counters().timeouts > 0 {
+            return ms;
+        }
+        leave(sender, ms);
+    }
+}
+
+// tcp_current_ssthresh; FreeBSD gives back what there was.
+#[test]
+fn an_undo_gives_back_the_threshold_in_linux_at_least_three_quarters_of_the_window() {
+    let of_linux = Stack { initial_window: 20, ..linux() };
+    let of_others = Stack { initial_window: 20, timestamps: true, undo: true, ..plain() };
+    for (stack, threshold) in [(of_linux, 15.0), (of_others, 10.0)] {
+        let mut sender = at_threshold(stack);
+        sender.note_written(20);
+        assert_eq!(leave(&mut sender, 0).len(), 20);
+        let ms = time_out(&mut sender);
+        assert_eq!(leave(&mut sender, ms), [0]);
+        assert_eq!((sender.state().window, sender.state().threshold), (1, 10.0));
+        // It answers what left first: nothing was lost.
+        let ack = Acknowledgement { cumulative: 20, window: u32::MAX, echo: at(0), ..Acknowledgement::default() };
+        sender.on_acknowledgement(at(ms + 100), &ack, &mut ());
+        assert_eq!((sender.counters().spurious, sender.state().threshold), (1, threshold));
+    }
+}
+
+// tcp_enter_loss: the window is one more than what is in flight.
+#[test]
+fn what_left_just_before_a_timeout_is_part_of_the_window() {
+    let mut stack = Stack { segmentation_offload: false, timestamps: false, ..linux() };
+    let Detection::Selective(selective) = &mut stack.losses.detection else { panic!("Linux uses SACK") };
+    selective.tail_loss_probe = false;
+    let mut sender = at_threshold(stack);
+    sender.note_written(10);
+    assert_eq!(leave(&mut sender, 0).len(), 10);
+    assert!(acknowledge(&mut sender, 100, 4).is_empty());
+    let due = sender.poll_timeout().unwrap().as_nanos() / 1_000_000;
+    sender.note_written(13);
+    assert_eq!(leave(&mut sender, due - 1), [10, 11, 12]);
+    let due = time_out(&mut sender);
+    assert_eq!((sender.state().window, sender.in_flight(), leave(&mut sender, due)), (4, 3, vec![4]));
+    // Slow start goes on from there.
+    acknowledge(&mut sender, due + 100, 5);
+    assert_eq!(sender.state().window, 5);
 }
