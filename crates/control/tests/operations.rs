@@ -5,7 +5,7 @@ mod common;
 use common::{forms, probes, value};
 use control::Entry;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RateSample, RttSample};
+use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RateSample, Reno, RttSample};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};
 
@@ -190,13 +190,14 @@ impl Connection {
                 self.controller.on_ack(cx, &ack);
                 (1.0, if ack.window_limited { f64::MAX } else { before })
             }
+            // Linux takes a window of one segment to two.
             (Operation::Loss, _) => {
                 self.controller.on_loss(cx, &loss);
-                (1.0, before_loss)
+                (1.0, before_loss.max(Reno::MINIMUM))
             }
             (Operation::Mark, _) => {
                 self.controller.on_ecn(cx, &marks);
-                (1.0, before)
+                (1.0, before.max(Reno::MINIMUM))
             }
             (Operation::Timeout { .. }, _) => {
                 self.controller.on_timeout(cx, &loss);

@@ -144,6 +144,9 @@ pub(crate) trait Numbers: Copy + Debug + Default + Send + 'static {
     /// Half of `window`.
     fn half(window: f64) -> f64;
 
+    /// A congestion event takes `reno` to half its window.
+    fn halve(reno: &mut Reno);
+
     /// The shares that `evidence` shows, and the part of `window` that they leave.
     fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64);
 }
@@ -161,6 +164,10 @@ impl Numbers for Real {
 
     fn half(window: f64) -> f64 {
         window * (1.0 - BETA)
+    }
+
+    fn halve(reno: &mut Reno) {
+        reno.reduce_to(Self::half(reno.window));
     }
 
     fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64) {
@@ -263,7 +270,7 @@ impl<N: Numbers> Pit<N> {
     /// A congestion event halves the window, for now.
     fn halve(&mut self) {
         self.numbers.reduce();
-        self.reno.reduce_to(N::half(self.reno.window));
+        N::halve(&mut self.reno);
     }
 }
 

@@ -185,7 +185,7 @@ impl Westwood {
 
 impl Controller for Westwood {
     delegate!(reno: on_spurious(undo), on_idle_restart, window, slow_start_threshold);
-    reduce!(to threshold);
+    reduce!(reduce_to: threshold);
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);

@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use crate::{Ack, Counting, Reno};
+use crate::{Ack, Context, Counting, Reno};
 
 /// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
 /// compared with.
@@ -87,9 +87,14 @@ pub(crate) fn micros(rtt: Span) -> u64 {
     rtt.as_nanos() / 1000
 }
 
-/// `now` in ticks of a kernel's clock that ticks `hz` times a second (jiffies).
-pub(crate) fn ticks(now: Time, hz: u64) -> u64 {
-    now.as_nanos() / (1_000_000_000 / hz)
+/// Now, in ticks of the host's clock, which ticks `hz` times a second (jiffies).
+pub(crate) fn jiffies(cx: &Context<'_>, hz: u64) -> u64 {
+    ticks(cx.host_clock(), hz)
+}
+
+/// `at`, a time of the host's clock, in its ticks.
+pub(crate) fn ticks(at: Time, hz: u64) -> u64 {
+    at.as_nanos() / (1_000_000_000 / hz)
 }
 
 /// A span in such ticks: those that it begins count (`usecs_to_jiffies`, `msecs_to_jiffies`).

@@ -148,7 +148,11 @@ impl QueueBounded {
         self.disorder = Disorder { seen: false, repaired: true };
         self.undo.remember(self.reno);
         let threshold = self.reduced();
-        self.reno.reduce_to(threshold);
+        if self.limits.whole {
+            self.reno.settle_at(threshold);
+        } else {
+            self.reno.reduce_to(threshold);
+        }
     }
 
     pub(crate) fn on_recovered(&mut self) {

@@ -87,6 +87,13 @@ impl Reno {
         self.window = self.window.min(self.threshold);
     }
 
+    /// A loss or mark takes the window to `threshold`, at least two segments, also from one segment (in Linux
+    /// tcp_end_cwnd_reduction).
+    pub fn settle_at(&mut self, threshold: f64) {
+        self.threshold = threshold.max(Self::MINIMUM);
+        self.window = self.threshold;
+    }
+
     /// A timeout: the first of a row sets the threshold, to at least two segments; the window is one segment.
     pub fn time_out_to(&mut self, threshold: f64, loss: &Loss) {
         if !loss.again {
@@ -189,13 +196,13 @@ macro_rules! delegate {
 pub(crate) use delegate;
 
 /// The answers to a loss and a timeout of a controller with the fields `reno` and `undo`: both go to the threshold that
-/// its method works out, or keep the share of the window that it does.
+/// its method works out (a loss by the named method of [`Reno`]), or keep the share of the window that it does.
 macro_rules! reduce {
-    (to $threshold:ident) => {
+    ($reduction:ident: $threshold:ident) => {
         fn on_loss(&mut self, _cx: &mut $crate::Context<'_>, _loss: &$crate::Loss) {
             self.undo.remember(self.reno);
             let threshold = self.$threshold();
-            self.reno.reduce_to(threshold);
+            self.reno.$reduction(threshold);
         }
 
         fn on_timeout(&mut self, _cx: &mut $crate::Context<'_>, loss: &$crate::Loss) {
@@ -292,6 +299,17 @@ mod tests {
         reno = Reno { window: 1.0, threshold: 10.0 };
         reno.multiplicative_decrease(0.5);
         assert_eq!(reno, Reno { window: 1.0, threshold: 2.0 });
+    }
+
+    #[test]
+    fn in_linux_a_reduction_leaves_the_threshold_also_above_the_window() {
+        let mut reno = Reno { window: 20.0, threshold: f64::INFINITY };
+        reno.settle_at(10.0);
+        assert_eq!(reno, Reno { window: 10.0, threshold: 10.0 });
+        // A window of one: two segments, as the threshold has them.
+        reno = Reno { window: 1.0, threshold: 10.0 };
+        reno.settle_at(0.0);
+        assert_eq!(reno, Reno { window: 2.0, threshold: 2.0 });
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Bbr1 {
     }
 
     pub(super) fn update_min_rtt(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let expired = self.has_passed(cx.now, self.min_rtt_at, MIN_RTT_WINDOW);
+        let expired = self.has_passed(cx, self.min_rtt_at, MIN_RTT_WINDOW);
         if let Some(rtt) = ack.rtt.map(|rtt| on_microseconds(cx.now, rtt.value))
             && (rtt < self.min_rtt || expired)
         {
@@ -176,13 +176,14 @@ impl Bbr1 {
     }
 
     /// True if more ticks of the kernel's clock have passed since `since` than `span` takes.
-    fn has_passed(&self, now: Time, since: Time, span: Span) -> bool {
+    fn has_passed(&self, cx: &Context<'_>, since: Time, span: Span) -> bool {
         let hz = u64::from(self.settings.hz);
-        linux::ticks(now, hz) > linux::ticks(since, hz) + linux::ticks_rounded_up(span, hz)
+        let since = linux::ticks(since + cx.host_clock_at_start, hz);
+        linux::jiffies(cx, hz) > since + linux::ticks_rounded_up(span, hz)
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, cx: &mut Context<'_>) {
-        if !self.probe_rtt_since.is_some_and(|since| self.has_passed(cx.now, since, PROBE_RTT_TIME)) {
+        if !self.probe_rtt_since.is_some_and(|since| self.has_passed(cx, since, PROBE_RTT_TIME)) {
             return;
         }
         self.min_rtt_at = cx.now;

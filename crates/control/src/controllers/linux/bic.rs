@@ -8,14 +8,12 @@
 //! | the count of segments for one more, divided by the segments per ACK (`delayed_ack`) | `Bic::update` |
 //! | loss: 819/1024 kept, W_max 9 tenths of the window below the last W_max; up to the low window a half | `Bic::threshold` |
 //!
-//! Differences from Linux: the clock is exact and not that of jiffies; the window after a timeout is the transport's.
-
-use units::{Span, Time};
+//! Difference from Linux: the window after a timeout is the transport's.
 
 use crate::controllers::bic;
 use crate::entry::Form;
 use crate::parameters::parameters;
-use crate::parts::linux::{Counter, avoidance};
+use crate::parts::linux::{Counter, HZ, avoidance, jiffies};
 use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -48,8 +46,8 @@ const KEPT: u32 = 819;
 const SCALE: u32 = 1024;
 /// Without W_max the window grows by a segment for so many counted.
 const UNKNOWN_EVERY: u32 = 20;
-/// The count of an unchanged window is computed again after this.
-const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
+/// The count of an unchanged window is computed again after so many ticks.
+const REFRESH: u64 = HZ as u64 / 32;
 /// Segments per ACK are in 16ths (`ACK_RATIO_SHIFT`); two at first.
 const RATIO: u32 = 16;
 
@@ -65,7 +63,7 @@ struct Bic {
     /// A segment more for so many counted (`cnt`).
     every: u32,
     last_window: u32,
-    last_time: Time,
+    last_time: u64,
     /// Segments per ACK, in 16ths (`delayed_ack`).
     ratio: u32,
     /// A timeout is being repaired.
@@ -82,7 +80,7 @@ impl Bic {
             w_max: 0.0,
             every: 0,
             last_window: 0,
-            last_time: Time::ZERO,
+            last_time: 0,
             ratio: 2 * RATIO,
             in_repair: false,
         }
@@ -93,9 +91,9 @@ impl Bic {
     }
 
     /// The count of segments for one more (`bictcp_update`).
-    fn update(&mut self, now: Time) {
+    fn update(&mut self, now: u64) {
         let window = self.reno.window as u32;
-        if self.last_window == window && now.since(self.last_time) <= REFRESH {
+        if self.last_window == window && now - self.last_time <= REFRESH {
             return;
         }
         (self.last_window, self.last_time) = (window, now);
@@ -143,7 +141,7 @@ impl Controller for Bic {
             self.ratio = self.ratio - self.ratio / RATIO + ack.newly_acknowledged;
         }
         if let Some(credit) = avoidance(&mut self.reno, ack) {
-            self.update(cx.now);
+            self.update(jiffies(cx, HZ.into()));
             self.counter.grow(&mut self.reno, self.every, credit, ack.counting);
         }
     }
@@ -158,7 +156,7 @@ impl Controller for Bic {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         let threshold = self.threshold();
-        self.reno.reduce_to(threshold);
+        self.reno.settle_at(threshold);
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
@@ -220,7 +218,7 @@ mod tests {
             (400.0, 0.0, 20),
         ] {
             let mut bic = at(window, w_max);
-            bic.update(Time::from_nanos(1));
+            bic.update(0);
             assert_eq!((bic.every, probed(&bic, "increase")), (every, window / f64::from(every)), "{w_max}");
         }
     }
@@ -229,7 +227,7 @@ mod tests {
     fn the_count_is_divided_by_the_segments_per_ack() {
         let mut bic = at(400.0, 1000.0);
         bic.ratio = 2 * RATIO;
-        bic.update(Time::from_nanos(1));
+        bic.update(0);
         assert_eq!(bic.every, 12);
         // 32 - 32/16 + 3.
         bic.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 3, newly_delivered: 3, ..ack() });

@@ -18,7 +18,7 @@ use units::{Span, Time};
 use crate::controllers::cubic;
 use crate::entry::Form;
 use crate::parameters::parameters;
-use crate::parts::linux::{Counter, HZ, avoidance, ticks, ticks_rounded_up};
+use crate::parts::linux::{Counter, HZ, avoidance, jiffies, ticks, ticks_rounded_up};
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
@@ -136,8 +136,8 @@ impl Cubic {
 
     /// An ACK in congestion avoidance that counts `credit` segments: one segment more for each so many counted
     /// (`bictcp_update`, `tcp_cong_avoid_ai`).
-    fn avoid_congestion(&mut self, now: Time, credit: f64) {
-        self.update(ticks(now, HZ.into()), credit);
+    fn avoid_congestion(&mut self, now: u64, credit: f64) {
+        self.update(now, credit);
         self.counter.grow(&mut self.reno, self.count.segments, credit as u32, Counting::Segments);
     }
 
@@ -186,7 +186,7 @@ impl Cubic {
     /// Takes the RTT sample of an ACK (`bictcp_cubic_acked`), and ends slow start where HyStart says so.
     fn take_sample(&mut self, cx: &Context<'_>, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        let recovers = |epoch: Epoch| ticks(cx.now, HZ.into()) < epoch.start + u64::from(HZ);
+        let recovers = |epoch: Epoch| jiffies(cx, HZ.into()) < epoch.start + u64::from(HZ);
         if self.epoch.is_some_and(recovers) {
             return;
         }
@@ -213,7 +213,7 @@ impl Cubic {
         self.epoch = None;
         self.counter.clear();
         let kept = (cwnd * beta).floor().max(Reno::MINIMUM);
-        self.reno = Reno { window: kept.min(cwnd), threshold: kept };
+        self.reno.settle_at(kept);
     }
 }
 
@@ -232,7 +232,7 @@ impl Controller for Cubic {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.take_sample(cx, ack);
         if let Some(credit) = avoidance(&mut self.reno, ack) {
-            self.avoid_congestion(cx.now, f64::from(credit));
+            self.avoid_congestion(jiffies(cx, HZ.into()), f64::from(credit));
         }
     }
 
@@ -263,17 +263,13 @@ impl Controller for Cubic {
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {
-        if let Some(before) = self.undo.take()
-            && self.reno.window < before.window
-        {
-            self.reno.restore(before);
-        }
+        self.undo.restore(&mut self.reno);
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
         if let Some(epoch) = &mut self.epoch {
-            let hz = HZ.into();
-            let (now, before) = (ticks(cx.now, hz), ticks(Time::ZERO + cx.now.since(Time::ZERO + start.idle), hz));
+            let idle_since = Time::ZERO + cx.host_clock().since(Time::ZERO + start.idle);
+            let (now, before) = (jiffies(cx, HZ.into()), ticks(idle_since, HZ.into()));
             epoch.start = (epoch.start + now - before).min(now);
         }
     }

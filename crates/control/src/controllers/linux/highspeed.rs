@@ -44,7 +44,7 @@ impl HighSpeed {
 
 impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
-    reduce!(to threshold);
+    reduce!(settle_at: threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if !ack.window_limited {

@@ -19,7 +19,7 @@ use units::Span;
 use crate::controllers::htcp;
 use crate::entry::Form;
 use crate::parameters::parameters;
-use crate::parts::linux::{self, ticks, ticks_rounded_up};
+use crate::parts::linux::{self, jiffies, ticks_rounded_up};
 use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
@@ -240,11 +240,11 @@ impl Controller for HTcp {
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
-        self.epoch = ticks(cx.now, self.hz());
+        self.epoch = jiffies(cx, self.hz());
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let now = ticks(cx.now, self.hz());
+        let now = jiffies(cx, self.hz());
         self.acknowledge(now, ack);
         if self.phase == Phase::Disorder {
             self.phase = Phase::Open;
@@ -255,7 +255,7 @@ impl Controller for HTcp {
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.acknowledge(ticks(cx.now, self.hz()), ack);
+        self.acknowledge(jiffies(cx, self.hz()), ack);
         if self.phase == Phase::Open && ack.first_duplicate {
             self.phase = Phase::Disorder;
         }
@@ -263,22 +263,22 @@ impl Controller for HTcp {
 
     fn on_loss(&mut self, cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        let now = ticks(cx.now, self.hz());
+        let now = jiffies(cx, self.hz());
         let threshold = self.threshold(now);
-        self.reno.reduce_to(threshold);
+        self.reno.settle_at(threshold);
         self.enter(now);
     }
 
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.phase = Phase::Open;
         if self.epoch_before.take().is_some() {
-            self.epoch = ticks(cx.now, self.hz());
+            self.epoch = jiffies(cx, self.hz());
         }
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
         self.undo.remember_first(loss, self.reno);
-        let now = ticks(cx.now, self.hz());
+        let now = jiffies(cx, self.hz());
         let threshold = if loss.again { self.reno.threshold } else { self.threshold(now) };
         self.reno.time_out_to(threshold, loss);
         self.enter(now);

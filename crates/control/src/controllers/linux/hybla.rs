@@ -114,7 +114,7 @@ impl Controller for Hybla {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.reduce_to(linux::half(&self.reno));
+        self.reno.settle_at(linux::half(&self.reno));
         self.counter.clear();
     }
 

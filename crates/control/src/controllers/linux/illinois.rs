@@ -262,7 +262,7 @@ impl Controller for Illinois {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         self.counter.clear();
-        self.reno.reduce_to(self.threshold());
+        self.reno.settle_at(self.threshold());
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {

@@ -29,6 +29,10 @@ impl Numbers for Whole {
         (window / 2.0).floor()
     }
 
+    fn halve(reno: &mut Reno) {
+        reno.settle_at(Self::half(reno.window));
+    }
+
     fn left(settings: &Settings, evidence: &Evidence, window: f64) -> (Shown, f64) {
         let shares = shares(settings, evidence);
         let real = |share: u64| share as f64 / ONE as f64;

@@ -29,7 +29,7 @@ impl LinuxReno {
 
 impl Controller for LinuxReno {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
-    reduce!(to threshold);
+    reduce!(settle_at: threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.counter.grow_as_reno(&mut self.reno, ack);
@@ -39,7 +39,7 @@ impl Controller for LinuxReno {
         // tcp_enter_cwr: nothing is undone.
         self.undo.forget();
         let threshold = self.threshold();
-        self.reno.reduce_to(threshold);
+        self.reno.settle_at(threshold);
     }
 }
 

@@ -34,7 +34,7 @@ impl Scalable {
 
 impl Controller for Scalable {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
-    reduce!(to threshold);
+    reduce!(settle_at: threshold);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         if let Some(credit) = linux::avoidance(&mut self.reno, ack) {

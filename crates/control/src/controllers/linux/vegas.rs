@@ -186,7 +186,7 @@ impl Controller for Vegas {
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         let threshold = self.interrupt();
-        self.reno.reduce_to(threshold);
+        self.reno.settle_at(threshold);
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {

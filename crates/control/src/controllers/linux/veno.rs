@@ -147,7 +147,7 @@ impl Controller for Veno {
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
-        self.reno.reduce_to(self.threshold());
+        self.reno.settle_at(self.threshold());
         self.counter.clear();
         self.disordered = true;
     }

@@ -12,12 +12,12 @@
 //! duplicate ACKs have counted. A loss that proves spurious gives the window back for good; Linux sets the estimate
 //! when recovery ends all the same. The window after a timeout is the transport's.
 
-use units::{Span, Time};
+use units::Span;
 
 use crate::controllers::westwood;
 use crate::entry::Form;
 use crate::parameters::parameters;
-use crate::parts::linux::{self, Counter};
+use crate::parts::linux::{self, Counter, jiffies};
 use crate::parts::reno::delegate;
 use crate::range::from;
 use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
@@ -70,7 +70,7 @@ struct Westwood {
     counter: Counter,
     filter: Filter,
     /// When the present sample began, and the bytes delivered since (`rtt_win_sx`, `bk`).
-    since: Time,
+    since: u64,
     delivered: u64,
     /// Segments that duplicate ACKs have counted already (`accounted`).
     accounted: u32,
@@ -92,7 +92,7 @@ impl Westwood {
             undo: Undo::default(),
             counter: Counter::new(),
             filter: Filter::default(),
-            since: Time::ZERO,
+            since: 0,
             delivered: 0,
             accounted: 0,
             begins: true,
@@ -113,7 +113,7 @@ impl Westwood {
     }
 
     /// Every ACK.
-    fn observe(&mut self, now: Time, ack: &Ack) {
+    fn observe(&mut self, now: u64, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.rtt = self.tick() * linux::ticks_rounded_up(rtt.value, self.hz());
         }
@@ -138,10 +138,9 @@ impl Westwood {
     }
 
     /// The end of a sample, if it was long enough (`westwood_update_window`).
-    fn sample(&mut self, now: Time) {
-        let (hz, tick) = (self.hz(), self.tick());
-        let elapsed = linux::ticks(now, hz) - linux::ticks(self.since, hz);
-        if !self.rtt.is_zero() && tick * elapsed > self.rtt.max(tick * (hz / SHORTEST_PER_SECOND)) {
+    fn sample(&mut self, now: u64) {
+        let (elapsed, tick) = (now - self.since, self.tick());
+        if !self.rtt.is_zero() && tick * elapsed > self.rtt.max(tick * (self.hz() / SHORTEST_PER_SECOND)) {
             self.filter.take((self.delivered / elapsed) as f64);
             (self.delivered, self.since) = (0, now);
         }
@@ -163,31 +162,31 @@ impl Controller for Westwood {
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
-        self.since = cx.now;
+        self.since = jiffies(cx, self.hz());
         self.segment_size = cx.segment_size.get().max(1);
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, _start: &TransmitStart) {
         // The first sample begins when the connection is established.
         if self.begins {
-            self.since = cx.now;
+            self.since = jiffies(cx, self.hz());
         }
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(cx.now, ack);
+        self.observe(jiffies(cx, self.hz()), ack);
         self.counter.grow_as_reno(&mut self.reno, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(cx.now, ack);
+        self.observe(jiffies(cx, self.hz()), ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);
         self.counter.clear();
         self.in_recovery = true;
-        self.reno.reduce_to(linux::half(&self.reno));
+        self.reno.settle_at(linux::half(&self.reno));
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
