@@ -51,7 +51,10 @@ impl Repair {
             return;
         }
         let timeout = flight.timer(&stack.timers);
-        let takes_new = self.phase() == Phase::Reduced && causes.new;
+        // Linux has one timer. Unless losses are repaired or segments are out of order, a probe takes the place of
+        // RACK's timer once new data leave (tcp_schedule_loss_probe).
+        let takes_new =
+            causes.new && stack.losses.probes_tail() && matches!(self.phase(), Phase::Open | Phase::Reduced);
         if !stack.timers.tick.is_zero() && !takes_new {
             if self.timers.keeps_reordering(causes) {
                 return;
@@ -61,8 +64,7 @@ impl Repair {
                 return self.timers.resume(now, flight.timeout_of_oldest(now, flight.timeout(&stack.timers)));
             }
         }
-        // Linux has one timer. While it reduces for a mark, a probe takes the place of RACK's timer once new data leave
-        // (tcp_schedule_loss_probe); otherwise segments out of order rule a probe out.
+        // Segments out of order rule a probe out, but while the window comes down for a mark.
         let disorder = flight.sacked_count() > 0 || self.phase() == Phase::Disorder;
         let takes_over = self.phase() == Phase::Reduced && (causes.new || !self.timers.awaits_suspect());
         let may_probe = stack.losses.probes_tail() && !self.stage().is_repairing() && (!disorder || takes_over);

@@ -86,6 +86,27 @@ fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
     assert!(!repair.takes_suspect(at(1000)));
 }
 
+// tcp_schedule_loss_probe
+#[test]
+fn with_ticks_a_probe_takes_the_place_of_racks_timer_once_new_data_leave() {
+    let next = |leaves: bool, repairs: bool| {
+        let (mut stack, flight, mut repair) = opened(4);
+        stack.timers.tick = Span::from_millis(10);
+        if repairs {
+            repair.enter(4, true);
+        }
+        repair.await_suspect(at(210), Some(at(225)), &flight, &stack);
+        if leaves {
+            repair.on_new();
+        }
+        repair.arm(at(210), &flight, &stack);
+        repair.next()
+    };
+    assert_eq!([next(false, false), next(false, true), next(true, true)], [at(240); 3]);
+    // The timeout of the oldest, 300 ms after 100, comes before 210 + 2 * 100 + 2 ms.
+    assert_eq!(next(true, false), at(400));
+}
+
 #[test]
 fn a_test_of_a_timeout_goes_by_what_an_ack_covers_and_sacks() {
     // RFC 5682, section 3.1: an advance sends new data, then a duplicate or a SACK shows the loss to be real.
