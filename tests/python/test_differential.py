@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ackclock.replay import replay
 from ackclock.replay.differential import (
     Difference,
     Origin,
+    Played,
     Recording,
     Run,
     Shrinking,
@@ -308,6 +310,33 @@ def test_what_plays_on_the_kernel_asks_for_live(capsys: pytest.CaptureFixture[st
     assert refused(capsys, "differential").startswith("FILE: without one it plays on the kernel's TCP")
     assert refused(capsys, "differential", "x", "--runs", "3").startswith("--runs: plays on the kernel's")
     assert "plays anew" in refused(capsys, "differential", "x", "--live")
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A TCP that plays two situations until Ctrl-C comes."""
+
+    release = "6.1"
+    ticks = 250
+
+    def play(self, situations: Sequence[Situation]) -> Iterator[Played]:
+        for situation in situations[:2]:
+            yield play(situation, Simulated())
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_keeps_what_was_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ackclock.cli.differential._tcp", lambda _: Interrupted())
+    file = tmp_path / "runs.json.gz"
+    status, out, _ = run(
+        capsys, "differential", "--live", "--runs", "5", "--record", file, "--out", tmp_path / "x"
+    )
+    assert status == 130
+    assert "2 of 2 runs agree" in out
+    assert [one.seed for one in Recording.read(file).runs] == [1, 2]
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("file", RECORDINGS, ids=lambda file: file.name.split(".")[0])

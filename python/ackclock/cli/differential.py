@@ -15,8 +15,9 @@ from rich.table import Table
 from ackclock import repetitions
 from ackclock.cli import output
 from ackclock.cli.choosing import LIVE, VIRTUAL, Chosen, on_engine
+from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import notes
-from ackclock.cli.status import INVALID
+from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.errors import InputError
 from ackclock.report.folders import check_folder, new_folder
 
@@ -86,17 +87,24 @@ def differential(
     first = 1 if seed is None else seed
     situations = [runs.drawn(one, faults) for one in range(first, first + count)]
     tcp = _tcp(engine)
-    found, late = _play(situations, tcp)
-    if record is not None:
-        command = f"ackclock differential {engine.spelled} --faults {faults} --runs {count} --seed {first}"
-        origin = runs.Origin(tcp.release, tcp.ticks, time.strftime("%Y-%m-%d"), command)
-        runs.Recording(origin, [run for run, _ in found]).write(record)
-    status = _show(found, as_json, tcp.release)
-    if out is not None:
-        with new_folder(out, force) as folder:
-            for run, difference in found:
-                if difference is not None:
-                    _write(run, difference, folder, tcp)
+    with Interrupts() as interrupts:
+        found, late = _play(situations, tcp, interrupts)
+        if interrupts.asked and not found:
+            raise KeyboardInterrupt
+        if record is not None:
+            command = (
+                f"ackclock differential {engine.spelled} --faults {faults} --runs {count} --seed {first}"
+            )
+            origin = runs.Origin(tcp.release, tcp.ticks, time.strftime("%Y-%m-%d"), command)
+            runs.Recording(origin, [run for run, _ in found]).write(record)
+        status = _show(found, as_json, tcp.release)
+        if out is not None and not interrupts.asked:
+            with new_folder(out, force) as folder, interrupts.stoppable():
+                for run, difference in found:
+                    if difference is not None:
+                        _write(run, difference, folder, tcp)
+        if interrupts.asked:
+            raise typer.Exit(INTERRUPTED)
     if late:
         notes.print(f"{late} runs were too late and do not count", markup=False, soft_wrap=True)
     return INVALID if late and status == 0 else status
@@ -174,13 +182,15 @@ def _tcp(engine: Chosen) -> Tcp:
     return Virtual(kernels.find(engine.given["linux"]))
 
 
-def _play(situations: Sequence[runs.Situation], tcp: Tcp) -> tuple[list[Compared], int]:
-    """Plays situations on a kernel and simulated. Gives the valid runs, and how many were late."""
+def _play(
+    situations: Sequence[runs.Situation], tcp: Tcp, interrupts: Interrupts
+) -> tuple[list[Compared], int]:
+    """Plays situations on a kernel and simulated, until Ctrl-C. Gives valid runs, and how many were late."""
     from ackclock.replay import differential as runs
 
     found: list[Compared] = []
     late = 0
-    with output.progress(f"{len(situations)} situations live") as at:
+    with interrupts.stoppable(), output.progress(f"{len(situations)} situations live") as at:
         both = zip(situations, tcp.play(situations), strict=True)
         for number, (situation, live) in enumerate(both, 1):
             if runs.is_valid(live):

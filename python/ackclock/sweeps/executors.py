@@ -7,7 +7,6 @@ module of a script, as those of the standard library do.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -20,6 +19,7 @@ from typing import Any
 from ackclock.engines import POLL_S
 from ackclock.errors import InputError
 from ackclock.sweeps import work
+from ackclock.workers import ignore_interrupts, without_interrupts
 
 CONNECT_S = 5
 """The time in which a scheduler of dask has to answer."""
@@ -115,7 +115,7 @@ def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator
                     chunk, attempt = fresh, 1
                 else:
                     break
-                with _deaf():
+                with without_interrupts():
                     under_way[executor.submit(work.run, chunk)] = chunk, attempt
             if not under_way:
                 return
@@ -161,22 +161,6 @@ def _next(chunk: work.Chunk, attempt: int, error: BaseException) -> int:
     return attempt + 1
 
 
-def _quiet() -> None:
-    """Ignores Ctrl-C in a worker: the parent stops it, and keeps finished runs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Blocks Ctrl-C: a process that is made here blocks it during its imports, until it ignores it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 @contextmanager
 def _local(processes: int) -> Iterator[Executor]:
     from multiprocessing import resource_tracker
@@ -185,7 +169,7 @@ def _local(processes: int) -> Iterator[Executor]:
 
     # Its start, which the first worker would bring, unblocks Ctrl-C.
     resource_tracker.ensure_running()
-    pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=_quiet)
+    pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=ignore_interrupts)
     try:
         yield pool
     finally:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 
 from ackclock.replay.differential.playing import Played, play
 from ackclock.replay.differential.situation import Situation
 from ackclock.replay.kernel import Kernel, in_namespace
+from ackclock.workers import ignore_interrupts, without_interrupts
 
 LATENESS_S = 0.0009
 """The error budget: a machine later than half a cell moves what leaves into another."""
@@ -37,7 +41,28 @@ def _once(situation: Situation) -> Played:
         kernel.close()
 
 
+def _begin(stop: Event) -> None:
+    """A worker begins. It ends with ``stop``, whatever it plays."""
+
+    def end() -> None:
+        stop.wait()
+        os._exit(0)
+
+    ignore_interrupts()
+    threading.Thread(target=end, daemon=True).start()
+
+
 def play_all(situations: Iterable[Situation], retries: int, at_once: int) -> Iterator[Played]:
-    """Plays situations, so many at once; yields them in their order."""
-    with ProcessPoolExecutor(at_once, mp_context=get_context("spawn")) as workers:
-        yield from workers.map(partial(play_live, retries=retries), situations)
+    """Plays situations, so many at once, and yields them in their order until the iterator is closed."""
+    processes = get_context("spawn")
+    stop = processes.Event()
+    workers = ProcessPoolExecutor(at_once, processes, _begin, (stop,))
+    try:
+        with without_interrupts():
+            played = workers.map(partial(play_live, retries=retries), situations)
+        yield from played
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        workers.shutdown(cancel_futures=True)

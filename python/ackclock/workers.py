@@ -1,0 +1,23 @@
+"""Worker processes leave Ctrl-C to their parent, which stops them and keeps what is finished."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def ignore_interrupts() -> None:
+    """Ignores Ctrl-C in a worker. It is the first that the worker does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Blocks Ctrl-C: a process that is made here blocks it during its imports, until it ignores it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
