@@ -11,7 +11,8 @@
 //! | a spurious loss gives back window and threshold, not the cubic | `Controller::on_spurious` |
 //! | timeout: W_max is forgotten, HyStart begins anew (`bictcp_reset`) | `Controller::on_timeout` |
 //!
-//! Differences from Linux: the cubic is computed with real numbers.
+//! Numbers are those of Linux: C and beta in 1024ths, times in 1024ths of a second. Its cubic root takes 341/1024 for a
+//! third, so that K comes out a thousandth short; here it lies within one part of Linux's.
 
 use units::{Span, Time};
 
@@ -59,6 +60,10 @@ const BEFORE_LOSS: f64 = 20.0;
 const COUNT_LASTS: u64 = HZ as u64 / 32;
 /// Reno's window grows by a segment for so many eighths of a window (beta_scale).
 const RENO_EIGHTHS: f64 = 8.0;
+/// Linux has C, beta and times in so many parts of one.
+const PARTS: f64 = 1024.0;
+/// The cubic root of Linux, as a share of the true one: three times 341/1024.
+const ROOT: f64 = 1023.0 / 1024.0;
 /// At most so much longer is an ACK train for segmentation offload.
 const MOST_ALLOWANCE: Span = Span::from_millis(1);
 /// Bytes in four trains of the largest size.
@@ -106,9 +111,10 @@ struct Cubic {
 
 impl Cubic {
     fn new(settings: Settings) -> Self {
-        let Settings { hystart_ack_train, hystart_delay, .. } = settings;
+        let Settings { c, beta, hystart_ack_train, hystart_delay, .. } = settings;
+        let in_parts = |value: f64| (value * PARTS).round().max(1.0) / PARTS;
         Self {
-            settings,
+            settings: Settings { c: in_parts(c), beta: in_parts(beta).min(1.0 - 1.0 / PARTS), ..settings },
             reno: Reno::new(),
             undo: Undo::default(),
             hystart: HyStart::new(hystart_ack_train, hystart_delay, HYSTART_DELAY_DIVISOR, false),
@@ -128,7 +134,7 @@ impl Cubic {
         (self.w_est, self.acknowledged) = (cwnd, credit);
         if self.w_max > cwnd {
             let k = libm::cbrt((self.w_max - cwnd) / self.settings.c);
-            Epoch { start: now, k, plateau: self.w_max }
+            Epoch { start: now, k: (k * ROOT * PARTS).floor() / PARTS, plateau: self.w_max }
         } else {
             Epoch { start: now, k: 0.0, plateau: cwnd }
         }
@@ -163,7 +169,8 @@ impl Cubic {
     /// The count by the cubic.
     fn count_of(&self, epoch: &Epoch, now: u64, cwnd: f64) -> u32 {
         let elapsed = now - epoch.start + ticks_rounded_up(self.shortest, HZ.into());
-        let from_plateau = elapsed as f64 / f64::from(HZ) - epoch.k;
+        let seconds = (elapsed as f64 * PARTS / f64::from(HZ)).floor() / PARTS;
+        let from_plateau = seconds - epoch.k;
         // The distance of the target from the plateau is rounded down.
         let rise = (self.settings.c * from_plateau * from_plateau * from_plateau).trunc();
         let target = epoch.plateau + rise;

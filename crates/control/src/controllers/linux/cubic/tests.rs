@@ -94,12 +94,22 @@ fn rounds_the_target_towards_the_plateau_and_the_count_down() {
     cubic.reno = Reno { window: 1000.0, threshold: 2.0 };
     cubic.on_loss(&mut world.context(), &loss());
     cubic.on_ack(&mut world.context(), &Ack { window_limited: false, rtt: rtt(40), ..segments(1) });
-    // From 700 on, `K = cbrt(300/0.4004) = 9.0826`; the target 40 ms ahead is `1000 - floor(0.4004 * 9.0426^3) = 704`,
-    // so a segment for every `700/4 = 175` counted.
-    cubic.on_ack(&mut world.context(), &segments(174));
+    // From 700 on, `K = 1023/1024 cbrt(300/0.4004) = 9.0732`; the target 40 ms ahead is
+    // `1000 - floor(0.4004 * 9.0342^3) = 705`, so a segment for every `700/5 = 140` counted.
+    cubic.on_ack(&mut world.context(), &segments(139));
     assert_eq!(cubic.window(), 700.0);
     cubic.on_ack(&mut world.context(), &segments(1));
     assert_eq!(cubic.window(), 701.0);
+}
+
+#[test]
+fn takes_the_numbers_of_a_kernel() {
+    // Linux 6.18: a window of 12 lost one, the smallest RTT was 107.8 ms. 22 ticks of 4 ms after recovery K was
+    // 2203/1024 s and the count 4. With the true root, 2205/1024 s, it would be 8.
+    let mut cubic = Cubic { w_max: 12.0, shortest: Span::from_micros(107_811), ..Cubic::new(Settings::default()) };
+    let epoch = cubic.begin_epoch(1000, 8.0, 1.0);
+    assert_eq!(epoch.k * PARTS, 2203.0);
+    assert_eq!([1000, 1010, 1022].map(|tick| cubic.count_of(&epoch, tick, 8.0)), [8, 8, 4]);
 }
 
 #[test]
