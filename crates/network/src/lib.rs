@@ -48,6 +48,18 @@ pub use trace::{OPPORTUNITY, Trace, TraceError};
 use units::{Bytes, Ecn, Time};
 pub use wire::Wire;
 
+/// The purpose of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// It carries data, or acknowledges them.
+    #[default]
+    Data,
+    /// It opens a connection.
+    Opening,
+    /// It closes one.
+    Closing,
+}
+
 /// The packet that a link carries: a simulated segment, or the bytes of a real packet.
 pub trait Packet: fmt::Debug + Send + 'static {
     /// Its size on the link, headers included.
@@ -66,9 +78,9 @@ pub trait Packet: fmt::Debug + Send + 'static {
         0
     }
 
-    /// True if it opens or closes a connection: lists of lost packets count such packets apart.
-    fn opens(&self) -> bool {
-        false
+    /// What it is for: lists of lost packets count by it.
+    fn purpose(&self) -> Purpose {
+        Purpose::Data
     }
 
     /// What a filter of ACKs compares, if it is a segment of an open TCP connection.

@@ -103,7 +103,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn offer_in_row(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.advance(now, out);
-        if self.losses.loses(now, || packet.opens()) {
+        if self.losses.loses(now, || packet.purpose()) {
             return out.discard(packet, now, Discard::Lost, self.queue.packets());
         }
         let idle = self.is_free(now);

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use units::{Fraction, Random, Span, Time};
 
+use crate::Purpose;
+
 /// Which packets are lost on arrival, before the queue sees them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -41,11 +43,12 @@ pub enum LossModel {
     /// Another model from each time on, in order of time; none before the first.
     Steps(Vec<(Time, Self)>),
     /// Exactly the packets with these numbers, counted from 0 in the order of arrival; the lists ascend. Packets that
-    /// open a connection ([`Packet::opens`](crate::Packet::opens)) are counted apart.
+    /// open a connection are counted apart, and those that close one not at all
+    /// ([`Packet::purpose`](crate::Packet::purpose)).
     Packets {
-        /// Of packets that open none.
+        /// Of data and their ACKs.
         data: Vec<u64>,
-        /// Of those that do.
+        /// Of packets that open a connection.
         openings: Vec<u64>,
     },
 }
@@ -62,8 +65,9 @@ pub(crate) struct Losses {
     /// Where states last: one has begun, and when it ends.
     begun: bool,
     until: Time,
-    /// For the lists, of data and of openings.
-    counts: [Count; 2],
+    /// For the lists.
+    data: Count,
+    openings: Count,
 }
 
 /// How far a list of lost packets is done.
@@ -94,18 +98,27 @@ impl Losses {
         assert!(later.is_sorted_by_key(|step| step.0), "the steps of losses must be in order of time");
         later.reverse();
         later.iter().map(|step| &step.1).chain([&model]).for_each(check);
-        Self { model, later, random, bad: false, begun: false, until: Time::ZERO, counts: [Count::default(); 2] }
+        Self {
+            model,
+            later,
+            random,
+            bad: false,
+            begun: false,
+            until: Time::ZERO,
+            data: Count::default(),
+            openings: Count::default(),
+        }
     }
 
-    /// True if the packet that arrives at `now` is lost; `opens` says whether it opens a connection.
+    /// True if the packet that arrives at `now` is lost.
     #[inline]
-    pub(crate) fn loses(&mut self, now: Time, opens: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn loses(&mut self, now: Time, purpose: impl FnOnce() -> Purpose) -> bool {
         let silent = matches!(self.model, LossModel::None) && self.later.is_empty();
-        !silent && self.strikes(now, opens())
+        !silent && self.strikes(now, purpose())
     }
 
     #[inline(never)]
-    fn strikes(&mut self, now: Time, opens: bool) -> bool {
+    fn strikes(&mut self, now: Time, purpose: Purpose) -> bool {
         while let Some((from, model)) = self.later.pop_if(|step| step.0 <= now) {
             // A state of before means nothing to another model.
             (self.model, self.bad, self.begun, self.until) = (model, false, false, from);
@@ -131,10 +144,11 @@ impl Losses {
                 }
                 self.random.happens(if self.bad { loss_bad } else { loss_good }.get())
             }
-            LossModel::Packets { data, openings } => {
-                let numbers = if opens { openings } else { data };
-                self.counts[usize::from(opens)].strikes(numbers)
-            }
+            LossModel::Packets { data, openings } => match purpose {
+                Purpose::Data => self.data.strikes(data),
+                Purpose::Opening => self.openings.strikes(openings),
+                Purpose::Closing => false,
+            },
         }
     }
 }
@@ -158,13 +172,14 @@ fn check(model: &LossModel) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Purpose::{Closing, Data, Opening};
     use crate::testing::at;
 
     const N: u32 = 1_000_000;
 
     fn strikes(model: LossModel) -> Vec<bool> {
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        (0..N).map(|_| losses.loses(Time::ZERO, || false)).collect()
+        (0..N).map(|_| losses.loses(Time::ZERO, || Purpose::Data)).collect()
     }
 
     fn share(strikes: &[bool]) -> f64 {
@@ -236,11 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_open_connections_are_counted_apart() {
+    fn packets_that_open_connections_are_counted_apart_and_those_that_close_them_not_at_all() {
         let model = LossModel::Packets { data: vec![0, 2], openings: vec![1] };
         let mut losses = Losses::new(model, Random::stream(1, "loss", 0));
-        let lost = [true, false, true, false, false, true].map(|opens| losses.loses(Time::ZERO, || opens));
-        assert_eq!(lost, [false, true, true, false, true, false]);
+        let purposes = [Opening, Data, Closing, Opening, Data, Closing, Data, Opening];
+        let lost = purposes.map(|purpose| losses.loses(Time::ZERO, || purpose));
+        assert_eq!(lost, [false, true, false, true, false, false, true, false]);
     }
 
     #[test]
@@ -254,7 +270,8 @@ mod tests {
         let mut losses = Losses::new(periods, Random::stream(1, "loss", 0));
         // 10,000 s of 5000 pairs of states: the share of the bad time deviates by
         // `0.1 * 0.9 * sqrt(2 / 10000) = 0.0013`.
-        let strikes: Vec<bool> = (0..N).map(|packet| losses.loses(at(10_000 * u64::from(packet)), || false)).collect();
+        let strikes: Vec<bool> =
+            (0..N).map(|packet| losses.loses(at(10_000 * u64::from(packet)), || Purpose::Data)).collect();
         assert!((share(&strikes) - 0.1).abs() < 3.0 * 0.0013, "{}", share(&strikes));
         let bursts = strikes.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
         // Of lengths of a mean of 100 ms nine in ten hold a packet every 10 ms: `100 / (1 - e^-0.1) = 105 ms`.
@@ -268,7 +285,7 @@ mod tests {
         let listed = LossModel::Packets { data: vec![1], openings: Vec::new() };
         let steps = LossModel::Steps(vec![(at(10), all), (at(20), LossModel::None), (at(30), listed)]);
         let mut losses = Losses::new(steps, Random::stream(1, "loss", 0));
-        let lost = [9, 10, 19, 20, 30, 30, 30].map(|micros| losses.loses(at(micros), || false));
+        let lost = [9, 10, 19, 20, 30, 30, 30].map(|micros| losses.loses(at(micros), || Purpose::Data));
         assert_eq!(lost, [false, true, true, false, false, true, false]);
     }
 

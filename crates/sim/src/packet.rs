@@ -1,6 +1,6 @@
 //! Packets of a simulated network.
 
-use network::TcpAck;
+use network::{Purpose, TcpAck};
 use transport::{Data, OpeningKind, OpeningPacket};
 use units::{Bytes, Ecn, Time};
 
@@ -170,8 +170,8 @@ impl network::Packet for Packet {
         self.step
     }
 
-    fn opens(&self) -> bool {
-        self.flags & OPENING != 0
+    fn purpose(&self) -> Purpose {
+        if self.flags & OPENING == 0 { Purpose::Data } else { Purpose::Opening }
     }
 
     fn tcp_ack(&self) -> Option<TcpAck> {
@@ -230,7 +230,7 @@ mod tests {
         assert!(matches!(packet.body(), Body::Data(carried) if carried == data));
         assert_eq!((packet.flow, packet.step, packet.size(), packet.ecn()), (3, 4, 65_535, Ecn::Congestion));
         let ack = Packet::of_ack(3, 4, 52, AckSlot(u32::MAX));
-        assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))) && !network::Packet::opens(&ack));
+        assert!(matches!(ack.body(), Body::Ack(AckSlot(u32::MAX))) && network::Packet::purpose(&ack) == Purpose::Data);
         let mut told = ack;
         for echo in [[true, false, true], [false, true, false]] {
             let fields = AckFields { number: u32::MAX, blocks: (1 << 96) - 2, count: 4, duplicate: echo[0], echo };
@@ -244,7 +244,10 @@ mod tests {
             let opening = OpeningPacket { kind, timestamp: Time::from_nanos(7), echo: Time::NEVER };
             let packet = Packet::of_opening(3, 4, 60, &opening);
             assert!(matches!(packet.body(), Body::Opening) && packet.opening() == opening);
-            assert_eq!((packet.size(), packet.ecn(), network::Packet::opens(&packet)), (60, Ecn::NotCapable, true));
+            assert_eq!(
+                (packet.size(), packet.ecn(), network::Packet::purpose(&packet)),
+                (60, Ecn::NotCapable, Purpose::Opening)
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Lifetime;
+use network::Purpose;
 use record::{FlowCounters, FlowMeter};
 use units::Time;
 
@@ -57,6 +58,8 @@ pub(super) struct Flow {
     pub(super) clocked: bool,
     /// Data packets of the present train.
     pub(super) train: u32,
+    /// The receiver has sent its FIN.
+    pub(super) closes: bool,
 }
 
 impl Flow {
@@ -64,6 +67,21 @@ impl Flow {
     pub(super) fn synchronize(&mut self, sequence: u32) {
         self.measured.syns += 1;
         self.tracker.synchronize(sequence);
+    }
+
+    /// What `segment` is for. Beside its data a sender has nothing to acknowledge but the SYN and the FIN of the
+    /// receiver.
+    pub(super) fn purpose(&mut self, segment: &header::Segment, reverse: bool) -> Purpose {
+        self.closes |= reverse && segment.finish;
+        if segment.payload > 0 {
+            Purpose::Data
+        } else if segment.synchronize || (!reverse && !segment.finish && !self.closes) {
+            Purpose::Opening
+        } else if segment.finish || !reverse {
+            Purpose::Closing
+        } else {
+            Purpose::Data
+        }
     }
 
     /// The packet `bytes` arrives at the sender: `now` on the clock of the path, `at` of the run.
@@ -89,5 +107,41 @@ impl Flow {
         counters.arrived_bytes += u64::from(packet.size);
         counters.marked_packets += u64::from(packet.marked);
         shared.arrived.store(counters.arrived_packets, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_of_a_sender_without_data_opens_the_connection_until_the_receiver_has_sent_its_fin() {
+        let segment = |synchronize, finish, payload| header::Segment {
+            sequence: 1,
+            acknowledgement: Some(1),
+            synchronize,
+            finish,
+            reset: false,
+            payload,
+        };
+        let (ack, syn, fin) = (segment(false, false, 0), segment(true, false, 0), segment(false, true, 0));
+        let (data, last) = (segment(false, false, 1448), segment(false, true, 1448));
+        let mut flow = Flow::default();
+        let seen = [
+            (&syn, false, Purpose::Opening),
+            (&syn, true, Purpose::Opening),
+            (&ack, false, Purpose::Opening),
+            (&data, false, Purpose::Data),
+            (&ack, true, Purpose::Data),
+            (&last, false, Purpose::Data),
+            (&fin, false, Purpose::Closing),
+            (&ack, true, Purpose::Data),
+            (&fin, true, Purpose::Closing),
+            (&ack, false, Purpose::Closing),
+            (&fin, true, Purpose::Closing),
+        ];
+        for (number, (segment, reverse, purpose)) in seen.into_iter().enumerate() {
+            assert_eq!(flow.purpose(segment, reverse), purpose, "{number}");
+        }
     }
 }

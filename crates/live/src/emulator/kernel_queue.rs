@@ -234,6 +234,7 @@ impl Egress<InTransit> for Passed {
 
 #[cfg(test)]
 mod tests {
+    use network::Purpose;
     use scenario::Plan;
     use units::Span;
 
@@ -266,7 +267,7 @@ mod tests {
             ecn: Ecn::Ect0,
             marked: false,
             sequence: Some(u64::from(place)),
-            opens: false,
+            purpose: Purpose::Data,
             ack: None,
             sent: Time::ZERO,
         }

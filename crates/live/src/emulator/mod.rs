@@ -20,7 +20,7 @@ mod waiter;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use network::Discard;
+use network::{Discard, Purpose};
 use record::{EventKind, EventRow, Histogram, seconds};
 use rustix::io::{Errno, read, write};
 use units::{Span, Time};
@@ -393,7 +393,7 @@ impl<'a> Emulator<'a> {
             ecn: header.ecn,
             marked: false,
             sequence: None,
-            opens: false,
+            purpose: Purpose::Data,
             ack: if self.path.filters_acks() { tcp_ack::read(bytes, &header) } else { None },
             sent: now,
         };
@@ -406,8 +406,7 @@ impl<'a> Emulator<'a> {
                     return None;
                 }
                 (packet.flow, packet.route) = route_of(&header, reverse, routes)?;
-                // Beside its data a sender has nothing to acknowledge but the SYN and the FIN of the receiver.
-                packet.opens = segment.payload == 0 && (segment.synchronize || segment.finish || !reverse);
+                packet.purpose = self.flows[packet.flow as usize].purpose(&segment, reverse);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
                 }

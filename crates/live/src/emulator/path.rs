@@ -5,7 +5,7 @@
 //! however late the emulator looks.
 
 use engine::{Fabric, Routed, Schedule, Series, Tap, mark_bottleneck};
-use network::{Departure, Discard, Packet, TcpAck};
+use network::{Departure, Discard, Packet, Purpose, TcpAck};
 use record::{EventRow, LinkRow, LinkSeries};
 use scenario::{Hop, Plan};
 use units::{Bytes, Ecn, Span, Time};
@@ -32,8 +32,7 @@ pub(crate) struct InTransit {
     pub(crate) marked: bool,
     /// Number of the segment; `None` for what carries no data.
     pub(crate) sequence: Option<u64>,
-    /// It opens or closes a connection.
-    pub(crate) opens: bool,
+    pub(crate) purpose: Purpose,
     /// Where a link filters ACKs: what it compares.
     pub(crate) ack: Option<TcpAck>,
     /// When it was read, on the clock of the path.
@@ -53,8 +52,8 @@ impl Packet for InTransit {
     fn class(&self) -> u32 {
         self.step
     }
-    fn opens(&self) -> bool {
-        self.opens
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
     fn tcp_ack(&self) -> Option<TcpAck> {
         self.ack
@@ -357,7 +356,7 @@ mod tests {
             ecn: Ecn::NotCapable,
             marked: false,
             sequence: (!reverse).then_some(u64::from(place)),
-            opens: false,
+            purpose: Purpose::Data,
             ack: None,
             sent: Time::ZERO,
         }
@@ -372,7 +371,7 @@ mod tests {
     #[test]
     fn a_packet_that_opens_a_connection_waits_and_is_lost_by_its_own_number() {
         let (mut path, plan) = path_with("loss = { openings = [1] }", "");
-        let opening = |place| InTransit { sequence: None, opens: true, ..packet(place, false) };
+        let opening = |place| InTransit { sequence: None, purpose: Purpose::Opening, ..packet(place, false) };
         // The first data packet is in service until 101.2 ms.
         path.offer(at(100_000), packet(0, false));
         path.offer(at(100_100), opening(1));
