@@ -181,7 +181,7 @@ pub trait Controller: Send {
 
     /// Window and threshold, of a controller that starts slowly as Reno does: another slow start may take its place
     /// (parameter `slow_start`), and sets the window while it is below the threshold; a stack may raise the threshold
-    /// after an undo. `None` for all others.
+    /// after an undo, and the window after a timeout. `None` for all others.
     fn reno(&mut self) -> Option<&mut Reno> {
         None
     }
