@@ -118,6 +118,38 @@ def test_the_interpreter_ends_without_its_exit_handlers(body):
     assert outcome(body, rest) == (0, "over\n", "")
 
 
+PLACES = {
+    "an event": """
+    def on_ack(self, cx, ack):
+        started.set()
+        while True: pass
+""",
+    "probe": """
+    def probe(self):
+        started.set()
+        while True: pass
+""",
+    "a property": """
+    wants = frozenset({"timer"})
+
+    @property
+    def wake_up_at(self):
+        started.set()
+        while True: pass
+""",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_interpreter_ends_a_thread_wherever_it_is_in_python(place):
+    loops = f"class Loops(Controller):\n{PLACES[place]}\ndef simulate():"
+    head = PROGRAM.format(body="pass", options={}).replace("started.set()", "pass")
+    program = head.replace("[Controller] * 3", "[Loops] * 3").replace("def simulate():", loops) + DAEMON
+    program += "import atexit\natexit._clear()\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "over\n", "")
+
+
 def test_an_exit_handler_of_the_program_may_still_simulate():
     rest = DAEMON + (
         "import atexit\n"

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::ffi::{self, PyGILState_STATE, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyTuple};
+use pyo3::types::{PyCFunction, PyString, PyTuple};
 
 use crate::threads::PythonThreads;
 
@@ -29,6 +29,17 @@ enum Keeping {
     Attached(PyGILState_STATE),
 }
 
+/// A function of the interpreter's, which unwinds where the interpreter ends the thread. `black_box` hides its
+/// declaration, by which it never does. The interpreter's lock may be waited for in it.
+macro_rules! unwinding {
+    ($function:path: fn($($argument:ty),*) -> $value:ty) => {{
+        type Declared = unsafe extern "C" fn($($argument),*) -> $value;
+        type Unwinding = unsafe extern "C-unwind" fn($($argument),*) -> $value;
+        // SAFETY: the same function, and its caller expects more of it.
+        unsafe { std::mem::transmute::<Declared, Unwinding>(black_box($function as Declared)) }
+    }};
+}
+
 thread_local! {
     static BENEATH_A_FRAME: Cell<bool> = const { Cell::new(false) };
     static KEEPING: Cell<Keeping> = const { Cell::new(Keeping::Never) };
@@ -41,13 +52,16 @@ pub(crate) fn beneath_a_frame(threads: Arc<PythonThreads>, work: impl FnOnce() +
     let done = Python::try_attach(|py| {
         let function = PyCFunction::new_closure(py, None, None, move |arguments, _| -> PyResult<()> {
             let py = arguments.py();
-            let number = threads.enter(py)?;
+            let number = number();
+            threads.enter(number);
             let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
-            py.detach(|| {
-                BENEATH_A_FRAME.set(true);
-                work.into_iter().for_each(|work| work());
-                let_go();
-                BENEATH_A_FRAME.set(false);
+            staying(|| {
+                py.detach(|| {
+                    BENEATH_A_FRAME.set(true);
+                    work.into_iter().for_each(|work| work());
+                    let_go();
+                    BENEATH_A_FRAME.set(false);
+                });
             });
             threads.leave(number);
             Ok(())
@@ -79,38 +93,67 @@ pub(crate) fn let_go() {
 pub(crate) fn attach<T>(python: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // SAFETY: may always be called.
     if matches!(KEEPING.get(), Keeping::Ready) && unsafe { ffi::Py_IsInitialized() } != 0 {
+        let ensure = unwinding!(ffi::PyGILState_Ensure: fn() -> PyGILState_STATE);
         // SAFETY: the interpreter is there. Where it ends meanwhile, the thread stops here.
-        KEEPING.set(Keeping::Attached(unsafe { ffi::PyGILState_Ensure() }));
+        KEEPING.set(Keeping::Attached(staying(|| unsafe { ensure() })));
     }
-    Python::try_attach(python)
+    staying(|| Python::try_attach(python))
 }
 
-/// `function(*arguments)`.
+/// `function(*arguments)`. A thread of a run calls Python by this, [`attribute`] and [`import`] only.
 ///
-/// Where the interpreter ends meanwhile, CPython before 3.14 unwinds the stack of the thread, which aborts the process
-/// if it gets to a function that never unwinds. The thread stops here instead, as it does since 3.14.
+/// Where the interpreter ends meanwhile, CPython before 3.14 unwinds the stack of the thread. That frees objects
+/// without the interpreter's lock, and aborts the process if it gets to a function that never unwinds. The thread
+/// stops here instead, as it does since 3.14.
 pub(crate) fn call<'py>(function: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-    type Call = unsafe extern "C" fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
-    type Unwinding = unsafe extern "C-unwind" fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
-    // SAFETY: the same function. It may unwind: `black_box` hides the declaration, by which it never does.
-    let call = unsafe { std::mem::transmute::<Call, Unwinding>(black_box(ffi::PyObject_Call as Call)) };
-    let stop = Stop;
+    let call = unwinding!(ffi::PyObject_Call: fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject);
     // SAFETY: the objects live, and no keywords are given.
-    let answer = unsafe { call(function.as_ptr(), arguments.as_ptr(), std::ptr::null_mut()) };
-    forget(stop);
+    let answer = staying(|| unsafe { call(function.as_ptr(), arguments.as_ptr(), std::ptr::null_mut()) });
     // SAFETY: a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(function.py(), answer) }
 }
 
-/// Stops the thread where it is dropped.
+/// `object.name`, which may be a property, so a function in Python. As [`call`] where the interpreter ends meanwhile.
+pub(crate) fn attribute<'py>(object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    let get = unwinding!(ffi::PyObject_GetAttr: fn(*mut PyObject, *mut PyObject) -> *mut PyObject);
+    // SAFETY: the objects live.
+    let answer = staying(|| unsafe { get(object.as_ptr(), name.as_ptr()) });
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(object.py(), answer) }
+}
+
+/// The module `name`. As [`call`] where the interpreter ends meanwhile.
+pub(crate) fn import<'py>(name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    let import = unwinding!(ffi::PyImport_Import: fn(*mut PyObject) -> *mut PyObject);
+    // SAFETY: the name lives.
+    let answer = staying(|| unsafe { import(name.as_ptr()) });
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(name.py(), answer) }
+}
+
+/// The value of `work`. The thread stops where the interpreter would end it in the middle.
+fn staying<T>(work: impl FnOnce() -> T) -> T {
+    let stop = Stop;
+    let value = work();
+    forget(stop);
+    value
+}
+
+/// Stops the thread where it is dropped, unless by a panic of our own.
 struct Stop;
 
 impl Drop for Stop {
     fn drop(&mut self) {
-        loop {
+        while !std::thread::panicking() {
             std::thread::park();
         }
     }
+}
+
+/// The number that Python knows this thread by.
+pub(crate) fn number() -> u64 {
+    // SAFETY: may always be called.
+    (unsafe { ffi::PyThread_get_thread_ident() }) as u64
 }
 
 /// Raises `exception` in the thread that Python knows by `number`, at its next instruction of Python.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use units::{Ecn, Rate, Span, Time};
 
-use crate::attached::{attach, call, is_ours};
+use crate::attached::{attach, attribute, call, import, is_ours};
 use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
 
 /// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
@@ -87,7 +87,7 @@ pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> 
             pauses,
             pause_until: Time::ZERO,
         };
-        let taken_over = py.import("ackclock.calls")?.getattr("taken_over")?;
+        let taken_over = import(pyo3::intern!(py, "ackclock.calls"))?.getattr("taken_over")?;
         let first = call(&taken_over, &(&object,).into_pyobject(py)?)?;
         decided.take(object.bind(py), &first)?;
         Ok(PythonController { calls: Calls::new(py)?, object, guard: guard.clone(), decided })
@@ -252,12 +252,12 @@ fn number<'py, T: FromPyObjectOwned<'py>>(
 }
 
 /// The time in an attribute.
-fn point(object: &Bound<'_, PyAny>, attribute: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
-    let at: Option<f64> = checked(object, attribute.to_str()?, &object.getattr(attribute)?)?;
+fn point(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
+    let at: Option<f64> = checked(object, name.to_str()?, &attribute(object, name)?)?;
     match at {
         Some(at) if at.is_nan() => {
             let class = object.get_type().name()?;
-            Err(PyValueError::new_err(format!("{class}.{attribute} is NaN: allowed is a time in seconds, or None")))
+            Err(PyValueError::new_err(format!("{class}.{name} is NaN: allowed is a time in seconds, or None")))
         }
         at => Ok(at.map(|at| Time::ZERO + Span::from_secs_f64(at.min(FAR_S)))),
     }
@@ -284,14 +284,14 @@ struct Calls {
 
 impl Calls {
     fn new(py: Python<'_>) -> PyResult<Self> {
-        let caller = py.import("ackclock.calls")?.getattr("caller")?.unbind();
+        let caller = import(pyo3::intern!(py, "ackclock.calls"))?.getattr("caller")?.unbind();
         Ok(Self { caller, functions: Default::default(), ack: None })
     }
 
     fn function<'py>(&mut self, py: Python<'py>, method: Method) -> PyResult<&Bound<'py, PyAny>> {
         let known = &mut self.functions[method as usize];
         if known.is_none() {
-            *known = Some(self.caller.call1(py, (method.interned(py),))?);
+            *known = Some(call(self.caller.bind(py), &(method.interned(py),).into_pyobject(py)?)?.unbind());
         }
         match known {
             Some(known) => Ok(known.bind(py)),
@@ -465,7 +465,8 @@ impl Controller for PythonController {
 
     fn probe(&self, out: &mut dyn Probe) {
         let values = self.guard.attach(|py| {
-            let answer = self.object.bind(py).call_method0(pyo3::intern!(py, "probe"))?;
+            let probe = attribute(self.object.bind(py), pyo3::intern!(py, "probe"))?;
+            let answer = call(&probe, &PyTuple::empty(py))?;
             let answer = answer
                 .cast::<PyDict>()
                 .map_err(|_| PyTypeError::new_err("probe() returns a dictionary of names and numbers"))?;

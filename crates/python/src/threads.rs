@@ -21,11 +21,9 @@ pub(crate) struct PythonThreads {
 }
 
 impl PythonThreads {
-    /// The calling thread begins; its number.
-    pub(crate) fn enter(&self, py: Python<'_>) -> PyResult<u64> {
-        let own = py.import("threading")?.call_method0("get_ident")?.extract()?;
+    /// The thread with the number `own` begins to call Python.
+    pub(crate) fn enter(&self, own: u64) {
         self.running().push(own);
-        Ok(own)
     }
 
     /// The thread with the number `own` has called Python for the last time.
