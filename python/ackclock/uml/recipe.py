@@ -142,6 +142,47 @@ EDITS = (
         "(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))",
         "processes of the kernel end with it, also by SIGKILL",
     ),
+    Edit(
+        "arch/x86/um/os-Linux/registers.c",
+        "int restore_fp_registers(int pid, unsigned long *fp_regs)\n{\n",
+        "/* The state that the host's processor has, which may be longer than what is kept of it. */\n"
+        "static char host_state[1 << 16];\n"
+        "static size_t host_state_bytes;\n\n"
+        "int restore_fp_registers(int pid, unsigned long *fp_regs)\n{\n",
+        "for the next three changes",
+    ),
+    Edit(
+        "arch/x86/um/os-Linux/registers.c",
+        "\t\tiov.iov_base = fp_regs;\n"
+        "\t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n"
+        "\t\tif (ptrace(PTRACE_SETREGSET,",
+        "\t\tmemcpy(host_state, fp_regs, FP_SIZE * sizeof(unsigned long));\n"
+        "\t\tiov.iov_base = host_state;\n"
+        "\t\tiov.iov_len = host_state_bytes;\n"
+        "\t\tif (ptrace(PTRACE_SETREGSET,",
+        "processors with AMX have 8 KiB of state more, and the host takes all of it or none",
+    ),
+    Edit(
+        "arch/x86/um/os-Linux/registers.c",
+        "\tiov.iov_base = fp_regs;\n"
+        "\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n"
+        "\tif (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) == 0)\n"
+        "\t\thave_xstate_support = 1;\n",
+        "\tiov.iov_base = host_state;\n"
+        "\tiov.iov_len = sizeof(host_state);\n"
+        "\tif (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) == 0) {\n"
+        "\t\thave_xstate_support = 1;\n"
+        "\t\thost_state_bytes = iov.iov_len;\n"
+        "\t\tmemset(host_state, 0, sizeof(host_state));\n"
+        "\t}\n",
+        "likewise",
+    ),
+    Edit(
+        "arch/x86/um/os-Linux/registers.c",
+        "#include <stdlib.h>\n",
+        "#include <stdlib.h>\n#include <string.h>\n",
+        "likewise",
+    ),
 )
 
 
