@@ -150,3 +150,20 @@ def test_a_command_is_measured_with_its_head(made, monkeypatch):
     measured, loaded = pages.load("deep/new.json")
     assert measured.command == "python3 -c 'print([1])'"
     assert loaded["result"] == [1]
+
+
+def test_a_measurement_has_a_line_for_each_item_and_eight_digits():
+    value = measure.rounded(
+        {"cells": [{"mean": 1 / 3, "seeds": [1, 2]}, {}], "near": 2, "none": [], "empty": {}}
+    )
+    assert measure.text(value).splitlines() == [
+        "{",
+        ' "cells": [',
+        '  {"mean": 0.33333333, "seeds": [1, 2]},',
+        "  {}",
+        " ],",
+        ' "near": 2,',
+        ' "none": [],',
+        ' "empty": {}',
+        "}",
+    ]

@@ -1,7 +1,8 @@
 """Writes a measurement: ``python -m pages.measure NAME.json COMMAND…`` runs a command and keeps its JSON.
 
 Run it with ``PYTHONPATH=tools``. The command prints one JSON object on standard output, as every ``ackclock``
-command does with ``--json``; the file holds it as ``result``, beside the head.
+command does with ``--json``; the file holds it as ``result``, beside the head. Numbers have eight digits, and
+each item of a list a line.
 """
 
 from __future__ import annotations
@@ -29,13 +30,37 @@ def head(command: list[str]) -> dict[str, str]:
     return {"date": today, "commit": commit, "machine": machine, "command": shlex.join(command)}
 
 
+def rounded(value: Any) -> Any:
+    """A value of JSON whose numbers have at most eight significant digits."""
+    if isinstance(value, float):
+        return float(f"{value:.8g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value
+
+
+def text(value: Any, depth: int = 0) -> str:
+    """JSON in which objects have a line for each key, and items of lists a line each."""
+
+    def line(item: Any) -> str:
+        return json.dumps(item, ensure_ascii=False)
+
+    inner, outer = " " * (depth + 1), " " * depth
+    if isinstance(value, dict) and value:
+        rows = [f"{inner}{line(key)}: {text(item, depth + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{outer}}}"
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return "[\n" + ",\n".join(f"{inner}{line(item)}" for item in value) + f"\n{outer}]"
+    return line(value)
+
+
 def write(name: str, command: list[str]) -> None:
     """Runs the command, and writes what it printed under ``measurements/``."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    measured: dict[str, Any] = head(command) | {"result": json.loads(done.stdout)}
+    measured: dict[str, Any] = head(command) | {"result": rounded(json.loads(done.stdout))}
     file = MEASUREMENTS / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    file.write_text(text(measured) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
