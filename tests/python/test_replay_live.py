@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
 from ackclock.replay import replay_live
 from ackclock.replay.datagram import HEADER, read, write
-from ackclock.replay.differential import drawn, is_valid, play_live
+from ackclock.replay.differential import Recording, drawn, is_valid, play_live
 from ackclock.replay.script import Options, Packet
-from calling import run
+from calling import PATIENCE, run
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "packetdrill").glob("*.pkt"))
 ATTEMPTS = 10
@@ -84,6 +88,34 @@ def test_the_kernel_plays_a_situation() -> None:
         pytest.skip(f"this machine was late: {played.late_s * 1e3:.1f} ms")
     # Four segments at once, and nothing more.
     assert played.sent == [(0, 0), (0, 1), (0, 2), (0, 3)]
+
+
+@needs_kernel
+def test_ctrl_c_ends_situations_on_the_kernel_and_keeps_what_was_played(tmp_path: Path) -> None:
+    file = tmp_path / "recording.json"
+    command = [
+        sys.executable,
+        "-m",
+        "ackclock",
+        "differential",
+        "--live",
+        "--runs",
+        "5000",
+        "--record",
+        str(file),
+    ]
+    for seconds in (4, 8, 16, 32, 64, 128):
+        process = Popen(command, stdout=PIPE, stderr=PIPE, text=True, process_group=0)
+        time.sleep(seconds)
+        # As a terminal does: all of its processes get the signal.
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, "Traceback" in err) == (130, False), err
+        if file.is_file():
+            kept = len(Recording.read(file).runs)
+            assert f"of {kept} runs agree" in " ".join(out.split())
+            return
+    pytest.fail("nothing was played in two minutes")
 
 
 def test_live_takes_no_options_of_the_simulator(capsys: pytest.CaptureFixture[str]) -> None:
