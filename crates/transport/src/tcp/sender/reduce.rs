@@ -29,6 +29,7 @@ impl Sender {
 
     fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         self.gate.only_repairs();
+        self.repair.wait_for_next(false);
         let in_flight = self.flight.in_flight();
         let found = self.flight.detect_by_time(now, self.repair.stage());
         if self.stack.timers.tick.is_zero() {
@@ -47,6 +48,7 @@ impl Sender {
     /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         self.gate.only_repairs();
+        self.repair.wait_for_next(false);
         let window = self.driver.controller().window();
         let in_flight = self.flight.in_flight();
         let answered = self.repair.answers_timeout(self.flight.first());
@@ -166,8 +168,10 @@ impl Sender {
             }
         });
         self.repair.enter_reduction();
-        // Linux lets a segment leave at once here, too (tcp_cwnd_reduction).
-        self.begin_reduction(window, self.stack.reduction == Reduction::ProportionalRate);
+        // Linux lets a segment leave at once here, too (tcp_cwnd_reduction). With nothing outstanding all must: no ACK
+        // would let another leave.
+        let linux = self.stack.reduction == Reduction::ProportionalRate;
+        self.begin_reduction(window, linux || self.flight.outstanding() == 0);
         if self.flight.outstanding() == 0 && !self.stack.growth.recovery_end_grows {
             self.leave_reduction(now, journal);
         }

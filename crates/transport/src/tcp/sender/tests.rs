@@ -5,7 +5,7 @@ use units::{Ecn, Random, Time};
 
 use super::*;
 use crate::tcp::Phase;
-use crate::{Acknowledgement, Detection, SenderCounters, linux, plain};
+use crate::{Acknowledgement, Detection, Reduction, SenderCounters, linux, plain};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
@@ -102,6 +102,54 @@ fn three_duplicates_begin_a_recovery() {
     let state = sender.state();
     assert_eq!((state.phase, state.sacked, state.lost, state.retransmissions), (Phase::Recovery, 3, 1, 1));
     assert_eq!((state.threshold, sender.counters().recoveries, sender.counters().lost), (3.0, 1, 1));
+}
+
+#[test]
+fn after_a_mark_with_nothing_outstanding_a_segment_leaves() {
+    for reduction in [Reduction::ProportionalRate, Reduction::ProportionalRateSsrb, Reduction::Pipe] {
+        let marks = Marks::Echoed { kept: 0.0 };
+        let mut stack = Stack { initial_window: 3, marks, reduction, ..plain() };
+        stack.growth.recovery_end_grows = true;
+        let random = Random::stream(1, "sender", 0);
+        let mut sender = Sender::new(stack, Box::new(NewReno::default()), Application::Interactive, random);
+        sender.start(at(0));
+        sender.note_written(3);
+        assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
+        assert!(acknowledge(&mut sender, 100, 3).is_empty());
+        // The last segment came twice, the second time with a mark.
+        let marked = Acknowledgement { cumulative: 3, window: 9, congestion_echo: true, ..Acknowledgement::default() };
+        sender.on_acknowledgement(at(100), &marked, &mut ());
+        assert_eq!((sender.phase(), sender.in_flight()), (Phase::Reduced, 0));
+        sender.note_written(4);
+        assert_eq!(leave(&mut sender, 100), [3], "{reduction:?}");
+    }
+}
+
+#[test]
+fn a_timeout_sends_again_what_waited_for_the_next_ack() {
+    let stack = Stack { initial_window: 8, ..linux() };
+    let random = Random::stream(1, "sender", 0);
+    let mut sender = Sender::new(stack, Box::new(NewReno::default()), Application::Greedy, random);
+    sender.start(at(0));
+    assert_eq!(leave(&mut sender, 0).len(), 8);
+    let answer = |cumulative, blocks: u64, echo| {
+        let mut sack = crate::SackBlocks::default();
+        sack.push(cumulative, 4, 4 + blocks);
+        Acknowledgement { cumulative, window: 9, sack, echo, ..Acknowledgement::default() }
+    };
+    // Segments 4 to 7 arrive: 0 to 3 are lost, and leave again, one for each that arrived.
+    sender.on_acknowledgement(at(100), &answer(0, 4, at(0)), &mut ());
+    assert_eq!(leave(&mut sender, 100), [0, 1, 2, 3]);
+    // The original of 0 was late, and others are on their way again: what is lost waits.
+    sender.on_acknowledgement(at(110), &answer(1, 4, at(0)), &mut ());
+    let sent = leave(&mut sender, 110);
+    assert!(sent.iter().all(|&number| number >= 8), "{sent:?}");
+    let mut due = at(110);
+    while sender.phase() != Phase::Loss {
+        due = sender.poll_timeout().unwrap();
+        sender.on_timeout(due, &mut ());
+    }
+    assert_eq!(sender.poll_transmit(due, &mut ()).map(|data| data.sequence), Some(1));
 }
 
 #[test]
