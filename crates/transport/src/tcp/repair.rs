@@ -139,13 +139,13 @@ impl Repair {
     #[inline(always)]
     pub(super) fn is_settled(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
         let tells = stack.timestamps && ack.cumulative > first;
-        let rack = stack.losses.is_rack();
+        let linux = stack.losses.judges_as_linux();
         let may_undo = || {
             let undo = self.recovery.undo();
             undo.is_some_and(|undo| {
                 let open =
                     || undo.were_all_reported() || (self.stage().is_repairing() && self.recovery.resent_nothing());
-                (rack && open()) || (tells && self.recovery.left_before(ack.echo, &stack.clock))
+                (linux && open()) || (tells && self.recovery.left_before(ack.echo, &stack.clock))
             })
         };
         let quiet = !self.probe.is_in_flight() && !self.forward_rto.is_on() && !self.recovery.has_duplicate();
@@ -167,6 +167,32 @@ impl Repair {
         self.counters.spurious += 1;
         self.timers.repair_waits = false;
         self.recovery.revert();
+    }
+
+    /// The reduction was spurious, but lasts on.
+    pub(super) fn revert_within(&mut self) {
+        self.counters.spurious += 1;
+        self.recovery.revert_within();
+    }
+
+    /// The flight comes to `window` segments at once, and the reduction aims at `target`.
+    pub(super) fn aim_at(&mut self, target: u32, window: u32) {
+        self.recovery.aim_at(target, window);
+    }
+
+    /// True if fast recovery goes on after it proved spurious.
+    pub(super) fn was_needless(&self) -> bool {
+        self.recovery.phase() == Phase::Recovery && self.recovery.undo().is_none()
+    }
+
+    /// Segments that the reduction under way allows in flight; `None` if none limits it.
+    pub(super) fn reduced_to(&self) -> Option<u32> {
+        self.recovery.reduced_to()
+    }
+
+    /// Nothing that was sent again is out.
+    pub(super) fn forget_resent(&mut self) {
+        self.recovery.forget_resent();
     }
 
     /// The fate of a tail loss probe (RFC 8985, section 7.4): the segment, if it repaired a loss that nothing else

@@ -49,18 +49,22 @@ impl Flight {
     #[inline(never)]
     pub(in crate::tcp) fn emulate_sack(&mut self, summary: &mut AckSummary, stage: Stage) {
         let (phase, outstanding) = (stage.phase(), self.board.outstanding());
-        // A recovery that lasts until something above its end is acknowledged counts none.
-        let held = phase == Phase::Recovery && stage.is_complete(self.board.first());
+        // A repair that lasts until something above its end is acknowledged counts none.
+        let held = stage.is_held(self.board.first());
         let acknowledged = summary.acknowledged;
         if acknowledged > 0 {
             summary.delivered = acknowledged.saturating_sub(self.board.sacked_count()).max(1);
             if self.board.eat_duplicates(acknowledged) {
                 self.reordering.set(outstanding + acknowledged);
             }
-            if phase != Phase::Recovery || held {
-                self.board.clear_duplicates();
-            }
-        } else if outstanding > 0 && !held && (phase != Phase::Loss || self.board.next() > stage.point()) {
+        }
+        let partial = phase == Phase::Recovery && !stage.is_complete(self.board.first());
+        let counts_anew = if acknowledged > 0 { !partial } else { phase == Phase::Recovery && !partial };
+        if counts_anew && !(held && phase == Phase::Loss) {
+            self.board.clear_duplicates();
+        }
+        let counts = !held && (phase != Phase::Loss || self.board.next() > stage.point());
+        if acknowledged == 0 && outstanding > 0 && counts {
             let (delivered, limited) = self.board.count_arrived(1);
             summary.delivered = delivered;
             if limited {
@@ -163,14 +167,14 @@ impl Flight {
     /// True if the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
     /// since and is lost as well belongs to the next window of data.
     #[inline(always)]
-    pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage) -> bool {
+    pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage, over: bool) -> bool {
         if !stage.is_repairing() {
             // With RACK also where an undo left segments lost (in Linux tcp_time_to_recover).
             return newly_lost > 0 || (!self.reordering.counts() && self.board.lost_count() > 0);
         }
         // In Linux a retransmission that is lost after a timeout is a loss event as well.
         let lost_again = std::mem::take(&mut self.reordering.lost_again) && stage.phase() == Phase::Loss;
-        (stage.is_complete(self.board.first()) && self.board.lost_count() > 0) || lost_again
+        (over && self.board.lost_count() > 0) || lost_again
     }
 
     /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last.

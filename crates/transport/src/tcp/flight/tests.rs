@@ -56,6 +56,30 @@ fn the_third_duplicate_shows_a_loss_without_sack() {
 }
 
 #[test]
+fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_its_end() {
+    let stack = linux().without_sack();
+    let mut flight = ten(&stack);
+    let mut repair = Repair::new();
+    // Fast recovery to the tenth segment, with three duplicates before; then one more, and all is acknowledged.
+    let duplicate = |flight: &mut Flight, cumulative, stage| {
+        let mut summary = flight.apply(at(50), &ack(cumulative), &stack);
+        flight.emulate_sack(&mut summary, stage);
+        (flight.sacked_count(), summary.delivered)
+    };
+    assert_eq!([1, 2, 3].map(|_| duplicate(&mut flight, 0, repair.stage())), [(1, 1), (2, 1), (3, 1)]);
+    repair.enter(flight.next(), true);
+    repair.begin(flight.next(), &stack);
+    assert_eq!(duplicate(&mut flight, 0, repair.stage()), (4, 1));
+    assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 6));
+    flight.push(at(60));
+    flight.push(at(60));
+    assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 0));
+    // The repair of a timeout counts none either.
+    repair.enter(flight.next(), false);
+    assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 0));
+}
+
+#[test]
 fn what_a_spurious_reduction_deemed_lost_is_forgiven() {
     let stack = linux();
     let mut flight = ten(&stack);

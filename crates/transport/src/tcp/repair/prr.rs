@@ -72,6 +72,11 @@ impl Prr {
         self.target = self.target.min(window);
     }
 
+    /// The reduction proved spurious, but lasts on: `limit` segments may be in flight, and it aims at `target`.
+    pub(crate) fn aim_at(&mut self, target: u32, limit: u32) {
+        (self.target, self.limit) = (target.max(1), limit);
+    }
+
     /// The window was lowered after idle time.
     pub(crate) fn lower_limit(&mut self, window: u32) {
         self.limit = self.limit.min(window);
@@ -180,6 +185,16 @@ mod tests {
         let prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 19, false);
         assert_eq!(prr.limit(), 19);
         assert_eq!(Prr::new(Reduction::Pipe, 20.0, 10.0, 19, false).limit(), 10);
+    }
+
+    #[test]
+    fn a_needless_reduction_that_lasts_on_begins_from_the_window_given_back() {
+        let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 12, false);
+        prr.aim_at(20, 18);
+        assert_eq!(prr.limit(), 18);
+        // Below the new target: the delivered segment and one more, on top of the 11 that are left.
+        prr.on_ack(1, 11, true);
+        assert_eq!(prr.limit(), 13);
     }
 
     #[test]

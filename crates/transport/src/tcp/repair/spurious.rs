@@ -82,11 +82,14 @@ impl Repair {
         self.recovery.undo().is_some_and(|undo| undo.were_all_reported())
     }
 
-    /// True if `ack` answers a segment that left before anything was sent again (in Linux tcp_packet_delayed).
+    /// True if `ack`, which leaves the cumulative point at `first`, answers a segment that left before anything was
+    /// sent again (in Linux tcp_packet_delayed).
     #[inline]
-    pub(in crate::tcp) fn shows_delay(&self, ack: &Acknowledgement, stack: &Stack) -> bool {
+    pub(in crate::tcp) fn shows_delay(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
+        // Without SACK a repair that waits for its end has forgotten when something left again.
+        let tells = || stack.sack() || !self.stage().is_complete(first);
         self.recovery.undo().is_some()
-            && (self.recovery.resent_nothing()
+            && ((self.recovery.resent_nothing() && tells())
                 || (stack.timestamps && self.recovery.left_before(ack.echo, &stack.clock)))
     }
 
@@ -148,8 +151,7 @@ impl Repair {
     /// the first retransmission while a timeout is repaired, and with RACK while any of them is out (in Linux
     /// `retrans_stamp` stays).
     pub(super) fn evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
-        let rack = stack.losses.is_rack();
-        if !rack && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
+        if !stack.losses.judges_as_linux() && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
             self.recovery.forget_resent();
         }
         // As tcp_init_undo in Linux: what is under way may be reported as a duplicate, a probe included.
@@ -160,7 +162,7 @@ impl Repair {
     /// From now on the reduction may prove spurious.
     pub(in crate::tcp) fn await_evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) {
         // tcp_retrans_stamp_cleanup
-        if stack.losses.is_rack() && !flight.awaits_what_was_resent() {
+        if stack.losses.judges_as_linux() && !flight.awaits_what_was_resent() {
             self.recovery.forget_resent();
         }
         let evidence = self.evidence(flight, stack, probed);

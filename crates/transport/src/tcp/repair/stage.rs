@@ -59,6 +59,13 @@ impl Stage {
         first >= self.point
     }
 
+    /// True if all that had been sent when the repair under way began is acknowledged, `first` being the cumulative
+    /// point, and nothing above: without SACK Linux then waits for more (tcp_is_non_sack_preventing_reopen, after RFC
+    /// 6582).
+    pub(in crate::tcp) fn is_held(&self, first: u64) -> bool {
+        self.is_repairing() && first == self.point
+    }
+
     /// True if duplicate ACKs are evidence of loss, `first` being the cumulative point, and not of retransmissions
     /// (RFC 6582).
     #[inline]

@@ -69,6 +69,23 @@ fn with_the_end_that_grows_a_reduction_lasts_for_one_segment_more() {
 }
 
 #[test]
+fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left_again() {
+    let (stack, flight, mut repair) = opened(4);
+    let stack = stack.without_sack();
+    repair.enter(flight.next(), true);
+    repair.begin(flight.next(), &stack);
+    repair.await_evidence(&flight, &stack, false);
+    assert_eq!([3, 4, 5].map(|first| repair.stage().is_held(first)), [false, true, false]);
+    // Nothing has left again: what is acknowledged was late, but for an end that is reached.
+    let ack = Acknowledgement::default();
+    assert_eq!([3, 4].map(|first| repair.shows_delay(&ack, first, &stack)), [true, false]);
+    assert!(!repair.was_needless());
+    repair.revert_within();
+    assert!(repair.was_needless() && repair.phase() == Phase::Recovery);
+    assert_eq!(repair.counters().spurious, 1);
+}
+
+#[test]
 fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
     let (mut stack, flight, mut repair) = opened(4);
     repair.await_suspect(at(210), Some(at(225)), &flight, &stack);

@@ -125,7 +125,7 @@ impl Sender {
         };
 
         let stage = self.repair.stage();
-        let entering = self.flight.begins_loss_event(newly_lost, stage);
+        let entering = self.flight.begins_loss_event(newly_lost, stage, self.is_over());
         let held = self.driver.is_held_in_recovery() && (stage.is_reducing() || entering);
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
@@ -186,7 +186,7 @@ impl Sender {
         journal: &mut dyn Journal,
     ) -> u32 {
         let mut newly_lost = counted;
-        if self.stack.losses.is_rack() {
+        if self.stack.losses.judges_as_linux() {
             self.hear(ack, summary);
             self.repair.heed_duplicate(&mut self.flight, summary);
             return self.alert(now, ack, summary, journal);
@@ -194,18 +194,11 @@ impl Sender {
         if self.stack.sack() {
             newly_lost = self.look_for_losses(now, summary);
         }
-        let delayed = self.shows_late_original(ack, summary);
         if self.is_spurious(now, ack, summary) {
             self.undo_reduction(now, summary, journal);
             newly_lost = 0;
-        } else if delayed {
-            newly_lost = 0;
         }
-        let waits = delayed && self.repair.stage().is_repairing();
-        self.repair.wait_for_next(waits);
-        if self.stack.losses.emulates_sack() && !waits {
-            newly_lost = self.flight.detect_emulated(summary.acknowledged > 0, self.repair.stage());
-        }
+        self.repair.wait_for_next(false);
         self.note_lost(newly_lost, self.flight.first(), journal);
         self.report_segments(now);
         newly_lost
@@ -236,7 +229,7 @@ impl Sender {
         } else {
             self.find_losses(now, ack, &summary, 0, journal)
         };
-        if self.flight.begins_loss_event(newly_lost, self.repair.stage()) {
+        if self.flight.begins_loss_event(newly_lost, self.repair.stage(), self.is_over()) {
             self.enter_recovery(now, in_flight_before, journal);
         }
         self.repair.note_disorder(self.is_disordered());
@@ -249,24 +242,6 @@ impl Sender {
             self.flight.observe_reordering(summary);
         }
         self.detect_losses(now)
-    }
-
-    /// Without SACK: true if a partial ACK in recovery is for a late original (in Linux tcp_try_undo_partial). Then the
-    /// path reorders by all that has arrived. While something sent again is under way, nothing is deemed lost on this
-    /// ACK.
-    #[inline]
-    fn shows_late_original(&mut self, ack: &Acknowledgement, summary: &AckSummary) -> bool {
-        self.stack.losses.emulates_sack()
-            && self.repair.echoes_original(ack, summary, &self.stack)
-            && self.repair.phase() == Phase::Recovery
-            && !self.repair.stage().is_complete(self.flight.first())
-            && self.observe_late_original(summary)
-    }
-
-    #[inline(never)]
-    fn observe_late_original(&mut self, summary: &AckSummary) -> bool {
-        self.flight.observe_late(self.flight.first() - u64::from(summary.acknowledged));
-        true
     }
 
     /// Loss detection with SACK. Returns how many segments are newly deemed lost.
@@ -403,9 +378,10 @@ impl Sender {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
         // In Linux an ACK with nothing outstanding before it does not reach what limits the flight (no_queue).
-        let counts = !self.stack.losses.is_rack() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
+        let counts =
+            !self.stack.losses.judges_as_linux() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
         self.repair.end_ack(self.driver.window(), signal, self.is_disordered(), progress, counts);
-        if self.stack.losses.is_rack() {
+        if self.stack.losses.judges_as_linux() {
             self.repair.settle_resent(&self.flight);
         }
     }
@@ -414,7 +390,7 @@ impl Sender {
     /// (tcp_try_keep_open).
     #[inline]
     fn is_disordered(&self) -> bool {
-        self.flight.sacked_count() > 0 || (self.stack.losses.is_rack() && self.flight.is_amiss())
+        self.flight.sacked_count() > 0 || (self.stack.losses.judges_as_linux() && self.flight.is_amiss())
     }
 
     /// All that had been sent when the reduction began is acknowledged.

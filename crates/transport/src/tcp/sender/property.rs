@@ -168,8 +168,8 @@ impl World {
     }
 
     fn check(&self) {
-        // Rule 3 of NextSeg resends what is not lost; with RACK an undo leaves retransmissions of what is not.
-        let unlost = self.stack.losses.retransmits() == Retransmits::NextSeg || self.stack.losses.is_rack();
+        // Rule 3 of NextSeg resends what is not lost; in Linux an undo leaves retransmissions of what is not.
+        let unlost = self.stack.losses.retransmits() == Retransmits::NextSeg || self.stack.losses.judges_as_linux();
         self.sender.flight.board().check(self.stack.sack(), unlost);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }

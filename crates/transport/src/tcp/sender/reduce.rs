@@ -49,9 +49,12 @@ impl Sender {
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         self.gate.only_repairs();
         self.repair.wait_for_next(false);
+        let answered = self.repair.answers_timeout(self.flight.first());
+        if !answered && self.stack.losses.judges_as_linux() {
+            self.settle_at_limit(now);
+        }
         let window = self.driver.controller().window();
         let in_flight = self.flight.in_flight();
-        let answered = self.repair.answers_timeout(self.flight.first());
         let again = answered && !self.stack.timers.every_timeout_reduces;
         if self.repair.stage().is_open() {
             self.flight.doubt_reordering(&self.stack);
@@ -93,6 +96,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self, now: Time, in_flight: u32, journal: &mut dyn Journal) {
         let already_reduced = self.repair.phase() == Phase::Reduced;
+        let prior = self.threshold_at_reduction();
         let probed = self.repair.repeated().is_some();
         let fast = self.stack.losses.is_fast();
         self.repair.enter(self.flight.next(), fast);
@@ -118,7 +122,6 @@ impl Sender {
         journal.note(Event::LossEvent { window });
         let newly_lost = self.flight.take_unreported();
         let loss = self.loss(in_flight, newly_lost, false, now);
-        let prior = self.threshold_at_reduction();
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         if fast {
             self.begin_reduction(window, true);
@@ -130,11 +133,11 @@ impl Sender {
     }
 
     /// The least slow-start threshold that an undo of the reduction which begins now gives back: what it is, in Linux
-    /// at least three quarters of the window (tcp_current_ssthresh).
+    /// unless it reduces already at least three quarters of the window (tcp_current_ssthresh).
     fn threshold_at_reduction(&self) -> u32 {
         let controller = self.driver.controller();
         let threshold = controller.slow_start_threshold() as u32;
-        if self.stack.growth.recovery_end_grows {
+        if self.stack.growth.recovery_end_grows && !self.repair.stage().is_reducing() {
             threshold.max(three_quarters(controller.window() as u32))
         } else {
             threshold
@@ -194,9 +197,24 @@ impl Sender {
         self.repair.limit_by(self.stack.reduction, before, target, self.flight.in_flight(), owed);
     }
 
+    /// The window is what the flight was limited to, as one that is given back otherwise than at the end of a reduction
+    /// (in Linux both are `snd_cwnd`).
+    pub(super) fn settle_at_limit(&mut self, now: Time) {
+        let Some(limit) = self.repair.reduced_to() else { return };
+        self.notify(now, |controller, _| {
+            if let Some(reno) = controller.reno() {
+                reno.window = f64::from(limit);
+            }
+        });
+    }
+
     /// Leaves fast recovery, go-back-N or reduction.
     pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
+        // tcp_end_cwnd_reduction
+        if self.stack.losses.judges_as_linux() && self.stack.undo && self.repair.was_needless() {
+            self.settle_at_limit(now);
+        }
         let ramps = self.repair.phase() != Phase::Loss
             && self.stack.reduction == Reduction::Pipe
             && self.driver.is_held_in_recovery();

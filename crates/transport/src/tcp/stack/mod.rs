@@ -393,6 +393,12 @@ impl Losses {
         self.emulates_sack && matches!(self.detection, Detection::Duplicates(_))
     }
 
+    /// True if an ACK is judged in the order of Linux (tcp_fastretrans_alert).
+    #[inline]
+    pub fn judges_as_linux(&self) -> bool {
+        self.is_rack() || self.emulates_sack()
+    }
+
     /// True if tail loss probes are sent.
     #[inline]
     pub fn probes_tail(&self) -> bool {
