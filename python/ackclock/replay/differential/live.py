@@ -59,10 +59,12 @@ def play_all(situations: Iterable[Situation], retries: int, at_once: int) -> Ite
     workers = ProcessPoolExecutor(at_once, processes, _begin, (stop,))
     try:
         with without_interrupts():
-            played = workers.map(partial(play_live, retries=retries), situations)
-        yield from played
+            played = [workers.submit(play_live, situation, retries) for situation in situations]
+        for future in played:
+            yield future.result()
     except BaseException:
+        # None is cancelled: a pool whose workers have ended fails all that are left, and trips over others.
         stop.set()
         raise
     finally:
-        workers.shutdown(cancel_futures=True)
+        workers.shutdown()
