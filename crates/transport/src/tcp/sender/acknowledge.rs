@@ -198,7 +198,6 @@ impl Sender {
             self.undo_reduction(now, summary, journal);
             newly_lost = 0;
         }
-        self.repair.wait_for_next(false);
         self.note_lost(newly_lost, self.flight.first(), journal);
         self.report_segments(now);
         newly_lost
