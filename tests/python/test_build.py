@@ -28,7 +28,7 @@ def check_sources() -> ModuleType:
 def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     (tmp_path / ".venv").mkdir()
-    stale = ["crates", "kernel", "Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements-dev.lock"]
+    stale = ["crates", "kernel", "Cargo.toml", "Cargo.lock", "requirements.lock"]
     for index, name in enumerate([*stale, ".venv/.installed", ".venv/.with-native-live", ".venv/.built"]):
         path = tmp_path / name
         path.mkdir() if name in ("crates", "kernel") else path.touch()
