@@ -1,7 +1,11 @@
 """Calling the command from tests."""
 
+import shutil
 import time
 
+import pytest
+
+from ackclock import _engine
 from ackclock.cli import app, main
 
 # Modules of commands read the engines at their import: before a test puts another in place of one.
@@ -17,6 +21,14 @@ queue = "30p"
 cc = "newreno"
 """
 """A scenario file that runs in a moment."""
+
+needs_live = pytest.mark.skipif(
+    "live" not in _engine.engines(),
+    reason="built without live runs (apt install clang pkg-config libelf-dev zlib1g-dev, then make build)",
+)
+"""For a test of what is said after a command has found that this build has live runs."""
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git (apt install git)")
 
 PATIENCE = 300.0
 """Seconds after which a process hangs. A busy machine takes tens of them to start one."""

@@ -22,6 +22,18 @@ SURROUNDINGS = (
 """Variables that change what commands print, draw or commit: tests have none but those that they set."""
 
 
+def pytest_addoption(parser):
+    """``--skipped=FILE`` lists what this machine leaves out, for a run of it on another: ``pytest @FILE``."""
+    parser.addoption("--skipped", metavar="FILE", help="the file for the tests that skipped, one a line")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Writes the list of ``--skipped``."""
+    if (file := config.getoption("--skipped")) is not None:
+        skipped = {report.nodeid: None for report in terminalreporter.getreports("skipped")}
+        Path(file).write_text("".join(f"{one}\n" for one in skipped))
+
+
 def pytest_configure():
     """Tests see no terminal and no settings of their user.
 

@@ -24,8 +24,8 @@ class FreshTree:
 
     def __init__(self, name: str) -> None:
         """Restores the copy ``name``. It stays where it is: Cargo builds only the crates that changed."""
-        if shutil.which("cargo") is None or not (ROOT / ".git").exists():
-            pytest.skip("needs cargo and a checkout")
+        if None in map(shutil.which, ("cargo", "git")) or not (ROOT / ".git").exists():
+            pytest.skip("needs cargo, git and a checkout")
         folder = ROOT / "target" / "fresh-trees" / name
         self.root, self.builds = folder / "tree", folder / "target"
         listed = subprocess.run(

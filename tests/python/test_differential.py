@@ -34,7 +34,7 @@ from ackclock.replay.differential.receiver import Ack, Receiver, Segment
 from ackclock.replay.differential.situation import LARGEST_WINDOW
 from ackclock.replay.jiffies import Ticks
 from ackclock.replay.simulated import Simulated
-from calling import refused, run
+from calling import needs_live, refused, run
 
 FOLDER = Path(__file__).parents[1] / "differential"
 RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
@@ -306,6 +306,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.C
     assert "was recorded with generator 0" in refused(capsys, "differential", file)
 
 
+@needs_live
 def test_what_plays_on_the_kernel_asks_for_live(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "differential").startswith("FILE: without one it plays on the kernel's TCP")
     assert refused(capsys, "differential", "x", "--runs", "3").startswith("--runs: plays on the kernel's")
@@ -325,6 +326,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
+@needs_live
 def test_an_interruption_keeps_what_was_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

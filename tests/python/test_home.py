@@ -13,7 +13,7 @@ import ackclock
 from ackclock.cli.home import Home
 from ackclock.report import calls
 from ackclock.report.calls import Call, Quality
-from calling import refused, run
+from calling import needs_live, refused, run
 
 
 def test_an_upload_of_newreno_alone_spoils_a_call(capsys, tmp_path):
@@ -195,7 +195,9 @@ def test_categories_are_those_of_g_109():
             "--airtime-fairness: only home networks have stations, with --wlan 802.11g",
         ),
         (("--down",), "--down: only home networks have stations, with --wlan 802.11g"),
-        (("--wlan", "802.11g", "--live"), "--wlan: cannot be combined with --live"),
+        pytest.param(
+            ("--wlan", "802.11g", "--live"), "--wlan: cannot be combined with --live", marks=needs_live
+        ),
         (("--wlan", "802.11g", "--rtt", "40"), "--rtt: `40` has no unit"),
         (
             ("--wlan", "802.11g", "--queue", "1bdp"),

@@ -20,7 +20,7 @@ from ackclock.engines.simulator import Simulator, drained
 from ackclock.papers import page
 from ackclock.papers.live import with_stack
 from ackclock.result import TABLES
-from calling import PATIENCE, refused, run, wait_until
+from calling import PATIENCE, needs_live, refused, run, wait_until
 from opened import opens, trace
 
 ENDED = (0, 3)
@@ -280,6 +280,10 @@ def test_an_invalid_run_is_marked_in_tables_and_report(capsys, scenario, tmp_pat
     class Late(Simulator):
         name = "live"
 
+        @classmethod
+        def require(cls):
+            """It is there without live runs, too."""
+
         def __init__(self, **_):
             super().__init__()
 
@@ -453,6 +457,7 @@ def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
     assert "it cannot run live" in text
 
 
+@needs_live
 def test_machine_limits_are_found_before_anything_is_run_or_written(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
     if os.geteuid() != 0 or shutil.which(without[0]) is None:

@@ -11,6 +11,7 @@ import pytest
 
 import pages
 from ackclock import metrics
+from calling import needs_git
 from pages import measure, measurements
 from pages.measurements import MeasurementError
 from pages.tables import MAKERS
@@ -144,6 +145,7 @@ def test_tables_are_made_without_the_folder_of_the_repository(tmp_path):
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, check=True)
 
 
+@needs_git
 def test_a_command_is_measured_with_its_head(made, monkeypatch):
     monkeypatch.setattr(measure, "MEASUREMENTS", made)
     measure.write("deep/new.json", ["python3", "-c", "print([1])"])

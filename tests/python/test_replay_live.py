@@ -16,17 +16,19 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from ackclock import _engine
 from ackclock.replay import replay_live
 from ackclock.replay.datagram import HEADER, read, write
 from ackclock.replay.differential import Recording, drawn, is_valid, play_live
 from ackclock.replay.script import Options, Packet
-from calling import PATIENCE, run
+from calling import PATIENCE, needs_live, run
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "packetdrill").glob("*.pkt"))
 ATTEMPTS = 10
 
 needs_kernel = pytest.mark.skipif(
-    os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK), reason="needs root and a TUN device"
+    "live" not in _engine.engines() or os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK),
+    reason="needs a build with live runs, root and a TUN device",
 )
 
 
@@ -118,6 +120,7 @@ def test_ctrl_c_ends_situations_on_the_kernel_and_keeps_what_was_played(tmp_path
     pytest.skip("this machine was late for a minute: nothing was played in time")
 
 
+@needs_live
 def test_live_takes_no_options_of_the_simulator(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, "replay", "--live", SCRIPTS[0], "--profile", "freebsd-9")
     assert (status, "the simulator's" in err) == (2, True)

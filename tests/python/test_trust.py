@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calling import SCENARIO, refused, run
+from calling import SCENARIO, needs_live, refused, run
 
 CODE = Path(__file__).parents[2] / "kernel" / "newreno.bpf.c"
 
@@ -54,11 +54,18 @@ def test_controllers_that_a_paper_names_run_only_when_trusted(capsys, tmp_path, 
 def test_controllers_that_a_scenario_names_run_only_when_trusted(capsys, tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(SCENARIO.replace('"newreno"', f'"{CODE}"'))
-    for command in (["run", file], ["sweep", file, "--over", "queue=5p"], ["live", file]):
+    for command in (["run", file], ["sweep", file, "--over", "queue=5p"]):
         assert f"{file}: names {CODE}, which is code" in refused(capsys, *command)
     assert run(capsys, "run", file, "--trust")[0] == 0
     assert run(capsys, "sweep", file, "--over", "queue=5p", "--trust")[0] == 0
     assert run(capsys, "run", file, "--set", "flows.0.cc=cubic")[0] == 0
+
+
+@needs_live
+def test_controllers_of_a_scenario_run_live_only_when_trusted(capsys, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SCENARIO.replace('"newreno"', f'"{CODE}"'))
+    assert f"{file}: names {CODE}, which is code" in refused(capsys, "live", file)
 
 
 def test_a_controller_on_the_command_line_is_trusted(capsys, tmp_path):
