@@ -19,7 +19,7 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_Q
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic)
 
-.PHONY: build demo test test-rust test-optional test-python lock snapshots lint format mutants bench papers docs playground crates minimum print-minimum release sdist wheel clean
+.PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
 build: .venv/.built
 
@@ -81,6 +81,11 @@ snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
+	$(MAKE) --no-print-directory tables
+
+# Writes the tables of the pages anew, from the program and from measurements/.
+tables: build
+	PYTHONPATH=tools $(BIN)/python -m pages
 
 # Web pages run the simulator as WebAssembly.
 WASM := wasm32-unknown-unknown

@@ -21,7 +21,7 @@ MOST_LINES = 500
 """The most lines of a source file; stubs, which describe a whole module, may have more."""
 
 MOST_LINES_OF_PAGE = 400
-"""The most lines of a page."""
+"""The most lines of a page, besides the tables that programs write."""
 
 MOST_LINES_OF_CODE = 60
 """The most lines of code in the body of a function; in Rust, clippy counts them (``too_many_lines``).
@@ -37,7 +37,7 @@ def too_long(path: str, text: str) -> list[str]:
     """The lines that are too long. Tables do not wrap, and of Markdown only prose counts."""
     kind = pathlib.PurePath(path).suffix
     most, in_code, faults = LONGEST[kind], False, []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in sources.by_hand(text):
         if kind == ".md":
             in_code ^= line.lstrip().startswith("```")
             no_prose = line.startswith(("    ", "<!--", "![")) or line.lstrip().startswith("|")
@@ -64,7 +64,7 @@ def without_head(path: str, text: str) -> list[str]:
 
 def too_many_lines(path: str, text: str) -> list[str]:
     """A sentence about a source file that has grown beyond one responsibility."""
-    kind, lines = pathlib.PurePath(path).suffix, len(text.splitlines())
+    kind, lines = pathlib.PurePath(path).suffix, len(sources.by_hand(text))
     most = MOST_LINES_OF_PAGE if kind == ".md" else MOST_LINES
     if kind == ".pyi" or lines <= most:
         return []

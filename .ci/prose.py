@@ -18,7 +18,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sources import texts
+from sources import Line, by_hand, texts
 
 LONGEST_SENTENCE = 40
 """Words of a sentence at most. A colon and a semicolon end one as well as a stop does."""
@@ -76,10 +76,6 @@ class Sentence:
     def turned(self) -> bool:
         """True if a word at its beginning turns it round."""
         return TURNED.match(self.text) is not None
-
-
-Line = tuple[int, str]
-"""The number of a line and its text."""
 
 
 def blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -177,7 +173,7 @@ def units(texts: Mapping[str, str]) -> dict[str, list[Sentence]]:
     found: dict[str, list[Sentence]] = {}
     for path, text in texts.items():
         if (of := unit(path)) is not None:
-            lines = list(enumerate(text.splitlines(), 1)) if path.endswith(".md") else commented(path, text)
+            lines = by_hand(text) if path.endswith(".md") else commented(path, text)
             found.setdefault(of, []).extend(sentences(path, lines))
     return found
 

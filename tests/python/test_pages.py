@@ -1,10 +1,7 @@
-"""Tables of the documentation: every marker becomes one, and every measurement is on a page."""
+"""Tables of the documentation: pages hold what their makers write, and every measurement is on a page."""
 
 import functools
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,8 @@ import pytest
 import pages
 from ackclock import metrics
 from calling import needs_git
-from pages import measure, measurements
+from pages import __main__ as command
+from pages import markers, measure, measurements
 from pages.measurements import MeasurementError
 from pages.tables import MAKERS
 
@@ -26,9 +24,9 @@ def rendered(page):
 
 
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_every_marker_becomes_a_table(page):
+def test_a_page_holds_the_tables_of_today(page):
     text, used = rendered(page)
-    assert "<!-- table:" not in text
+    assert page.read_text() == text, "`make tables` writes them anew"
     for measurement in used:
         assert measurement.line() in text
 
@@ -63,13 +61,27 @@ HEAD = {"date": "2026-11-24", "commit": "773027bcc94e", "machine": "Linux 7.2", 
 
 def test_a_table_is_followed_by_how_it_was_measured(made):
     (made / "one.json").write_text(json.dumps(HEAD | {"result": [1, 2]}))
-    text, used = pages.render("Before.\n\n<!-- table: made one.json cells=2|`3|4` -->\n\nAfter.\n")
+    marker = "<!-- table: made one.json cells=2|`3|4` -->\n"
+    text, used = pages.render(f"Before.\n\n{marker}\nAfter.\n")
     assert text == (
-        "Before.\n\n| a \\| b |\n| --- |\n| 2\\|`3|4` |\n| 2\\|`3|4` |\n\n"
+        f"Before.\n\n{marker}\n| a \\| b |\n| --- |\n| 2\\|`3|4` |\n| 2\\|`3|4` |\n\n"
         '<small markdown="span">Measured 2026-11-24, commit `773027b`, Linux 7.2: `ackclock bench`</small>\n'
-        "\n\nAfter.\n"
+        "\n<!-- /table -->\n\nAfter.\n"
     )
     assert [one.name for one in used] == ["one.json"]
+
+
+def test_an_older_table_is_replaced_and_nothing_else(made):
+    for name, rows in (("one", [1]), ("two", [1, 2])):
+        (made / f"{name}.json").write_text(json.dumps(HEAD | {"result": rows}))
+    page = "<!-- table: made one.json -->\nText.\n<!-- table: made two.json -->\n\nEnd.\n"
+    text, _ = pages.render(page)
+    assert text.count("| 1 |") == 3
+    assert "<!-- /table -->\nText.\n<!-- table: made two.json -->" in text
+    assert pages.render(text)[0] == text
+    older = text.replace("| 1 |", "| 7 |\n| 8 |")
+    assert older != text
+    assert pages.render(older)[0] == text
 
 
 @pytest.mark.parametrize(
@@ -107,7 +119,7 @@ def test_rows_of_a_csv_file_are_chosen_by_their_columns(made):
     head = "".join(f"# {key}: {value}\n" for key, value in HEAD.items())
     (made / "two.csv").write_text(f"{head}cc,loss,goodput\ncubic,0,9.6\nreno,0,9.5\nreno,1,3.1\n")
     text, _ = pages.render("<!-- table: rows two.csv loss=0 -->\n")
-    assert text.startswith("| cc | goodput |\n| --- | --- |\n| cubic | 9.6 |\n| reno | 9.5 |\n")
+    assert "-->\n\n| cc | goodput |\n| --- | --- |\n| cubic | 9.6 |\n| reno | 9.5 |\n\n<small" in text
     with pytest.raises(pages.PageError, match="there is no column rtt"):
         pages.render("<!-- table: rows two.csv rtt=1 -->\n")
 
@@ -132,17 +144,23 @@ def test_the_reference_has_every_object_of_the_language():
 
 
 def test_every_metric_and_model_has_a_row():
-    rows = pages.render("<!-- table: metrics -->\n")[0].splitlines()[2:]
-    names = {row.split("|")[1].strip(" `") for row in rows if row}
+    names = {row[0].strip("`") for row in markers.made("metrics").rows}
     assert names == {*metrics.METRICS, *metrics.MODELS}
 
 
-def test_tables_are_made_without_the_folder_of_the_repository(tmp_path):
-    """MkDocs has the tools on its path and nothing else."""
-    (page,) = [page for page in MARKED if "identified" in page.read_text()]
-    code = f"import pathlib, pages; pages.render(pathlib.Path({str(page)!r}).read_text(), {page.name!r})"
-    environment = {**os.environ, "PYTHONPATH": str(DOCS.parent / "tools")}
-    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, check=True)
+def test_the_command_rewrites_what_has_changed(made, monkeypatch):
+    docs = made / "docs"
+    (docs / "below").mkdir(parents=True)
+    (made / "one.json").write_text(json.dumps(HEAD | {"result": [1]}))
+    page, plain = docs / "below" / "page.md", docs / "plain.md"
+    page.write_text("# Title\n\n<!-- table: made one.json -->\n")
+    plain.write_text("`<!-- table: made nosuch.json -->` is a marker.\n")
+    monkeypatch.setattr(command, "DOCS", docs)
+    monkeypatch.setattr(command, "ROOT", made)
+    command.main()
+    assert page.read_text() == pages.render(page.read_text())[0]
+    assert "| 1 |" in page.read_text()
+    assert plain.read_text() == "`<!-- table: made nosuch.json -->` is a marker.\n"
 
 
 @needs_git

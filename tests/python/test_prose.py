@@ -1,6 +1,7 @@
 """The measuring of prose: sentences of pages and comments, their numbers, length and beginnings."""
 
 import prose
+from sources import by_hand
 
 PAGE = """# What it does
 
@@ -39,6 +40,19 @@ def test_sentences_of_a_page_are_those_of_its_prose():
         (10, "One item of a list that goes on."),
         (12, "Where it ends, nobody knows."),
     ]
+
+
+def test_tables_that_programs_write_are_no_prose():
+    table = "<!-- table: x -->\n\nA line of a maker.\n\n| a |\n\n<!-- /table -->"
+    page = f"One line by hand.\n\n{table}\n\nThe end of it.\n"
+    assert by_hand(page) == [
+        (1, "One line by hand."),
+        (2, ""),
+        (3, "<!-- table: x -->"),
+        (10, ""),
+        (11, "The end of it."),
+    ]
+    assert [(one.line, one.text) for one in of(page)] == [(1, "One line by hand."), (11, "The end of it.")]
 
 
 def test_a_dash_or_a_number_within_a_line_begins_no_item():

@@ -1,8 +1,9 @@
 """Tables of the documentation that programs write.
 
-A page holds a marker, ``<!-- table: NAME ARGUMENTS -->``, on a line of its own. The site is built with a
-table in its place: a maker of that name, in one of the modules of ``makers``, writes it from the program
-itself (the registry of controllers, a schema) or from a file in ``measurements/``.
+A page holds a marker, ``<!-- table: NAME ARGUMENTS -->``, on a line of its own, and below it the table, up to
+``<!-- /table -->``. A maker of that name, in one of the modules of ``makers``, writes the table from the
+program itself (the registry of controllers, a schema) or from a file in ``measurements/``. ``make tables``
+writes all of them anew, and a test compares them.
 """
 
 from pages.markers import MARKER, render

@@ -1,4 +1,4 @@
-"""Markers in pages: where they are, and the tables that take their place."""
+"""Markers in pages, and the tables below them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from pages import makers
 from pages.measurements import Measurement, MeasurementError
 from pages.tables import MAKERS, PageError, Table
 
-MARKER = re.compile(r"^<!-- table: (?P<words>.*?) -->$", re.MULTILINE)
-"""A marker, on a line of its own."""
+END = "<!-- /table -->"
+
+MARKER = re.compile(
+    rf"^<!-- table: (?P<words>.*?) -->$(?:\n(?:(?!<!-- ).*\n)*{re.escape(END)}$)?", re.MULTILINE
+)
+"""A marker on a line of its own, and its table up to the end marker, if there is one already."""
 
 
 def render(page: str, name: str = "page") -> tuple[str, list[Measurement]]:
-    """The page with tables in place of its markers, and the measurements that they come from."""
+    """The page with a new table below each marker, and the measurements that they come from."""
     used: list[Measurement] = []
 
     def tabled(marker: re.Match[str]) -> str:
@@ -27,7 +31,7 @@ def render(page: str, name: str = "page") -> tuple[str, list[Measurement]]:
         except (PageError, MeasurementError) as fault:
             raise PageError(f"{name}:{line}: {fault}") from fault
         used.extend(table.measured)
-        return table.markdown()
+        return f"<!-- table: {marker['words']} -->\n\n{table.markdown()}\n{END}"
 
     return MARKER.sub(tabled, page), used
 

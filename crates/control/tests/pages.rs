@@ -1,5 +1,5 @@
-//! Every controller has a page in the documentation with the sections that readers look for, and markers by which
-//! `make docs` writes its tables.
+//! Every controller has a page in the documentation with the sections that readers look for, and the markers of its
+//! tables, which `make tables` writes.
 
 #![expect(clippy::disallowed_methods, reason = "the tests read the pages of the documentation")]
 
