@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ackclock import exports as exports
     from ackclock import gym as gym
     from ackclock import metrics as metrics
-    from ackclock import models as models
     from ackclock import papers as papers
     from ackclock import plots as plots
     from ackclock import report as report
@@ -67,7 +66,7 @@ else:
         "ackclock.scenario": ("Flow", "Link", "Path", "Record", "Reverse", "Scenario", "Wlan"),
         "ackclock.sweeps": ("Sweep", "sweep"),
     }
-    _BELOW = ("exports", "gym", "metrics", "models", "papers", "plots", "report", "sweeps")
+    _BELOW = ("exports", "gym", "metrics", "papers", "plots", "report", "sweeps")
     _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
     def __getattr__(name: str) -> object:

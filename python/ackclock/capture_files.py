@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ackclock.arguments import library
 from ackclock.errors import InputError
-from ackclock.models.checks import library
 
 CLASSIC = {
     b"\xa1\xb2\xc3\xd4": (">", 1e-6),

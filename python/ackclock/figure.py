@@ -1,6 +1,6 @@
 """The figure model: axes, curves, points and heat maps as plain values.
 
-``overview``, ``papers``, ``models``, ``sweeps`` and ``matrix`` describe figures with it. ``plots`` draws them
+``overview``, ``papers``, ``sweeps`` and ``matrix`` describe figures with it. ``plots`` draws them
 with matplotlib, ``report`` writes them as the JSON of interactive charts, ``papers`` as Parquet.
 """
 

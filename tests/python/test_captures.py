@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ackclock
+from ackclock import interarrival
 from ackclock.captures import Acknowledgement, Connection, _segment, connections
 from ackclock.errors import InputError
 from ackclock.link_headers import ip_packet
-from ackclock.models import interarrival
 from calling import refused, run
 
 CHAIN = """

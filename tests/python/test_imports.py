@@ -134,7 +134,7 @@ def test_a_module_is_imported_when_it_is_first_named():
     named = loaded("import ackclock; ackclock.metrics.goodput")
     assert "ackclock.metrics" in named
     assert not {"ackclock.papers", "ackclock.plots"} & named
-    for module in ("exports", "gym", "models", "papers", "plots", "report", "sweeps"):
+    for module in ("exports", "gym", "papers", "plots", "report", "sweeps"):
         if module != "gym" or find_spec("gymnasium"):
             assert getattr(ackclock, module).__name__ == f"ackclock.{module}"
 

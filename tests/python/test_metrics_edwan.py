@@ -10,7 +10,7 @@ import pytest
 import ackclock
 from ackclock import metrics
 from ackclock.metrics import MetricError
-from ackclock.models import responses
+from ackclock.papers.data.edwan2010.models import responses
 from handmade import events, handmade
 
 RUN = handmade()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models import allocation
-from ackclock.models.networks import Network, nine_links, two_links
+from ackclock.papers.data.edwan2010.models import allocation
+from ackclock.papers.data.edwan2010.models.networks import Network, nine_links, two_links
 
 # Section 5.5.2: capacities 2 and 1, the first source on both links.
 EXAMPLE = two_links(2.0, 1.0)

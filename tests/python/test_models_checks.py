@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from ackclock.arguments import positive
 from ackclock.errors import InputError
-from ackclock.models import checks, responses
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.vectors import vector
 
 
 def test_importing_ackclock_does_not_import_scipy():
@@ -16,7 +18,8 @@ def test_importing_ackclock_does_not_import_scipy():
 
 
 def test_models_without_roots_work_without_scipy():
-    code = "import sys; sys.modules['scipy'] = None; import ackclock.models.figures as f; f.beta_over_delay()"
+    imports = "from ackclock.papers.data.edwan2010.models import figures"
+    code = f"import sys; sys.modules['scipy'] = None; {imports}; figures.beta_over_delay()"
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
@@ -27,10 +30,10 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch):
 
 
 def test_one_number_stands_for_equal_ones():
-    assert checks.vector("weights", 2.0, 3).tolist() == [2.0, 2.0, 2.0]
+    assert vector("weights", 2.0, 3).tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(InputError, match="weights has nan: each must be above 0"):
-        checks.vector("weights", [1.0, float("nan")])
+        vector("weights", [1.0, float("nan")])
     with pytest.raises(InputError, match=r"rates has the shape \(1, 2\): must be a list of numbers"):
-        checks.vector("rates", [[1.0, 2.0]])
+        vector("rates", [[1.0, 2.0]])
     with pytest.raises(InputError, match="rtt = inf: must be above 0"):
-        checks.positive("rtt", float("inf"))
+        positive("rtt", float("inf"))

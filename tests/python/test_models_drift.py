@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models import drift, stability
-from ackclock.models.drift import Drift, OverflowPrice, PowerPrice
-from ackclock.models.stability import Loop
+from ackclock.papers.data.edwan2010.models import drift, stability
+from ackclock.papers.data.edwan2010.models.drift import Drift, OverflowPrice, PowerPrice
+from ackclock.papers.data.edwan2010.models.stability import Loop
 
 PRICE = PowerPrice(1000.0)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models.allocation import alpha_fair
-from ackclock.models.dynamics import Dynamics
-from ackclock.models.networks import Network, nine_links, two_links
+from ackclock.papers.data.edwan2010.models.allocation import alpha_fair
+from ackclock.papers.data.edwan2010.models.dynamics import Dynamics
+from ackclock.papers.data.edwan2010.models.networks import Network, nine_links, two_links
 
 ONE_LINK = Network.of({"a": 4.0}, {"x": ["a"]})
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from ackclock.models import figures
-from ackclock.models.drift import Drift
-from ackclock.models.gentle import Damping, Thrust
-from ackclock.models.networks import two_links
+from ackclock.papers.data.edwan2010.models import figures
+from ackclock.papers.data.edwan2010.models.drift import Drift
+from ackclock.papers.data.edwan2010.models.gentle import Damping, Thrust
+from ackclock.papers.data.edwan2010.models.networks import two_links
 
 
 def curves(figure, panel=0):

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from ackclock.models.gentle import Damping, Thrust, rocket_increases, slow_start_increases
+from ackclock.papers.data.edwan2010.models.gentle import (
+    Damping,
+    Thrust,
+    rocket_increases,
+    slow_start_increases,
+)
 
 # The example of section 7.2.1: 300 Mbit/s, 100 ms, packets of 1000 bytes, Q_max 50, N = 4.
 EXAMPLE = Damping(pipe=3750, rtt=0.1, queue=50, counter=4)

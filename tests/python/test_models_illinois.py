@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.papers.data.edwan2010.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
 
 DELAYS = np.array([0.1, 0.3, 0.5, 0.7, 0.8, 1.0])
 

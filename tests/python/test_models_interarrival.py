@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ackclock import interarrival
 from ackclock.errors import InputError
-from ackclock.models import interarrival
 
 T = 8000 / 3e6
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models import responses
-from ackclock.models.bic import Bic
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.bic import Bic
 
 LOSSES = np.array([1e-2, 1e-4, 1e-6])
 BIC = Bic()

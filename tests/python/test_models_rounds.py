@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ackclock.models.rounds import Gentle, Yeah, course
+from ackclock.papers.data.edwan2010.models.rounds import Gentle, Yeah, course
 
 # 100 Mbit/s, 100 ms, packets of 1500 bytes, Q_max 50.
 PIPE, RTT = 100e6 * 0.1 / 12000, 0.1

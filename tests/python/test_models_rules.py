@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.models.rules import RULES, Rule, vector_diagram
+from ackclock.papers.data.edwan2010.models.rules import RULES, Rule, vector_diagram
 
 
 def diagram(name, **options):

@@ -135,7 +135,7 @@ def test_a_small_number_keeps_its_digits():
 
 
 def test_veno_keeps_four_fifths_and_westwood_what_the_queue_leaves():
-    from ackclock.models import responses
+    from ackclock.papers.data.edwan2010.models import responses
 
     # sqrt(9/(2p)) at p = 0.02 is 15; congested, AIMD(1/2, 1/2): sqrt(0.75/p) = sqrt(37.5).
     assert float(responses.veno(0.02)) == pytest.approx(15.0)

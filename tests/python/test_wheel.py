@@ -46,6 +46,7 @@ def test_the_wheel_fits_any_linux_and_has_all_data_files(wheel):
         "ackclock/networks/lte.toml",
         "ackclock/cli/templates/queue.rs",
         "ackclock/papers/data/cdg2011/fig4.toml",
+        "ackclock/papers/data/edwan2010/models/rules.py",
         "ackclock/papers/suites/l4s/dualpi2.toml",
         "ackclock/report/assets/page.html.j2",
         "ackclock/py.typed",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ackclock import metrics
-from ackclock.models import allocation, networks, responses
-from ackclock.models.dynamics import ALGORITHMS, Course, Dynamics
+from ackclock.papers.data.edwan2010.models import allocation, networks, responses
+from ackclock.papers.data.edwan2010.models.dynamics import ALGORITHMS, Course, Dynamics
 
 TABLE_4_1 = networks.two_links(10, 2)
 NINE = networks.nine_links()

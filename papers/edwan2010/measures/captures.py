@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ackclock import interarrival
+from ackclock.arguments import library
 from ackclock.metrics import Array, MetricError, Tables, column, event_times, flow_names, of_flow
-from ackclock.models import interarrival
-from ackclock.models.checks import library
 
 PACKET_BITS = 8320
 """A TCP packet on the wire: 1000 bytes of payload and 40 of headers."""

@@ -5,8 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.models import responses
-from ackclock.models.gentle import Damping, Thrust, rocket_increases, slow_start_increases
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.gentle import (
+    Damping,
+    Thrust,
+    rocket_increases,
+    slow_start_increases,
+)
 
 DAMPING = Damping(pipe=3750.0, rtt=0.1, queue=50.0, counter=4.0)
 """The example of section 7.2.1."""

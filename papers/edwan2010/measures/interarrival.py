@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.models import interarrival
+from ackclock import interarrival
 
 EXAMPLE = (1.0, 2.0, 3.0, 4.0)
 """The gaps of figure 8.6 in units of T."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.models import responses
-from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
 
 BY_NAME = {"illinois": ILLINOIS, "tcp-q": TCP_Q, "tcp-c": TCP_C, "tcp-fq": TCP_FQ, "tcp-fs": TCP_FS}
 ORDERS = (ILLINOIS, TCP_Q, TCP_C)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import ackclock
-from ackclock.models import responses
-from ackclock.models.bic import Bic
-from ackclock.models.checks import library
+from ackclock.arguments import library
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.bic import Bic
 
 LOSSES = (1e-5, 1e-6, 1e-7)
 DECADES = 10.0 ** -np.arange(3, 9)

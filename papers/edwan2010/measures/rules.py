@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.models import responses
-from ackclock.models.rules import RULES, Rule, vector_diagram
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.rules import RULES, Rule, vector_diagram
 
 START = (0.1, 0.7)
 BINOMIAL = ("aimd", "iiad", "sqrt")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ackclock import metrics
+from ackclock.arguments import library
 from ackclock.metrics import Array, MetricError, Tables, column, event_times, flow_names, samples
 from ackclock.metrics.rates import arrived_at
-from ackclock.models.checks import library
 
 PACKET = 1040.0
 """A packet of ns-2's TCP on the wire, in bytes: 1000 of payload and 40 of headers."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.models import drift, stability
-from ackclock.models.drift import Drift, PowerPrice
+from ackclock.papers.data.edwan2010.models import drift, stability
+from ackclock.papers.data.edwan2010.models.drift import Drift, PowerPrice
 
 LOSSES = (1e-4, 1e-3, 1e-2, 1e-1)
 RTT = 0.1

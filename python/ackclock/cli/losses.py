@@ -41,7 +41,7 @@ def losses(
     Example: `ackclock losses capture.pcapng --rate 3mbit`
     """
     from ackclock.captures import connections
-    from ackclock.models.interarrival import DEFINITIONS
+    from ackclock.interarrival import DEFINITIONS
 
     if definition not in DEFINITIONS:
         raise InputError(f"--definition {definition}: must be one of {', '.join(DEFINITIONS)}")
@@ -70,7 +70,7 @@ def _connection(
     """The losses of a connection, as in ``--json``."""
     import numpy as np
 
-    from ackclock.models import interarrival
+    from ackclock import interarrival
 
     times, acknowledged = one.acks()
     captured = interarrival.duplicate_ack_times(times, acknowledged)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ackclock.arguments import library
 from ackclock.identify.features import features
 from ackclock.identify.training import Table
 from ackclock.identify.trajectories import Trajectory
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library
 
 TREES = 200
 

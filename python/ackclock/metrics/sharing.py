@@ -2,7 +2,7 @@
 
 The definitions are those of Edwan 2010, sections 5.5 and 5.6.
 ``jain`` and ``max_min_ratio`` stand in ``fairness``. Against another ideal than equal rates, Jain's index is
-that of the rates divided by the ideal ones, which ``ackclock.models.allocation`` gives.
+that of the rates divided by the ideal ones, which ``papers/edwan2010/models/allocation.py`` gives.
 """
 
 from __future__ import annotations

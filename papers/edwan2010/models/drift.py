@@ -19,10 +19,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, one_of, positive, share
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library, one_of, positive, probabilities, share
-from ackclock.models.stability import Loop
+from ackclock.papers.data.edwan2010.models.stability import Loop
+from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 
 class Price(Protocol):

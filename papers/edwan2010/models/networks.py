@@ -9,7 +9,7 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import vector
+from ackclock.papers.data.edwan2010.models.vectors import vector
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, one_of, positive
 from ackclock.metrics.tables import Array
-from ackclock.models.allocation import demand, marginal_utility, utility
-from ackclock.models.checks import library, one_of, positive, vector
-from ackclock.models.networks import Network
+from ackclock.papers.data.edwan2010.models.allocation import demand, marginal_utility, utility
+from ackclock.papers.data.edwan2010.models.networks import Network
+from ackclock.papers.data.edwan2010.models.vectors import vector
 
 ALGORITHMS = ("primal", "exact-primal", "dual", "primal-dual")
 LARGEST_VIRTUAL = 10.0

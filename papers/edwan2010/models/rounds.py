@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ackclock.arguments import positive
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import positive
 
 FEWEST_SAMPLES = 3
 """A round with fewer RTT samples is not evaluated."""

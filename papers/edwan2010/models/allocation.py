@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, positive
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library, positive, vector
-from ackclock.models.networks import Network
+from ackclock.papers.data.edwan2010.models.networks import Network
+from ackclock.papers.data.edwan2010.models.vectors import vector
 
 ALMOST = 1e-5
 """A link that is full but for this share of its capacity counts as binding."""

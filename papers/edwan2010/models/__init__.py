@@ -9,10 +9,10 @@
 | ``networks``, ``allocation`` | alpha-fair and max-min fair rates, the test of proportional fairness |
 | ``dynamics`` | primal, exact primal, dual and primal-dual algorithms as differential equations |
 | ``drift``, ``stability`` | the drift model of TCP with link errors: equilibrium, course, delay margins |
-| ``interarrival`` | the cause of a loss, from the times between duplicate ACKs |
 | ``figures`` | the figures of the thesis that need no run |
 
 The main source is T. A. Edwan, "Improved Algorithms for TCP Congestion Control", PhD thesis, Loughborough
-University, 2010, "the thesis" in these modules; where its printed text is wrong, the docstring says so. SciPy
-and Clarabel are imported by the functions that use them (``pip install 'ackclock[models]'``).
+University, 2010, "the thesis" in these modules. If its printed text is wrong, the docstring says so. Its
+loss differentiation is ``ackclock.interarrival``, which ``ackclock losses`` uses. SciPy and Clarabel are
+imported by the functions that use them (``pip install 'ackclock[models]'``).
 """

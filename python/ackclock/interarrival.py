@@ -1,4 +1,4 @@
-"""The cause of a loss, from the times between duplicate ACKs (thesis, chapter 8).
+"""The cause of a loss, from the times between duplicate ACKs (Edwan 2010, chapter 8).
 
 After a loss on a wireless last link the gaps between packets are multiples of T, the time that one packet
 takes on the slowest link: a large span, a clear pattern. After congestion they are all about T (a small
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import one_of, positive, share
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import one_of, positive, share
 
 GUARD = 1e-3
 """Differences closer than this share of T to 0, or to T from below, are a pattern and rounding, not noise."""

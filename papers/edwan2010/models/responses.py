@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, positive, share
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library, positive, probabilities, share
+from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 Response = Callable[[Array], Any]
 """A response function of the loss alone, such as ``reno``."""

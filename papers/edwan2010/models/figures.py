@@ -8,19 +8,24 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.figure import Axis, Panel, Series
+from ackclock.interarrival import decrease_factor, noise_level
 from ackclock.metrics.tables import Array
-from ackclock.models import responses
-from ackclock.models.allocation import alpha_fair, max_min
-from ackclock.models.bic import Bic
-from ackclock.models.drift import Drift
-from ackclock.models.dynamics import ALGORITHMS, Dynamics
-from ackclock.models.gentle import Damping, Thrust, rocket_increases, slow_start_increases
-from ackclock.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
-from ackclock.models.interarrival import decrease_factor, noise_level
-from ackclock.models.networks import Network
-from ackclock.models.rounds import Gentle, Rule, Yeah, course
-from ackclock.models.rules import RULES, vector_diagram
-from ackclock.models.stability import lemma_curve
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.allocation import alpha_fair, max_min
+from ackclock.papers.data.edwan2010.models.bic import Bic
+from ackclock.papers.data.edwan2010.models.drift import Drift
+from ackclock.papers.data.edwan2010.models.dynamics import ALGORITHMS, Dynamics
+from ackclock.papers.data.edwan2010.models.gentle import (
+    Damping,
+    Thrust,
+    rocket_increases,
+    slow_start_increases,
+)
+from ackclock.papers.data.edwan2010.models.illinois import ILLINOIS, TCP_C, TCP_FQ, TCP_FS, TCP_Q, Illinois
+from ackclock.papers.data.edwan2010.models.networks import Network
+from ackclock.papers.data.edwan2010.models.rounds import Gentle, Rule, Yeah, course
+from ackclock.papers.data.edwan2010.models.rules import RULES, vector_diagram
+from ackclock.papers.data.edwan2010.models.stability import lemma_curve
 from ackclock.plots import draw
 
 LINEAR = ("aimd", "aiad", "mimd", "miad")

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import one_of, positive
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models import responses
-from ackclock.models.checks import one_of, positive, probabilities
+from ackclock.papers.data.edwan2010.models import responses
+from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 VARIANTS = ("power", "fs", "fq")
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import positive
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import positive, probabilities
+from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, positive
 from ackclock.errors import InputError
-from ackclock.models.checks import library, positive
 
 
 @dataclass(frozen=True)

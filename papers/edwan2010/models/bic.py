@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import library, one_of, positive, share
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import library, one_of, positive, probabilities, share
+from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.arguments import one_of, positive
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.models.checks import one_of, positive, vector
+from ackclock.papers.data.edwan2010.models.vectors import vector
 
 LEAST_RATE = 1e-6
 """The least rate where k > 0: x^-k has no bound below it."""
