@@ -8,7 +8,7 @@
  * | fast mode: a segment for 100 or a window of them; slow mode: for a window | yeah_cong_avoid |
  * | decongestion, the virtual Reno window | decide |
  *
- * Differences from crates/control/src/controllers/linux/yeah.rs: none.
+ * Differences from crates/control/src/controllers/yeah.rs (`Yeah::of_linux`): none.
  */
 #include "queue.h"
 

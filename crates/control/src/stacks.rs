@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::controllers::linux::older;
-use crate::controllers::{freebsd, linux};
+use crate::controllers::{freebsd, highspeed, htcp, linux, scalable, yeah};
 use crate::nearest::nearest;
 use crate::{Form, ParameterError, Parameters};
 
@@ -43,7 +42,7 @@ pub const STACKS: &[Stack] = &[
             ("vegas", linux::vegas::FORM),
             ("veno", linux::veno::FORM),
             ("westwood", linux::westwood::FORM),
-            ("yeah", linux::yeah::FORM),
+            ("yeah", yeah::LINUX),
         ],
         on_request: &[
             ("gentle-1", linux::gentle_1::FORM),
@@ -59,16 +58,16 @@ pub const STACKS: &[Stack] = &[
     Stack {
         name: "linux-3.5",
         forms: &[
-            ("cubic", older::cubic::CUBIC_2_3),
-            ("highspeed", older::highspeed::FORM),
-            ("htcp", older::htcp::FORM),
-            ("scalable", older::scalable::FORM),
+            ("cubic", linux::cubic_2_3::CUBIC_2_3),
+            ("highspeed", highspeed::LINUX_3_5),
+            ("htcp", htcp::LINUX_3_5),
+            ("scalable", scalable::LINUX_3_5),
             ("vegas", linux::vegas::FORM),
         ],
         on_request: &[],
     },
-    Stack { name: "linux-2.6.33", forms: &[("cubic", older::cubic::CUBIC_2_3)], on_request: &[] },
-    Stack { name: "ns2-linux", forms: &[("cubic", older::cubic::CUBIC_2_6_22)], on_request: &[] },
+    Stack { name: "linux-2.6.33", forms: &[("cubic", linux::cubic_2_3::CUBIC_2_3)], on_request: &[] },
+    Stack { name: "ns2-linux", forms: &[("cubic", linux::cubic_2_3::CUBIC_2_6_22)], on_request: &[] },
     Stack { name: "freebsd-9", forms: &[("cubic", freebsd::cubic::FORM)], on_request: &[] },
 ];
 

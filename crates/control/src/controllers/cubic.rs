@@ -19,7 +19,7 @@
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
-//! Linux's module of today is `linux/cubic.rs`, that of older kernels `linux/older/cubic.rs`; `freebsd/cubic.rs` is
+//! Linux's module of today is `linux/cubic.rs`, the module of older kernels `linux/cubic_2_3.rs`; `freebsd/cubic.rs` is
 //! FreeBSD's. `cubic` is the stack's, `cubic-rfc` the RFC's.
 
 use units::{Span, Time};

@@ -1,7 +1,7 @@
 //! HighSpeed TCP (RFC 3649).
 //!
-//! Additive increase and multiplicative decrease with constants that depend on the window: up to 38 segments they are
-//! those of standard TCP, above they give a window of 0.12/p^0.835 at loss probability p.
+//! Additive increase and multiplicative decrease with constants that depend on the window. Up to 38 segments it is
+//! standard TCP, above it has a window of 0.12/p^0.835 at loss probability p.
 //!
 //! | RFC 3649 | here |
 //! | --- | --- |
@@ -12,16 +12,16 @@
 //!
 //! Notable differences from the RFC:
 //! - 0.078 is 1/12.8, as in the program of appendix C.
-//! - a(w) is that of the whole segments of w, and at least 1. Above 89053, the last row of the table, a and b stay what
-//!   they are there.
+//! - a(w) is computed from the whole segments of w, and is at least 1. Above 89053, the last row of the table, a and b
+//!   are constant.
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
 //!
-//! Linux takes a and b from the next row of the table. Its module is `linux/highspeed.rs`, that of Linux 3.5
-//! `linux/older/highspeed.rs`.
+//! Linux takes a and b from the next row of the table. The module of Linux 3.5 does so in real numbers and is otherwise
+//! as here; the module of today's Linux is `linux/highspeed.rs`.
 
-use crate::entry::{Aim, Entry, Quantity};
-use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::entry::{Aim, Entry, Form, Quantity};
+use crate::parts::reno::{delegate, reduce};
+use crate::{Ack, Context, Controller, Probe, Reno, Undo};
 
 /// The entry of HighSpeed TCP in the registry.
 pub const ENTRY: Entry = Entry {
@@ -35,8 +35,12 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("a", "segments per RTT", "a(w)"),
         Quantity::new("b", "", "b(w), the share that a loss would take"),
     ],
-    make: |_| Ok(Box::new(HighSpeed::default())),
+    make: |_| Ok(Box::new(HighSpeed::new(RFC))),
 };
+
+/// HighSpeed TCP of Linux 3.5 (`tcp_highspeed.c`), in real numbers.
+pub(crate) const LINUX_3_5: Form =
+    Form { parameters: &[], probes: ENTRY.probes, make: |_| Ok(Box::new(HighSpeed::new(LINUX))) };
 
 /// Up to this window, standard TCP (section 5).
 const LOW_WINDOW: f64 = 38.0;
@@ -48,7 +52,7 @@ const HIGH_DECREASE: f64 = 0.1;
 const LOW_DECREASE: f64 = 0.5;
 
 /// Appendix B: the windows at which a(w) has grown by more than 1 since the row before. Row i stands for a(w) = i + 1.
-/// As in Linux, the last row is that of 72.
+/// As in Linux, the last row has a(w) = 72.
 pub const TABLE: [u32; 72] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
@@ -87,9 +91,35 @@ pub(super) fn decrease_at(w: f64) -> f64 {
     decrease(w.clamp(LOW_WINDOW, LAST_ROW))
 }
 
+/// a(w) of Linux: of the row for a window of `w` segments.
+fn row_increase(w: f64) -> f64 {
+    (row(w) + 1) as f64
+}
+
+/// b(w) of Linux: of the row for a window of `w` segments, in 256ths rounded down.
+fn row_decrease(w: f64) -> f64 {
+    decrease_256ths(row(w)) / 256.0
+}
+
+/// b of a row of the table, in 256ths rounded down (`hstcp_aimd_vals`).
+pub(super) fn decrease_256ths(row: usize) -> f64 {
+    (decrease(f64::from(TABLE[row])) * 256.0).floor()
+}
+
+/// a(w) and b(w).
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    a: fn(f64) -> f64,
+    b: fn(f64) -> f64,
+}
+
+const RFC: Constants = Constants { a: increase_at, b: decrease_at };
+const LINUX: Constants = Constants { a: row_increase, b: row_decrease };
+
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct HighSpeed {
+    constants: Constants,
     reno: Reno,
     undo: Undo,
     /// a(w), and the whole segments it was worked out for.
@@ -97,46 +127,40 @@ pub struct HighSpeed {
     a_at: f64,
 }
 
-impl Default for HighSpeed {
-    /// A connection that has yet to find its path.
-    fn default() -> Self {
-        Self { reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
-    }
-}
-
 impl HighSpeed {
+    /// A connection that has yet to find its path.
+    fn new(constants: Constants) -> Self {
+        Self { constants, reno: Reno::new(), undo: Undo::default(), a: 1.0, a_at: 0.0 }
+    }
+
     /// a(w) of the present window.
     fn a(&mut self) -> f64 {
         let whole = self.reno.window.floor();
         if whole != self.a_at {
             self.a_at = whole;
-            self.a = increase_at(whole);
+            self.a = (self.constants.a)(whole);
         }
         self.a
     }
 
     /// b(w) of the present window.
     fn b(&self) -> f64 {
-        decrease_at(self.reno.window)
+        (self.constants.b)(self.reno.window)
+    }
+
+    /// The share of the window kept on a loss.
+    fn kept(&self) -> f64 {
+        1.0 - self.b()
     }
 }
 
 impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    reduce!(keeping kept);
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };
         self.reno.grow_by(ack, a);
-    }
-
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
-        self.undo.remember(self.reno);
-        self.reno.multiplicative_decrease(1.0 - self.b());
-    }
-
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
-        self.undo.remember_first(loss, self.reno);
-        self.reno.timeout(1.0 - self.b(), loss.again);
     }
 
     fn probe(&self, out: &mut dyn Probe) {
@@ -151,7 +175,11 @@ mod tests {
     use crate::testing::{World, ack, loss, probed};
 
     fn at(window: f64) -> HighSpeed {
-        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::default() }
+        HighSpeed { reno: Reno { window, threshold: 2.0 }, ..HighSpeed::new(RFC) }
+    }
+
+    fn module(window: f64) -> HighSpeed {
+        HighSpeed { constants: LINUX, ..at(window) }
     }
 
     #[test]
@@ -209,5 +237,39 @@ mod tests {
         let mut controller = at(1058.0);
         controller.on_loss(&mut world.context(), &loss());
         assert!((controller.window() - 712.09).abs() < 0.02, "{}", controller.window());
+    }
+
+    #[test]
+    fn linux_3_5_takes_the_next_row() {
+        // Up to 38 segments row 0; 39 to 118 row 1; beyond the last row the last.
+        for (window, a, b) in [
+            (38.9, 1.0, 128.0),
+            (39.0, 2.0, 112.0),
+            (118.0, 2.0, 112.0),
+            (119.0, 3.0, 104.0),
+            (347.0, 4.0, 98.0),
+            (348.0, 5.0, 93.0),
+            (1529.0, 10.0, 78.0),
+            (200_000.0, 72.0, 24.0),
+        ] {
+            let mut controller = module(window);
+            assert_eq!(controller.b() * 256.0, b, "{window}");
+            controller.on_ack(&mut World::new().context(), &ack());
+            assert_eq!(probed(&controller, "a"), a, "{window}");
+        }
+    }
+
+    #[test]
+    fn in_linux_3_5_a_window_of_acks_adds_a_and_a_loss_takes_b() {
+        let mut world = World::new();
+        let mut controller = module(1058.0);
+        controller.on_ack(&mut world.context(), &Ack { newly_acknowledged: 1058, newly_delivered: 1058, ..ack() });
+        assert_eq!(controller.window(), 1066.0);
+        // 1066 is in the row of 1284, whose b is 81/256: ln(1284/38) = 3.5201 of 7.6890 leaves 0.5 - 0.18313 = 0.31687.
+        for reduce in [HighSpeed::on_loss, HighSpeed::on_timeout] {
+            let mut controller = module(1066.0);
+            reduce(&mut controller, &mut world.context(), &loss());
+            assert_eq!(controller.slow_start_threshold(), 1066.0 * (1.0 - 81.0 / 256.0));
+        }
     }
 }

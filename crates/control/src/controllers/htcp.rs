@@ -1,8 +1,8 @@
 //! H-TCP (Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
 //! draft-leith-tcp-htcp).
 //!
-//! The increase grows with the time since the last congestion event. The share kept on a loss is the one that just
-//! empties the queue, the ratio of the smallest and the largest RTT.
+//! The increase grows with the time since the last congestion event. A loss keeps the share that just empties the
+//! queue: the ratio of the smallest and the largest RTT.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -13,16 +13,16 @@
 //!
 //! Notable differences from the paper:
 //! - D begins when recovery from the last congestion event ends, as in Linux; the window does not grow before.
-//! - R_max, which the paper leaves open, is that of Linux: it follows samples that exceed it by 20 ms at most, and each
-//!   loss takes it 5 % of the way down to R_min.
+//! - The paper leaves R_max open. As in Linux it follows samples that exceed it by 20 ms at most, and each loss takes
+//!   it 5 % of the way down to R_min.
 //! - The throughput of an epoch is, as in Linux, the largest value of a moving average of what each round trip
 //!   delivered, with weight 1/4 from the fourth round trip on ([`Measures`]).
 //!
-//! The module of today's Linux is `linux/htcp.rs`, that of Linux 3.5 `linux/older/htcp.rs`.
+//! The module of Linux 3.5 differs from the paper by [`Version`]; the module of today's Linux is `linux/htcp.rs`.
 
 use units::{Span, Time};
 
-use crate::entry::{Aim, Entry, Quantity};
+use crate::entry::{Aim, Entry, Form, Quantity};
 use crate::parameters::parameters;
 use crate::parts::epoch_measures::Measures;
 use crate::parts::reno::delegate;
@@ -44,6 +44,13 @@ pub const ENTRY: Entry = Entry {
         Quantity::new("throughput", "segments/s", "Largest throughput of this epoch"),
     ],
     make: |given| Ok(Box::new(HTcp::new(Settings::read(given)?))),
+};
+
+/// H-TCP of Linux 3.5 (`tcp_htcp.c`), in real numbers and without ticks.
+pub(crate) const LINUX_3_5: Form = Form {
+    parameters: ModuleSettings::PARAMETERS,
+    probes: ENTRY.probes,
+    make: |given| Ok(Box::new(HTcp::of_module(ModuleSettings::read(given)?))),
 };
 
 /// The RTT to which the increase is scaled, and how far the ratio may go.
@@ -69,18 +76,53 @@ parameters! {
     }
 }
 
+parameters! {
+    /// The parameter of the module.
+    struct ModuleSettings {
+        /// The increase is in proportion to the smallest RTT, so that flows gain alike whatever their RTT
+        rtt_scaling: bool = true, source "Linux, use_rtt_scaling";
+    }
+}
+
+/// The rules in which the paper and the module of Linux 3.5 differ.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    /// The increase function is rounded down to a whole number.
+    whole: bool,
+    /// The share kept adapts after so many epochs in a row without a change of throughput.
+    steady_epochs: u32,
+    /// The share kept adapts above this R_min.
+    adapt_above: Span,
+    /// Segments for which an ACK counts in congestion avoidance.
+    credit: fn(&Ack) -> f64,
+}
+
+const PAPER: Version =
+    Version { whole: false, steady_epochs: 1, adapt_above: Span::ZERO, credit: Ack::avoidance_credit };
+
+/// The module counts the segments that an ACK covers, while the stack counts ACKs for other controllers.
+const MODULE: Version = Version {
+    whole: true,
+    steady_epochs: 2,
+    adapt_above: Span::from_millis(10),
+    credit: |ack| f64::from(ack.covers()),
+};
+
 /// The state that a spurious congestion event restores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     reno: Reno,
     /// The share kept by the last loss.
     beta: f64,
+    /// Epochs in a row without a change of throughput.
+    steady_epochs: u32,
     measures: Measures,
 }
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
 pub struct HTcp {
+    version: Version,
     settings: Settings,
     state: State,
     undo: Undo<State>,
@@ -90,21 +132,37 @@ pub struct HTcp {
 }
 
 impl HTcp {
-    /// A controller with `settings`.
+    /// The paper's controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        let state = State { reno: Reno::new(), beta: settings.beta_min, measures: Measures::default() };
-        Self { settings, state, undo: Undo::default(), in_recovery: false, rtt_min: Span::ZERO, alpha: 1.0 }
+        let measures = Measures::default();
+        let state = State { reno: Reno::new(), beta: settings.beta_min, steady_epochs: 0, measures };
+        Self {
+            version: PAPER,
+            settings,
+            state,
+            undo: Undo::default(),
+            in_recovery: false,
+            rtt_min: Span::ZERO,
+            alpha: 1.0,
+        }
+    }
+
+    /// The module of Linux 3.5; its largest share kept is 102/128.
+    fn of_module(ModuleSettings { rtt_scaling }: ModuleSettings) -> Self {
+        let settings = Settings { rtt_scaling, beta_max: 0.797, ..Settings::default() };
+        Self { version: MODULE, ..Self::new(settings) }
     }
 
     /// The increase function, `since` seconds after the last congestion event.
     fn f(&self, since: f64) -> f64 {
         let high_speed = since - self.settings.delta_l.as_secs_f64();
         let half = high_speed / 2.0;
-        let f = if high_speed > 0.0 { 1.0 + (10.0 * high_speed + half * half) } else { 1.0 };
+        let rounded = |f: f64| if self.version.whole { f.floor() } else { f };
+        let f = if high_speed > 0.0 { 1.0 + rounded(10.0 * high_speed + half * half) } else { 1.0 };
         if !self.settings.rtt_scaling || self.rtt_min.is_zero() {
             return f;
         }
-        (f / ratio(self.rtt_min)).max(1.0)
+        rounded(f / ratio(self.rtt_min)).max(1.0)
     }
 
     /// Segments a round trip, `since` seconds after the last congestion event.
@@ -116,15 +174,22 @@ impl HTcp {
     fn adapt(&mut self, now: Time) {
         self.undo.remember(self.state);
         let Settings { delta_b, beta_min, beta_max, .. } = self.settings;
-        let measures = &mut self.state.measures;
-        let steady = !measures.throughput_changed(delta_b) && !self.rtt_min.is_zero();
-        self.state.beta = if steady { measures.rtt_ratio(self.rtt_min).clamp(beta_min, beta_max) } else { beta_min };
+        let State { beta, steady_epochs, measures, .. } = &mut self.state;
+        *steady_epochs = if measures.throughput_changed(delta_b) { 0 } else { *steady_epochs + 1 };
+        let adapts = *steady_epochs >= self.version.steady_epochs && self.rtt_min > self.version.adapt_above;
+        *beta = if adapts { measures.rtt_ratio(self.rtt_min).clamp(beta_min, beta_max) } else { beta_min };
         measures.end_epoch(now, self.rtt_min);
+    }
+
+    /// Takes the measures of `ack`.
+    fn measure(&mut self, now: Time, ack: &Ack) {
+        self.state.measures.observe(&mut self.rtt_min, ack);
+        self.state.measures.deliver(now, self.rtt_min, ack);
     }
 }
 
 /// 100 ms over R_min, within limits: the increase function is divided by it.
-pub(super) fn ratio(rtt_min: Span) -> f64 {
+fn ratio(rtt_min: Span) -> f64 {
     (RTT_REFERENCE / rtt_min.as_secs_f64()).clamp(LEAST_RATIO, GREATEST_RATIO)
 }
 
@@ -137,16 +202,14 @@ impl Controller for HTcp {
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.state.measures.observe(&mut self.rtt_min, ack);
-        self.state.measures.deliver(cx.now, self.rtt_min, ack);
+        self.measure(cx.now, ack);
         self.alpha = self.alpha(self.state.measures.since(cx.now));
-        self.state.reno.grow_by(ack, self.alpha);
+        self.state.reno.grow_counting(ack, self.version.credit, self.alpha);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if !self.in_recovery {
-            self.state.measures.observe(&mut self.rtt_min, ack);
-            self.state.measures.deliver(cx.now, self.rtt_min, ack);
+            self.measure(cx.now, ack);
         }
     }
 

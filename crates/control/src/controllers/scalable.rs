@@ -10,10 +10,10 @@
 //! | standard TCP up to the legacy window | `Settings::legacy_window` |
 //!
 //! Notable differences from the paper: none. Linux keeps seven eighths at every window and is standard TCP in its
-//! increase up to 1/a segments; with 1 % of loss, where windows are small, that is twice the window of the paper's
-//! form. The module since 5.6 is `linux/scalable.rs`, that of Linux 3.5 `linux/older/scalable.rs`.
+//! increase up to 1/a segments. With 1 % of loss windows are small, and Linux's are twice as large as the paper's.
+//! The module since 5.6 is `linux/scalable.rs`; the module of Linux 3.5 differs from the paper by its numbers.
 
-use crate::entry::{Aim, Entry};
+use crate::entry::{Aim, Entry, Form};
 use crate::parameters::parameters;
 use crate::parts::reno::{delegate, reduce};
 use crate::range::{above, from};
@@ -31,8 +31,9 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Scalable::new(Settings::read(given)?))),
 };
 
-/// The share of the window that standard TCP keeps on a loss.
-const LEGACY_KEPT: f64 = 0.5;
+/// Scalable TCP of Linux 3.5 (`tcp_scalable.c`).
+pub(crate) const LINUX_3_5: Form =
+    Form { parameters: &[], probes: &[], make: |_| Ok(Box::new(Scalable::of_linux_3_5())) };
 
 parameters! {
     /// The parameters.
@@ -50,6 +51,8 @@ parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct Scalable {
     settings: Settings,
+    /// The share of the window kept on a loss up to the legacy window.
+    legacy_kept: f64,
     reno: Reno,
     undo: Undo,
 }
@@ -57,7 +60,14 @@ pub struct Scalable {
 impl Scalable {
     /// A controller with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, reno: Reno::new(), undo: Undo::default() }
+        Self { settings, legacy_kept: 0.5, reno: Reno::new(), undo: Undo::default() }
+    }
+
+    /// The module of Linux 3.5: min(cwnd, 50) ACKs add a segment, as most ACKs cover two (`TCP_SCALABLE_AI_CNT`). A
+    /// loss takes an eighth at every window (`TCP_SCALABLE_MD_SCALE`).
+    fn of_linux_3_5() -> Self {
+        let module = Self::new(Settings { a: 0.02, b: 0.125, legacy_window: 50.0 });
+        Self { legacy_kept: 0.875, ..module }
     }
 
     fn is_legacy(&self) -> bool {
@@ -71,7 +81,7 @@ impl Scalable {
 
     /// The share of the window kept on a loss.
     fn kept(&self) -> f64 {
-        if self.is_legacy() { LEGACY_KEPT } else { 1.0 - self.settings.b }
+        if self.is_legacy() { self.legacy_kept } else { 1.0 - self.settings.b }
     }
 }
 
@@ -133,5 +143,21 @@ mod tests {
         scalable = at(17.0, Settings::default());
         scalable.on_loss(&mut world.context(), &loss());
         assert_eq!(scalable.window(), 14.875);
+    }
+
+    #[test]
+    fn in_linux_3_5_at_most_fifty_acks_add_a_segment_and_a_loss_takes_an_eighth() {
+        let mut world = World::new();
+        // One ACK adds 1/min(w, 50).
+        for (window, after) in [(40.0, 40.025), (50.0, 50.02), (200.0, 200.02)] {
+            let mut scalable = Scalable { reno: Reno { window, threshold: 2.0 }, ..Scalable::of_linux_3_5() };
+            scalable.on_ack(&mut world.context(), &ack());
+            assert!((scalable.window() - after).abs() < 1e-12, "{}", scalable.window());
+        }
+        for reduce in [Scalable::on_loss, Scalable::on_timeout] {
+            let mut scalable = Scalable { reno: Reno { window: 8.0, threshold: 2.0 }, ..Scalable::of_linux_3_5() };
+            reduce(&mut scalable, &mut world.context(), &loss());
+            assert_eq!(scalable.slow_start_threshold(), 7.0);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! YeAH-TCP (Baiocchi, Castellani and Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007), as the thesis of
 //! Edwan (Loughborough 2010, section 7.3) and Linux have it.
 //!
-//! While the queue is short the window grows as that of Scalable TCP. When it becomes long, the window gives up what
-//! stands in the queue, and grows by a segment a round trip, as that of others that fill the queue.
+//! While the queue is short the window grows as in Scalable TCP. When the queue becomes long, the window gives up its
+//! segments in the queue, and grows by a segment a round trip, as other flows that fill the queue.
 //!
 //! | rule, with R_min the smallest RTT of a round trip, R_base of all | here |
 //! | --- | --- |
@@ -16,16 +16,19 @@
 //! Notable differences from the paper: epsilon and delta are logarithms, as in Linux. A round trip with fewer than
 //! three RTT samples decides nothing.
 //!
-//! Linux's module is `linux/yeah.rs`.
+//! The module of Linux (`tcp_yeah.c`) computes in whole segments and microseconds; `kernel/yeah.bpf.c` does the same.
+//! It differs from the original in two points. The window after a timeout is the transport's. A timeout begins a round
+//! trip of measurement, where the original goes on with the present one. With a stack that counts ACKs it is the module
+//! of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.
 
-use crate::entry::{Aim, Entry, Quantity};
+use crate::entry::{Aim, Entry, Form, Quantity};
 use crate::parameters::parameters;
 use crate::parts::decongestion::Limits;
 use crate::parts::linux::covered;
 use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Loss, Probe};
+use crate::{Ack, Context, Controller, Counting, Loss, Probe};
 
 /// The entry of YeAH in the registry.
 pub const ENTRY: Entry = Entry {
@@ -45,8 +48,15 @@ pub const ENTRY: Entry = Entry {
     make: |given| Ok(Box::new(Yeah::new(Settings::read(given)?))),
 };
 
+/// YeAH-TCP of Linux.
+pub(crate) const LINUX: Form = Form {
+    parameters: Settings::PARAMETERS,
+    probes: ENTRY.probes,
+    make: |given| Ok(Box::new(Yeah::of_linux(Settings::read(given)?))),
+};
+
 /// In fast mode so many segments acknowledged add one, or a window of them if that is less (TCP_SCALABLE_AI_CNT).
-pub(super) const SCALABLE: u32 = 100;
+const SCALABLE: u32 = 100;
 
 parameters! {
     /// The parameters.
@@ -82,42 +92,57 @@ pub struct Yeah {
 
 impl Settings {
     /// The state that these settings bound, in whole segments or real numbers.
-    pub(super) fn bounded(&self, whole: bool) -> QueueBounded {
+    fn bounded(&self, whole: bool) -> QueueBounded {
         let Self { q_max: queue, phi, gamma, epsilon, delta, rho, zeta, .. } = *self;
         QueueBounded::new(Limits { queue, phi, gamma, epsilon, delta, rho, whole }, zeta)
     }
 }
 
 impl Yeah {
-    /// A controller with `settings`.
+    /// The paper's controller with `settings`.
     pub fn new(settings: Settings) -> Self {
         Self { settings, bounded: settings.bounded(false) }
     }
 
+    /// The module of Linux with `settings`.
+    fn of_linux(settings: Settings) -> Self {
+        Self { settings, bounded: settings.bounded(true) }
+    }
+
     /// An ACK on a fully used window.
     fn grow(&mut self, ack: &Ack) {
-        let reno = &mut self.bounded.reno;
+        let QueueBounded { reno, limits, long_rounds, .. } = &mut self.bounded;
         let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
         let credit = if exponential { reno.slow_start(ack) } else { ack.avoidance_credit() };
         if credit <= 0.0 {
             return;
         }
-        if self.bounded.long_rounds == 0 {
+        let covered = if exponential { credit } else { covered(ack) };
+        if limits.whole {
+            self.count(credit as u32, covered as u32, ack.counting);
+        } else if *long_rounds == 0 {
             let every = reno.window.min(f64::from(SCALABLE));
-            reno.additive_increase(if exponential { credit } else { covered(ack) }, reno.window / every);
+            reno.additive_increase(covered, reno.window / every);
         } else {
             reno.additive_increase(credit, 1.0);
         }
     }
-}
 
-/// The probes, in both forms.
-pub(super) fn show(bounded: &QueueBounded, out: &mut dyn Probe) {
-    out.value("waiting", bounded.last.queue);
-    out.value("delay_ratio", bounded.last.ratio());
-    out.value("virtual_window", bounded.virtual_window);
-    out.value("slow_rounds", f64::from(bounded.long_rounds));
-    out.value("decongestions", f64::from(bounded.decongestions));
+    /// Congestion avoidance in whole segments (`tcp_yeah_cong_avoid`), by an ACK that counts for `credit` segments and
+    /// covers `covered`.
+    fn count(&mut self, credit: u32, covered: u32, counting: Counting) {
+        let QueueBounded { reno, counter, long_rounds, .. } = &mut self.bounded;
+        let window = reno.window as u32;
+        let every = window.min(SCALABLE);
+        if *long_rounds > 0 {
+            counter.grow(reno, window, credit, counting);
+        } else if counting != Counting::PerAck {
+            counter.grow(reno, every, covered, counting);
+        } else if counter.add(covered) > every {
+            reno.window += 1.0;
+            counter.clear();
+        }
+    }
 }
 
 impl Controller for Yeah {
@@ -141,56 +166,56 @@ impl Controller for Yeah {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        show(&self.bounded, out);
+        out.value("waiting", self.bounded.last.queue);
+        out.value("delay_ratio", self.bounded.last.ratio());
+        out.value("virtual_window", self.bounded.virtual_window);
+        out.value("slow_rounds", f64::from(self.bounded.long_rounds));
+        out.value("decongestions", f64::from(self.bounded.decongestions));
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::Reno;
-    use crate::testing::{World, ack, probed, rtt};
+    use crate::testing::{World, ack, loss, probed, rtt};
 
     fn at(window: f64) -> Yeah {
-        let mut yeah = Yeah::new(Settings::default());
-        begin(&mut yeah.bounded, window);
-        yeah
+        begun(Yeah::new(Settings::default()), window)
     }
 
-    fn round(yeah: &mut Yeah, millis: u64) {
-        pass(yeah, |yeah| &mut yeah.bounded, millis);
+    fn module(window: f64) -> Yeah {
+        begun(Yeah::of_linux(Settings::default()), window)
     }
 
     /// A window of `window` in congestion avoidance, on a path of 100 ms.
-    pub(in crate::controllers) fn begin(bounded: &mut QueueBounded, window: f64) {
-        bounded.reno = Reno { window, threshold: 2.0 };
-        bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
-        bounded.meter.restart();
+    fn begun(mut yeah: Yeah, window: f64) -> Yeah {
+        yeah.bounded.reno = Reno { window, threshold: 2.0 };
+        yeah.bounded.meter.observe(&Ack { rtt: rtt(100), ..ack() });
+        yeah.bounded.meter.restart();
+        yeah
     }
 
     /// A round trip of `millis`, in three ACKs of which the last does not count.
-    pub(in crate::controllers) fn pass<C: Controller>(yeah: &mut C, of: fn(&mut C) -> &mut QueueBounded, millis: u64) {
-        let to = of(yeah).meter.end() + 1;
+    fn round(yeah: &mut Yeah, millis: u64) {
+        let to = yeah.bounded.meter.end() + 1;
         let end = Ack { rtt: rtt(millis), acknowledged_to: to, sent_to: to, ..ack() };
         (0..2).for_each(|_| yeah.on_duplicate_ack(&mut World::new().context(), &end));
-        of(yeah).meter.observe(&end);
-        of(yeah).end_round(&end);
-    }
-
-    /// Checks the growth in fast mode.
-    pub(in crate::controllers) fn adds_one_for_a_hundred_or_a_window(at: fn(f64) -> Box<dyn Controller>) {
-        for (window, acks) in [(1000.0, 100), (50.0, 50)] {
-            let mut yeah = at(window);
-            for _ in 0..acks {
-                yeah.on_ack(&mut World::new().context(), &ack());
-            }
-            assert!((yeah.window() - window - 1.0).abs() < 0.01, "{}", yeah.window());
-        }
+        yeah.bounded.meter.observe(&end);
+        yeah.bounded.end_round(&end);
     }
 
     #[test]
     fn a_short_queue_adds_a_segment_for_a_hundred_or_a_window_of_them() {
-        adds_one_for_a_hundred_or_a_window(|window| Box::new(at(window)));
+        for at in [at, module] {
+            for (window, acks) in [(1000.0, 100), (50.0, 50)] {
+                let mut yeah = at(window);
+                for _ in 0..acks {
+                    yeah.on_ack(&mut World::new().context(), &ack());
+                }
+                assert!((yeah.window() - window - 1.0).abs() < 0.01, "{}", yeah.window());
+            }
+        }
     }
 
     #[test]
@@ -215,21 +240,23 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_round_trip_goes_on_where_disorder_ends_without_a_loss() {
-        let mut world = World::new();
-        let mut yeah = at(1000.0);
-        let of =
-            |acknowledged_to, sent_to, in_flight| Ack { rtt: rtt(110), acknowledged_to, sent_to, in_flight, ..ack() };
-        yeah.on_ack(&mut world.context(), &of(5, 1005, 1000));
-        // Two arrive above a hole, which the next fills: beyond the end of the round trip.
-        yeah.on_duplicate_ack(&mut world.context(), &of(5, 1006, 1000));
-        yeah.on_duplicate_ack(&mut world.context(), &of(5, 1007, 1000));
-        yeah.on_ack(&mut world.context(), &of(11, 1011, 1000));
-        assert_eq!(probed(&yeah, "slow_rounds"), 1.0);
-        for to in [12, 13, 1013] {
-            yeah.on_ack(&mut world.context(), &of(to, to + 1000, 1000));
+    fn a_round_trip_goes_on_where_disorder_ends_without_a_loss_and_in_linux_begins() {
+        for (at, rounds) in [(at as fn(f64) -> Yeah, [1.0, 2.0]), (module, [0.0, 1.0])] {
+            let mut world = World::new();
+            let mut yeah = at(1000.0);
+            let of =
+                |acknowledged_to, sent_to| Ack { rtt: rtt(110), acknowledged_to, sent_to, in_flight: 1000, ..ack() };
+            yeah.on_ack(&mut world.context(), &of(5, 1005));
+            // Two arrive above a hole, which the next fills: beyond the end of the round trip.
+            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1006));
+            yeah.on_duplicate_ack(&mut world.context(), &of(5, 1007));
+            yeah.on_ack(&mut world.context(), &of(11, 1011));
+            assert_eq!(probed(&yeah, "slow_rounds"), rounds[0]);
+            for to in [12, 13, 1013] {
+                yeah.on_ack(&mut world.context(), &of(to, to + 1000));
+            }
+            assert_eq!(probed(&yeah, "slow_rounds"), rounds[1]);
         }
-        assert_eq!(probed(&yeah, "slow_rounds"), 2.0);
     }
 
     #[test]
@@ -238,5 +265,52 @@ pub(super) mod tests {
         yeah.on_start(&mut World::new().context());
         yeah.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 10, newly_delivered: 10, ..ack() });
         assert_eq!(yeah.window(), 11.0);
+    }
+
+    #[test]
+    fn in_linux_a_queue_above_q_max_is_given_up_once() {
+        // In whole numbers 1000 * 10000/110001 = 90.
+        let mut yeah = module(1000.0);
+        round(&mut yeah, 110);
+        assert_eq!((yeah.window(), probed(&yeah, "virtual_window")), (910.0, 455.0));
+        round(&mut yeah, 100);
+        assert_eq!((yeah.window(), probed(&yeah, "slow_rounds")), (910.0, 0.0));
+    }
+
+    #[test]
+    fn the_virtual_reno_flow_grows_with_long_queues_and_is_forgotten_after_fifty_short_ones() {
+        let mut yeah = module(100.0);
+        (0..3).for_each(|_| round(&mut yeah, 113));
+        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
+        (0..50).for_each(|_| round(&mut yeah, 100));
+        assert_eq!(probed(&yeah, "virtual_window"), 52.0);
+        round(&mut yeah, 100);
+        assert_eq!(probed(&yeah, "virtual_window"), 2.0);
+    }
+
+    #[test]
+    fn a_loss_takes_the_queue_and_after_sixteen_long_ones_a_half() {
+        let mut world = World::new();
+        let mut yeah = module(200.0);
+        // 200 * 25/125 = 40 less the microsecond: 39.
+        (0..15).for_each(|_| round(&mut yeah, 125));
+        yeah.on_loss(&mut world.context(), &loss());
+        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (161.0, 161.0));
+        (0..1).for_each(|_| round(&mut yeah, 125));
+        yeah.on_loss(&mut world.context(), &loss());
+        assert_eq!(yeah.window(), 81.0);
+        yeah.on_timeout(&mut world.context(), &loss());
+        assert_eq!((yeah.window(), yeah.slow_start_threshold()), (1.0, 41.0));
+    }
+
+    #[test]
+    fn a_stack_that_counts_acks_takes_more_than_a_hundred_segments_of_them() {
+        // 51 ACKs of two: 102 segments are more than 100, 50 ACKs are not.
+        let mut yeah = module(1000.0);
+        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, counting: Counting::PerAck, ..ack() };
+        (0..50).for_each(|_| yeah.on_ack(&mut World::new().context(), &two));
+        assert_eq!(yeah.window(), 1000.0);
+        yeah.on_ack(&mut World::new().context(), &two);
+        assert_eq!(yeah.window(), 1001.0);
     }
 }

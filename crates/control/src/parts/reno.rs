@@ -67,10 +67,15 @@ impl Reno {
 
     /// As [`Reno::grow`], with `increase` segments a round trip in congestion avoidance.
     pub fn grow_by(&mut self, ack: &Ack, increase: f64) {
+        self.grow_counting(ack, Ack::avoidance_credit, increase);
+    }
+
+    /// As [`Reno::grow_by`]; in congestion avoidance an ACK counts for `counted` segments.
+    pub(crate) fn grow_counting(&mut self, ack: &Ack, counted: impl Fn(&Ack) -> f64, increase: f64) {
         if !ack.window_limited {
             return;
         }
-        let credit = if self.grows_exponentially(ack) { self.slow_start(ack) } else { ack.avoidance_credit() };
+        let credit = if self.grows_exponentially(ack) { self.slow_start(ack) } else { counted(ack) };
         if credit > 0.0 {
             self.additive_increase(credit, increase);
         }

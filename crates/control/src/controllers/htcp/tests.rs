@@ -1,24 +1,37 @@
 //! H-TCP on single events, with numbers worked out by hand.
 
 use super::*;
+use crate::Counting;
 use crate::testing::{World, ack, loss, probed, rtt};
 
 fn at(window: f64, settings: Settings) -> HTcp {
-    let mut htcp = HTcp::new(settings);
+    begun(HTcp::new(settings), window)
+}
+
+fn module(window: f64) -> HTcp {
+    begun(HTcp::of_module(ModuleSettings::default()), window)
+}
+
+fn begun(mut htcp: HTcp, window: f64) -> HTcp {
     htcp.state.reno = Reno { window, threshold: 2.0 };
     htcp.rtt_min = Span::from_millis(100);
     htcp
 }
 
-/// An epoch in which every round trip of 100 ms delivers `window` segments, the RTT goes from 100 ms to `most`, and a
-/// loss ends it. Returns the share kept.
+/// As `epoch_from`, with a smallest RTT of 100 ms.
 fn epoch(world: &mut World, htcp: &mut HTcp, window: u32, most: u64) -> f64 {
+    epoch_from(100, world, htcp, window, most)
+}
+
+/// An epoch in which every round trip of `least` ms delivers `window` segments, the RTT goes from `least` to `most`,
+/// and a loss ends it. Returns the share kept.
+fn epoch_from(least: u64, world: &mut World, htcp: &mut HTcp, window: u32, most: u64) -> f64 {
     htcp.on_recovered(&mut world.context());
     for round in 0..10 {
-        world.pass(Span::from_millis(100));
+        world.pass(Span::from_millis(least));
         let ack = Ack {
-            rtt: rtt(100 + (most - 100) * (round + 1) / 10),
-            min_rtt: Span::from_millis(100),
+            rtt: rtt(least + (most - least) * (round + 1) / 10),
+            min_rtt: Span::from_millis(least),
             newly_acknowledged: window,
             newly_delivered: window,
             round_start: true,
@@ -132,4 +145,47 @@ fn the_time_since_the_last_congestion_event_begins_when_recovery_ends() {
     world.pass(Span::from_secs(3));
     htcp.on_ack(&mut world.context(), &Ack { min_rtt: Span::from_millis(100), ..ack() });
     assert_eq!(probed(&htcp, "alpha"), 22.0);
+}
+
+#[test]
+fn in_linux_3_5_the_increase_function_is_a_whole_number() {
+    let mut htcp = module(100.0);
+    // 2.6 + 0.0169 gives 2.
+    assert_eq!((htcp.f(0.5), htcp.f(1.26), htcp.f(3.0)), (1.0, 3.0, 22.0));
+    // f = 22 at 3 s. 40 ms: a ratio of 2.5; 5 ms: 20, limited to 10; 400 ms: 0.25, limited to 0.5.
+    for (millis, f) in [(40, 8.0), (5, 2.0), (400, 44.0)] {
+        htcp.rtt_min = Span::from_millis(millis);
+        assert_eq!(htcp.f(3.0), f, "{millis} ms");
+    }
+}
+
+#[test]
+fn in_linux_3_5_the_increase_counts_segments_where_the_stack_counts_acks() {
+    let mut htcp = module(100.0);
+    let min_rtt = Span::from_millis(100);
+    let two = Ack { newly_acknowledged: 2, newly_delivered: 2, min_rtt, counting: Counting::PerAck, ..ack() };
+    htcp.on_ack(&mut World::new().context(), &two);
+    assert!((htcp.window() - 100.02).abs() < 1e-9, "{}", htcp.window());
+}
+
+#[test]
+fn in_linux_3_5_the_share_kept_adapts_in_the_second_steady_epoch_and_above_ten_milliseconds() {
+    let mut world = World::new();
+    let mut htcp = module(1000.0);
+    // The first epoch has none before it. R_min/R_max = 100/120, above the cap of 0.797.
+    let kept: Vec<_> = (0..4).map(|_| epoch(&mut world, &mut htcp, 50, 120)).collect();
+    assert_eq!(kept[..2], [0.5, 0.5]);
+    assert!(kept[2..].iter().all(|kept| (kept - 0.797).abs() < 1e-9), "{kept:?}");
+    let mut htcp = module(1000.0);
+    assert!((0..4).all(|_| epoch_from(10, &mut world, &mut htcp, 50, 12) == 0.5));
+}
+
+#[test]
+fn in_linux_3_5_a_spurious_loss_gives_the_count_of_epochs_back() {
+    let mut world = World::new();
+    let mut htcp = module(1000.0);
+    let kept: Vec<_> = (0..3).map(|_| epoch(&mut world, &mut htcp, 50, 120)).collect();
+    assert!(kept[2] > 0.5);
+    htcp.on_spurious(&mut world.context());
+    assert_eq!((htcp.state.steady_epochs, htcp.state.beta), (1, 0.5));
 }

@@ -1,4 +1,4 @@
-//! CUBIC of Linux 6 (`tcp_cubic.c`). The RFC's is `controllers/cubic.rs`, older kernels' are in `older.rs`.
+//! CUBIC of Linux 6 (`tcp_cubic.c`). The RFC's is `controllers/cubic.rs`, the module of older kernels `cubic_2_3.rs`.
 //!
 //! | rule of tcp_cubic.c | here |
 //! | --- | --- |

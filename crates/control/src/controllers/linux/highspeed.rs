@@ -4,7 +4,7 @@
 //! each ACK, however many segments it covers. The row is looked for on ACKs in congestion avoidance only, so the loss
 //! that ends slow start halves at every window. Windows are whole segments.
 
-use crate::controllers::highspeed::{self, TABLE, decrease, row};
+use crate::controllers::highspeed::{self, decrease_256ths, row};
 use crate::entry::Form;
 use crate::parts::reno::{delegate, reduce};
 use crate::{Ack, Context, Controller, Probe, Reno, Undo};
@@ -32,7 +32,7 @@ impl HighSpeed {
 
     /// b(w) in 256ths.
     fn b(&self) -> f64 {
-        (decrease(f64::from(TABLE[self.row])) * 256.0).floor()
+        decrease_256ths(self.row)
     }
 
     /// The threshold after a congestion event (`hstcp_ssthresh`).

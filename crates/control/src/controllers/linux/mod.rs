@@ -4,16 +4,15 @@
 
 pub(crate) mod bic;
 pub(crate) mod cubic;
+pub(crate) mod cubic_2_3;
 pub(crate) mod gentle_1;
 pub(crate) mod highspeed;
 pub(crate) mod htcp;
 pub(crate) mod hybla;
 pub(crate) mod illinois;
-pub(crate) mod older;
 pub(crate) mod pit;
 pub(crate) mod reno;
 pub(crate) mod scalable;
 pub(crate) mod vegas;
 pub(crate) mod veno;
 pub(crate) mod westwood;
-pub(crate) mod yeah;
