@@ -47,6 +47,15 @@ pub(super) struct Flight {
     reordering: Reordering,
 }
 
+/// Loss marks when a reduction is undone (in Linux `unmark_loss` of tcp_undo_cwnd_reduction).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossMarks {
+    /// Lost segments are still lost.
+    Kept,
+    /// No segment is lost.
+    Cleared,
+}
+
 impl Flight {
     /// Nothing has been sent yet.
     pub(super) fn new(stack: &Stack, wants: &Wants) -> Self {
@@ -230,10 +239,10 @@ impl Flight {
         self.unreported = 0;
     }
 
-    /// A reduction was needless: RACK looks again, if `nothing_lost` at what it does not yet deem lost.
-    pub(super) fn look_again(&mut self, nothing_lost: bool) {
+    /// A reduction was undone: RACK looks again for lost segments.
+    pub(super) fn on_undo(&mut self, marks: LossMarks) {
         self.advanced = true;
-        if nothing_lost {
+        if marks == LossMarks::Cleared {
             self.board.unmark_all();
             self.unreported = 0;
         }
@@ -258,7 +267,7 @@ impl Flight {
     /// The timer expires though much has arrived above what is missing: the path reorders less than was thought (in
     /// Linux since 3.12 tcp_enter_loss).
     pub(super) fn doubt_reordering(&mut self, stack: &Stack) {
-        if stack.losses.is_rack() && self.board.sacked_count() >= stack.losses.threshold {
+        if stack.losses.is_linux_rack() && self.board.sacked_count() >= stack.losses.threshold {
             self.reordering.threshold = self.reordering.threshold.min(stack.losses.threshold);
         }
     }

@@ -98,20 +98,21 @@ impl Repair {
     /// True if the reduction under way ends with the cumulative point at `first`.
     #[inline(always)]
     pub(super) fn is_over(&self, first: u64, stack: &Stack) -> bool {
-        if stack.growth.recovery_end_grows && (self.recovery.phase() == Phase::Reduced || !stack.sack()) {
-            // Linux goes on until the segment with CWR is acknowledged, and without SACK until something above is
-            // (tcp_try_undo_recovery, after RFC 6582).
-            return self.recovery.is_announced(first);
-        }
-        self.stage().is_complete(first)
+        let lasts = match self.recovery.phase() {
+            // Until the segment with CWR is acknowledged.
+            Phase::Reduced => stack.growth.recovery_end_grows,
+            // Until something above is acknowledged (in Linux tcp_try_undo_recovery, after RFC 6582).
+            _ => stack.losses.emulates_sack(),
+        };
+        if lasts { self.recovery.is_announced(first) } else { self.stage().is_complete(first) }
     }
 
     /// True if an echo with the cumulative point at `first` begins a reduction.
     #[inline]
     pub(super) fn answers_echo(&self, first: u64, stack: &Stack) -> bool {
-        // Linux answers every echo in these states (tcp_try_to_open). A reduction lasts until the receiver has heard of
-        // it, unless it was undone or a recovery took its place.
-        self.stage().is_open() && (stack.growth.recovery_end_grows || self.recovery.is_announced(first))
+        // Linux answers every echo in these states (tcp_try_to_open). A reduction lasts until the receiver knows of it,
+        // unless it was undone or a recovery took its place.
+        self.stage().is_open() && (stack.losses.is_linux() || self.recovery.is_announced(first))
     }
 
     /// An echo that the controller answers by itself: the receiver stops once it hears of an answer, of which there is
@@ -139,7 +140,7 @@ impl Repair {
     #[inline(always)]
     pub(super) fn is_settled(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
         let tells = stack.timestamps && ack.cumulative > first;
-        let linux = stack.losses.judges_as_linux();
+        let linux = stack.losses.undoes_first();
         let may_undo = || {
             let undo = self.recovery.undo();
             undo.is_some_and(|undo| {
@@ -148,7 +149,7 @@ impl Repair {
                 (linux && open()) || (tells && self.recovery.left_before(ack.echo, &stack.clock))
             })
         };
-        let quiet = !self.probe.is_in_flight() && !self.forward_rto.is_on() && !self.recovery.has_duplicate();
+        let quiet = !self.probe.is_in_flight() && !self.forward_rto.is_on() && !self.recovery.has_dsack();
         quiet && !may_undo()
     }
 
@@ -170,9 +171,9 @@ impl Repair {
     }
 
     /// The reduction was spurious, but lasts on.
-    pub(super) fn revert_within(&mut self) {
+    pub(super) fn revert_in_place(&mut self) {
         self.counters.spurious += 1;
-        self.recovery.revert_within();
+        self.recovery.revert_in_place();
     }
 
     /// The flight comes to `window` segments at once, and the reduction aims at `target`.
@@ -266,7 +267,7 @@ impl Repair {
     /// The window was reduced already for what is lost: recovery goes on to the end of the flight, in Linux to that of
     /// the reduction (tcp_enter_recovery).
     pub(super) fn extend(&mut self, flight: &Flight, stack: &Stack) {
-        let end = if stack.growth.recovery_end_grows { self.recovery.point() } else { flight.next() };
+        let end = if stack.losses.is_linux() { self.recovery.point() } else { flight.next() };
         self.recovery.extend(end, flight.in_flight());
     }
 

@@ -3,7 +3,6 @@
 //! they are asked: `acknowledge.rs` for an ACK, `transmit.rs` for a segment, `reduce.rs` for a loss, a mark or a timer.
 
 mod acknowledge;
-mod alert;
 #[cfg(test)]
 mod property;
 mod reduce;
@@ -11,6 +10,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod transmit;
+mod undo;
 
 pub use state::SenderState;
 

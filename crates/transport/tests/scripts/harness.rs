@@ -14,7 +14,7 @@ use control::{Ack, Controller, Parameters, Wants};
 use transport::{Acknowledgement, Application, Data, Event, Opened, Phase, Receiver, Sender, SenderCounters, Stack};
 use units::{Random, Span, Time};
 
-pub(crate) use self::stacks::{drop_sack, plain, selective, with};
+pub(crate) use self::stacks::{drop_sack, linux_rack, plain, selective, with};
 pub(crate) use self::wire::{Notice, Reply, ack};
 use self::wire::{ProbeController, Shared};
 

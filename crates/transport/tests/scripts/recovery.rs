@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery (RFC 5681, 6582, 6675, 6937).
 
-use transport::{Application, Phase, Reduction, Repair, Resends, Retransmits, Rule, Stack};
+use transport::{Application, Phase, Reduction, Repair, Resends, Retransmits, Rule, Stack, StateMachine};
 use units::Bytes;
 
 use crate::harness::{Notice, SenderScript, ack, drop_sack, plain, selective, with};
@@ -106,7 +106,7 @@ fn without_sack_duplicates_caused_by_retransmissions_do_not_start_another_recove
 #[test]
 fn without_sack_linux_takes_more_duplicates_than_may_have_arrived_for_reordering() {
     let options = with(reno(), |s| {
-        s.losses.emulates_sack = true;
+        s.losses.state_machine = StateMachine::Linux;
         s.limited_transmit = false;
     });
     let mut s = SenderScript::new(options, 3.0);

@@ -1,9 +1,9 @@
 //! Reordering, and reductions found spurious (RFC 8985, RFC 3522, RFC 3708, RFC 4015).
 
-use transport::{Application, Marks, Pace, Phase, Reduction, Repair, Rule, Stack};
+use transport::{Application, Marks, Pace, Phase, Reduction, Repair, Rule, Stack, StateMachine};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, drop_sack, plain, selective, with};
+use crate::harness::{Notice, SenderScript, ack, drop_sack, linux_rack, plain, selective, with};
 
 fn rack() -> Stack {
     with(plain(), |s| {
@@ -240,7 +240,7 @@ fn without_adaptation_three_above_are_a_loss_however_much_was_reordered() {
 
 fn undoing_rack() -> Stack {
     with(undoing(), |s| {
-        selective(s).rule = Rule::Rack(Repair::Fast);
+        linux_rack(s);
         s.marks = Marks::Echoed { kept: 0.0 };
     })
 }
@@ -280,6 +280,23 @@ fn the_ack_that_undoes_a_recovery_before_its_end_answers_no_echo() {
     s.at(80).arrives(ack(5).duplicate(0).marked()).all();
     s.phase(Phase::Open).at(81).arrives(ack(6).marked()).phase(Phase::Reduced);
     s.all();
+}
+
+// A FreeBSD with RACK is no Linux: a mark beside the evidence leaves the undo as it is, and the undo gives back the
+// threshold of before.
+#[test]
+fn rack_in_the_order_of_the_rfcs_undoes_a_reduction_that_an_echo_came_with() {
+    for (linux, window) in [(false, 10.0), (true, 5.0)] {
+        let options = with(undoing_rack(), |s| {
+            if !linux {
+                s.losses.state_machine = StateMachine::Rfc;
+            }
+        });
+        let mut s = SenderScript::new(options, 10.0);
+        s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).window_is(5.0);
+        s.at(41).arrives(ack(0).sack(1, 5).echo(0).marked()).at(42).arrives(ack(5).echo(0)).window_is(window);
+        assert_eq!(s.counters().spurious, 1);
+    }
 }
 
 // Linux, tcp_rack_reo_timeout: it sends lost segments again and nothing else.

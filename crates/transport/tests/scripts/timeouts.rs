@@ -4,7 +4,7 @@ use control::Counting;
 use transport::{Application, Pace, Phase, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
-use crate::harness::{Notice, SenderScript, ack, ms, plain, selective, with};
+use crate::harness::{Notice, SenderScript, ack, linux_rack, ms, plain, selective, with};
 
 #[test]
 fn the_first_timeout_comes_after_a_second_and_each_further_one_doubles() {
@@ -176,7 +176,7 @@ fn a_second_reduction_of_a_repair_is_not_undone_by_an_ack_of_what_left_before_it
 #[test]
 fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
     let options = with(plain(), |s| {
-        selective(s).rule = Rule::Rack(Repair::Fast);
+        linux_rack(s);
         s.timers.rto_min = ms(1000);
         s.limited_transmit = false;
     });
@@ -220,7 +220,7 @@ fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
 #[test]
 fn a_retransmission_lost_after_a_timeout_is_a_loss_event() {
     let options = with(plain(), |s| {
-        selective(s).rule = Rule::Rack(Repair::Fast);
+        linux_rack(s);
         s.limited_transmit = false;
         s.receive_window = 100;
     });

@@ -4,7 +4,7 @@ use units::Time;
 
 use super::{AckSummary, Flight};
 use crate::tcp::repair::{Phase, Stage};
-use crate::{Retransmits, Stack};
+use crate::{Losses, Retransmits, Stack};
 
 /// Losses found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,9 +75,9 @@ impl Flight {
 
     /// After that: every partial ACK shows the first outstanding segment to be lost, and so do DupThresh duplicates
     /// outside of recovery (in Linux tcp_newreno_mark_lost).
-    pub(in crate::tcp) fn detect_emulated(&mut self, advanced: bool, stage: Stage) -> u32 {
+    pub(in crate::tcp) fn detect_emulated(&mut self, summary: &AckSummary, stage: Stage) -> u32 {
         let lost = match stage.phase() {
-            Phase::Recovery => advanced && !stage.is_complete(self.board.first()),
+            Phase::Recovery => summary.acknowledged > 0 && !stage.is_complete(self.board.first()),
             Phase::Loss => false,
             _ => self.board.sacked_count() >= self.reordering.threshold,
         };
@@ -96,14 +96,14 @@ impl Flight {
         }
     }
 
-    /// True if a duplicate SACK lets RACK wait longer.
-    pub(in crate::tcp) fn heeds_duplicates(&self) -> bool {
-        self.reordering.heeds_duplicates()
+    /// True if the path was seen to reorder.
+    pub(in crate::tcp) fn has_seen_reordering(&self) -> bool {
+        self.reordering.was_seen()
     }
 
-    /// After a duplicate SACK: RACK waits longer if something was delivered, unless that left before it last did so.
-    /// Says whether something was.
-    pub(in crate::tcp) fn heed_duplicate(&mut self, summary: &AckSummary) -> bool {
+    /// After a duplicate SACK: RACK's window widens if something was delivered that left since it last did. Returns
+    /// true if anything was delivered.
+    pub(in crate::tcp) fn update_reordering_window(&mut self, summary: &AckSummary) -> bool {
         let before = summary.newest.map(|newest| newest.state().delivered);
         before.map(|before| self.reordering.on_duplicate_sack(before, self.delivery.delivered())).is_some()
     }
@@ -167,13 +167,20 @@ impl Flight {
     /// True if the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
     /// since and is lost as well belongs to the next window of data.
     #[inline(always)]
-    pub(in crate::tcp) fn begins_loss_event(&mut self, newly_lost: u32, stage: Stage, over: bool) -> bool {
+    pub(in crate::tcp) fn begins_loss_event(
+        &mut self,
+        newly_lost: u32,
+        stage: Stage,
+        over: bool,
+        losses: &Losses,
+    ) -> bool {
         if !stage.is_repairing() {
-            // With RACK also where an undo left segments lost (in Linux tcp_time_to_recover).
-            return newly_lost > 0 || (!self.reordering.counts() && self.board.lost_count() > 0);
+            // In Linux also if an undo left segments lost (tcp_time_to_recover).
+            return newly_lost > 0 || (losses.undoes_first() && self.board.lost_count() > 0);
         }
         // In Linux a retransmission that is lost after a timeout is a loss event as well.
         let lost_again = std::mem::take(&mut self.reordering.lost_again) && stage.phase() == Phase::Loss;
+        let lost_again = lost_again && losses.undoes_first();
         (over && self.board.lost_count() > 0) || lost_again
     }
 

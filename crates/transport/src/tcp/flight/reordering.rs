@@ -38,7 +38,7 @@ impl Reordering {
     pub(crate) fn new(losses: &Losses) -> Self {
         let threshold = losses.threshold.clamp(1, MAX_THRESHOLD);
         let (adapts, forward) = match losses.detection {
-            Detection::Duplicates(_) => (losses.emulates_sack, false),
+            Detection::Duplicates(_) => (losses.emulates_sack(), false),
             Detection::Selective(Selective { rule, reordering_adapts, .. }) => {
                 (reordering_adapts, matches!(rule, Rule::Forward(_)))
             }
@@ -71,13 +71,13 @@ impl Reordering {
         self.threshold = extent.min(RACK_MAX_THRESHOLD);
     }
 
-    /// True if a retransmission that was unnecessary lets RACK wait longer: the path was seen to reorder (in Linux
-    /// since 5.6 tcp_dsack_seen; RFC 8985 does not ask for that).
-    pub(crate) fn heeds_duplicates(&self) -> bool {
+    /// True if the path was seen to reorder: only then a duplicate SACK widens RACK's window (in Linux since 5.6
+    /// tcp_dsack_seen; RFC 8985 does not ask for that).
+    pub(crate) fn was_seen(&self) -> bool {
         self.seen > 0
     }
 
-    /// Such a retransmission was reported, and then something was delivered that left when `before` of now `delivered`
+    /// A duplicate SACK was reported, and then a segment was delivered that left when `before` of now `delivered`
     /// segments had been: RACK waits a quarter longer from now on (in Linux tcp_rack_update_reo_wnd).
     pub(crate) fn on_duplicate_sack(&mut self, before: u32, delivered: u64) {
         if before.wrapping_sub(self.round) as i32 >= 0 {
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn duplicate_sacks_widen_the_window_once_a_round_up_to_the_smoothed_rtt_for_sixteen_recoveries() {
         let mut reordering = Reordering::new(&linux().losses);
-        assert!(!reordering.heeds_duplicates());
+        assert!(!reordering.was_seen());
         reordering.observe(1);
-        assert!(reordering.heeds_duplicates());
+        assert!(reordering.was_seen());
         reordering.on_duplicate_sack(10, 20);
         reordering.on_duplicate_sack(19, 30);
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(20), "the second one came within the round");

@@ -121,7 +121,7 @@ impl Flight {
     /// True if the path reorders by more than DupThresh was at first: then data that are SACKed let the window grow as
     /// data in order do (in Linux since 3.12 tcp_may_raise_cwnd).
     pub(in crate::tcp) fn reorders(&self, stack: &Stack) -> bool {
-        stack.losses.is_rack() && self.reordering.threshold > stack.losses.threshold
+        stack.losses.is_linux_rack() && self.reordering.threshold > stack.losses.threshold
     }
 
     /// The smallest RTT of the path, that of the handshake among them (in Linux tcp_synack_rtt_meas); [`Span::MAX`]

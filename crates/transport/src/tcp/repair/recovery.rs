@@ -45,8 +45,8 @@ pub(super) struct Recovery {
     prior_threshold: u32,
     /// The echo of the ACK that is processed is not answered.
     ignores_echo: bool,
-    /// A duplicate SACK lets RACK wait longer, which it does not yet (in Linux `rack.dsack_seen`).
-    duplicated: bool,
+    /// A duplicate SACK is to widen RACK's reordering window (RACK.dsack, in Linux `rack.dsack_seen`).
+    dsack: bool,
     /// When the first segment left again of those that may still be out; [`Time::NEVER`] if none is (in Linux
     /// `retrans_stamp`).
     resent_since: Time,
@@ -70,7 +70,7 @@ impl Default for Recovery {
             undo: None,
             prior_threshold: 0,
             ignores_echo: false,
-            duplicated: false,
+            dsack: false,
             resent_since: Time::NEVER,
             resent_to: 0,
             rescued: false,
@@ -202,15 +202,15 @@ impl Recovery {
         self.ignores_echo
     }
 
-    /// A duplicate SACK lets RACK wait longer, or has done so.
-    pub(super) fn note_duplicate(&mut self, waits: bool) {
-        self.duplicated = waits;
+    /// A duplicate SACK is to widen RACK's reordering window, or has done so.
+    pub(super) fn note_dsack(&mut self, pending: bool) {
+        self.dsack = pending;
     }
 
-    /// True if a duplicate SACK is to let RACK wait longer.
+    /// True if a duplicate SACK is to widen RACK's reordering window.
     #[inline]
-    pub(super) fn has_duplicate(&self) -> bool {
-        self.duplicated
+    pub(super) fn has_dsack(&self) -> bool {
+        self.dsack
     }
 
     /// From here on rule 3 of NextSeg looks for holes (RFC 6675, section 4).
@@ -384,7 +384,7 @@ impl Recovery {
     }
 
     /// The reduction was spurious, but it lasts until its end.
-    pub(super) fn revert_within(&mut self) {
+    pub(super) fn revert_in_place(&mut self) {
         self.announce &= !self.may_restore();
         self.ramp = None;
         self.spared = 0;

@@ -49,30 +49,37 @@ impl Retransmissions {
     }
 }
 
-/// With RACK, as Linux: the evidence lasts until it is asked for.
+/// RACK's reordering window (RFC 8985, section 6.2, step 4).
 impl Repair {
-    /// Counts the duplicate SACK of an ACK, if it is of what was sent again (in Linux tcp_check_dsack for what was
-    /// acknowledged before, tcp_sacktag_one above).
+    /// A duplicate SACK is to widen the window (RACK.dsack), unless it is of a probe, which no reordering led to.
     #[inline]
-    pub(in crate::tcp) fn note_duplicate(&mut self, ack: &Acknowledgement, summary: &AckSummary, flight: &Flight) {
-        let Some(number) = ack.duplicate else { return };
-        // Not of a probe, which no reordering led to.
-        if flight.heeds_duplicates() && self.probe.repeated() != Some(number) {
-            self.recovery.note_duplicate(true);
+    pub(in crate::tcp) fn note_dsack(&mut self, ack: &Acknowledgement, flight: &Flight) {
+        if ack.duplicate.is_some_and(|number| flight.has_seen_reordering() && self.probe.repeated() != Some(number)) {
+            self.recovery.note_dsack(true);
         }
+    }
+
+    /// A duplicate SACK widens the window once something is delivered (in Linux tcp_rack_update_reo_wnd).
+    #[inline]
+    pub(in crate::tcp) fn update_reordering_window(&mut self, flight: &mut Flight, summary: &AckSummary) {
+        if self.recovery.has_dsack() && flight.update_reordering_window(summary) {
+            self.recovery.note_dsack(false);
+        }
+    }
+}
+
+/// Linux's order: evidence is collected, and lasts until it is asked for.
+impl Repair {
+    /// Counts the duplicate SACK of an ACK as evidence, if it reports a retransmission (in Linux tcp_check_dsack for
+    /// segments acknowledged before, tcp_sacktag_one above).
+    #[inline]
+    pub(in crate::tcp) fn count_dsack(&mut self, ack: &Acknowledgement, summary: &AckSummary, flight: &Flight) {
+        let Some(number) = ack.duplicate else { return };
         let known = number < flight.first() - u64::from(summary.acknowledged);
         if (known || summary.duplicate_was_resent)
             && let Some(undo) = self.recovery.undo_mut()
         {
             undo.were_all_duplicates(number);
-        }
-    }
-
-    /// RACK waits longer after a duplicate SACK, once something is delivered (in Linux tcp_rack_update_reo_wnd).
-    #[inline]
-    pub(in crate::tcp) fn heed_duplicate(&mut self, flight: &mut Flight, summary: &AckSummary) {
-        if self.recovery.has_duplicate() && flight.heed_duplicate(summary) {
-            self.recovery.note_duplicate(false);
         }
     }
 
@@ -151,7 +158,7 @@ impl Repair {
     /// the first retransmission while a timeout is repaired, and with RACK while any of them is out (in Linux
     /// `retrans_stamp` stays).
     pub(super) fn evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
-        if !stack.losses.judges_as_linux() && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
+        if !stack.losses.undoes_first() && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
             self.recovery.forget_resent();
         }
         // As tcp_init_undo in Linux: what is under way may be reported as a duplicate, a probe included.
@@ -162,7 +169,7 @@ impl Repair {
     /// From now on the reduction may prove spurious.
     pub(in crate::tcp) fn await_evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) {
         // tcp_retrans_stamp_cleanup
-        if stack.losses.judges_as_linux() && !flight.awaits_what_was_resent() {
+        if stack.losses.undoes_first() && !flight.awaits_what_was_resent() {
             self.recovery.forget_resent();
         }
         let evidence = self.evidence(flight, stack, probed);

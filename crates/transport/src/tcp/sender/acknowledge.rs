@@ -125,13 +125,13 @@ impl Sender {
         };
 
         let stage = self.repair.stage();
-        let entering = self.flight.begins_loss_event(newly_lost, stage, self.is_over());
+        let entering = self.flight.begins_loss_event(newly_lost, stage, self.is_over(), &self.stack.losses);
         let held = self.driver.is_held_in_recovery() && (stage.is_reducing() || entering);
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
         let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
-        let deaf = || self.stack.growth.recovery_end_grows && stage.phase() == Phase::Loss && !self.is_over();
-        let marked = echo && !self.driver.wants().governs_marks && !self.repair.ignores_echo() && !deaf();
+        let repairs_timeout = || self.stack.losses.is_linux() && stage.phase() == Phase::Loss && !self.is_over();
+        let marked = echo && !self.driver.wants().governs_marks && !self.repair.ignores_echo() && !repairs_timeout();
         let advances = summary.acknowledged > 0 || (summary.sacked > 0 && self.flight.reorders(&self.stack));
         let grows = advances && (!held || ends_recovery) && !marked;
         let unreported = if entering { 0 } else { self.flight.take_unreported() };
@@ -161,7 +161,7 @@ impl Sender {
     fn count_duplicates(&mut self, ack: &Acknowledgement, summary: &mut AckSummary) -> u32 {
         if ack.duplicate.is_some() {
             // A needless retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
-            summary.delivered += u32::from(self.stack.losses.is_rack());
+            summary.delivered += u32::from(self.stack.losses.is_linux_rack());
         }
         if self.stack.sack() {
             return 0;
@@ -186,10 +186,13 @@ impl Sender {
         journal: &mut dyn Journal,
     ) -> u32 {
         let mut newly_lost = counted;
-        if self.stack.losses.judges_as_linux() {
-            self.hear(ack, summary);
-            self.repair.heed_duplicate(&mut self.flight, summary);
-            return self.alert(now, ack, summary, journal);
+        if self.stack.losses.is_rack() {
+            self.repair.note_dsack(ack, &self.flight);
+            self.repair.update_reordering_window(&mut self.flight, summary);
+        }
+        if self.stack.losses.undoes_first() {
+            self.note_evidence(ack, summary);
+            return self.undo_then_detect(now, ack, summary, journal);
         }
         if self.stack.sack() {
             newly_lost = self.look_for_losses(now, summary);
@@ -206,7 +209,7 @@ impl Sender {
     /// With RACK: true if a duplicate SACK is of a segment that the network doubled, as nothing else explains so many.
     #[cold]
     fn is_of_network(&mut self) -> bool {
-        self.stack.losses.is_rack() && !self.repair.counts_duplicate()
+        self.stack.losses.is_linux_rack() && !self.repair.counts_duplicate()
     }
 
     /// True if the reduction under way ends with the cumulative point where it is now.
@@ -222,13 +225,15 @@ impl Sender {
     fn on_old_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) {
         let in_flight_before = self.flight.in_flight();
         let summary = self.flight.receive_old(now, ack, &self.stack);
-        let newly_lost = if self.stack.losses.is_rack() {
-            self.hear(ack, &summary);
-            self.alert(now, ack, &summary, journal)
+        let newly_lost = if self.stack.losses.undoes_first() {
+            self.repair.note_dsack(ack, &self.flight);
+            self.note_evidence(ack, &summary);
+            self.undo_then_detect(now, ack, &summary, journal)
         } else {
             self.find_losses(now, ack, &summary, 0, journal)
         };
-        if self.flight.begins_loss_event(newly_lost, self.repair.stage(), self.is_over()) {
+        let (stage, over) = (self.repair.stage(), self.is_over());
+        if self.flight.begins_loss_event(newly_lost, stage, over, &self.stack.losses) {
             self.enter_recovery(now, in_flight_before, journal);
         }
         self.repair.note_disorder(self.is_disordered());
@@ -298,7 +303,7 @@ impl Sender {
     /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
-        let resent = self.repair.stage().is_repairing() && self.stack.losses.is_rack();
+        let resent = self.repair.stage().is_repairing() && self.stack.losses.is_linux_rack();
         resent && self.flight.shows_older_arrival(summary)
     }
 
@@ -378,9 +383,9 @@ impl Sender {
         }
         // In Linux an ACK with nothing outstanding before it does not reach what limits the flight (no_queue).
         let counts =
-            !self.stack.losses.judges_as_linux() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
+            !self.stack.losses.undoes_first() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
         self.repair.end_ack(self.driver.window(), signal, self.is_disordered(), progress, counts);
-        if self.stack.losses.judges_as_linux() {
+        if self.stack.losses.undoes_first() {
             self.repair.settle_resent(&self.flight);
         }
     }
@@ -389,7 +394,7 @@ impl Sender {
     /// (tcp_try_keep_open).
     #[inline]
     fn is_disordered(&self) -> bool {
-        self.flight.sacked_count() > 0 || (self.stack.losses.judges_as_linux() && self.flight.is_amiss())
+        self.flight.sacked_count() > 0 || (self.stack.losses.undoes_first() && self.flight.is_amiss())
     }
 
     /// All that had been sent when the reduction began is acknowledged.

@@ -169,7 +169,7 @@ impl World {
 
     fn check(&self) {
         // Rule 3 of NextSeg resends what is not lost; in Linux an undo leaves retransmissions of what is not.
-        let unlost = self.stack.losses.retransmits() == Retransmits::NextSeg || self.stack.losses.judges_as_linux();
+        let unlost = self.stack.losses.retransmits() == Retransmits::NextSeg || self.stack.losses.undoes_first();
         self.sender.flight.board().check(self.stack.sack(), unlost);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
     }

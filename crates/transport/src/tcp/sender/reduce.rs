@@ -50,7 +50,7 @@ impl Sender {
         self.gate.only_repairs();
         self.repair.wait_for_next(false);
         let answered = self.repair.answers_timeout(self.flight.first());
-        if !answered && self.stack.losses.judges_as_linux() {
+        if !answered && self.stack.losses.undoes_first() {
             self.settle_at_limit(now);
         }
         let window = self.driver.controller().window();
@@ -113,7 +113,7 @@ impl Sender {
         }
         if already_reduced {
             self.repair.extend(&self.flight, &self.stack);
-            if self.stack.growth.recovery_end_grows {
+            if self.stack.losses.is_linux() {
                 self.repair.await_evidence(&self.flight, &self.stack, probed);
             }
             return;
@@ -137,7 +137,7 @@ impl Sender {
     fn threshold_at_reduction(&self) -> u32 {
         let controller = self.driver.controller();
         let threshold = controller.slow_start_threshold() as u32;
-        if self.stack.growth.recovery_end_grows && !self.repair.stage().is_reducing() {
+        if self.stack.losses.is_linux() && !self.repair.stage().is_reducing() {
             threshold.max(three_quarters(controller.window() as u32))
         } else {
             threshold
@@ -147,7 +147,7 @@ impl Sender {
     /// The reduction proved spurious, and its window is given back.
     pub(super) fn give_back(&mut self, now: Time) {
         let least = f64::from(self.repair.prior_threshold());
-        let raises = self.stack.growth.recovery_end_grows && self.repair.prior_threshold() < u32::MAX;
+        let raises = self.stack.losses.is_linux() && self.repair.prior_threshold() < u32::MAX;
         self.notify(now, |controller, cx| {
             controller.on_spurious(cx);
             if raises && let Some(reno) = controller.reno() {
@@ -212,7 +212,7 @@ impl Sender {
     pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
         // tcp_end_cwnd_reduction
-        if self.stack.losses.judges_as_linux() && self.stack.undo && self.repair.was_needless() {
+        if self.stack.losses.undoes_first() && self.stack.undo && self.repair.was_needless() {
             self.settle_at_limit(now);
         }
         let ramps = self.repair.phase() != Phase::Loss

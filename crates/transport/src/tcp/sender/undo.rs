@@ -1,76 +1,68 @@
-//! What an ACK tells of losses and of needless reductions with RACK, in the order of Linux (tcp_fastretrans_alert).
+//! Spurious reductions and losses that an ACK shows, in the order of Linux (tcp_fastretrans_alert).
 
 use units::Time;
 
 use super::Sender;
 use crate::journal::{Event, Journal};
 use crate::segment::Acknowledgement;
-use crate::tcp::flight::AckSummary;
+use crate::tcp::flight::{AckSummary, LossMarks};
 use crate::tcp::repair::Phase;
 
-/// What an ACK shows of the reduction under way.
+/// The next step after a reduction was tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judgement {
-    /// It stands.
-    Stands,
-    /// It stands, and a segment was late: what is lost waits for the next ACK.
-    Waits,
-    /// It was needless. What was deemed lost still is.
-    Needless,
-    /// It was needless, and nothing is lost.
-    NothingLost,
-    /// Without SACK: its end is reached, but it lasts until something above is acknowledged. The ACK tells no more.
-    Held,
-    /// It lasts on, but its window is given back; `nothing_lost`: and nothing is lost.
-    HeldNeedless { nothing_lost: bool },
+enum Next {
+    /// Losses are detected.
+    Detect,
+    /// A segment was late: retransmissions wait for the next ACK.
+    Wait,
+    /// The reduction goes on, and the ACK shows nothing more.
+    Continue,
 }
 
 impl Sender {
-    /// With RACK: learns from `ack` how the path reorders and doubles, and that it marks.
+    /// Collects evidence from `ack` of reordering, of duplicates and of marks.
     #[inline]
-    pub(super) fn hear(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
-        self.repair.note_duplicate(ack, summary, &self.flight);
+    pub(super) fn note_evidence(&mut self, ack: &Acknowledgement, summary: &AckSummary) {
+        self.repair.count_dsack(ack, summary, &self.flight);
         self.flight.observe_reordering(summary);
         if ack.congestion_echo {
             self.repair.forbid_undo();
         }
     }
 
-    /// Then: reductions that `ack` shows to be needless, and losses. Says how many segments are newly deemed lost.
-    pub(super) fn alert(
+    /// Undoes a reduction that `ack` shows to be spurious, then detects losses. Returns how many segments are newly
+    /// deemed lost.
+    pub(super) fn undo_then_detect(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
         summary: &AckSummary,
         journal: &mut dyn Journal,
     ) -> u32 {
-        let within = self.repair.phase() == Phase::Recovery && !self.repair.stage().is_complete(self.flight.first());
-        let judgement = self.judge(now, ack, summary);
-        match judgement {
-            Judgement::Stands | Judgement::Waits | Judgement::Held => {}
-            Judgement::HeldNeedless { nothing_lost } => self.undo_within(now, nothing_lost, journal),
-            Judgement::Needless => self.undo(now, false, journal),
-            Judgement::NothingLost => self.undo(now, true, journal),
+        let partial = self.repair.phase() == Phase::Recovery && !self.repair.stage().is_complete(self.flight.first());
+        let (spurious, next) = self.test_reduction(now, ack, summary);
+        match spurious {
+            Some(marks) if next == Next::Continue => self.undo_in_place(now, marks, journal),
+            Some(marks) => self.undo(now, marks, journal),
+            None => {}
         }
-        if within && matches!(judgement, Judgement::Needless | Judgement::NothingLost) {
+        if partial && spurious.is_some() {
             self.repair.ignore_echo();
         }
         if self.is_held() && !self.flight.awaits_what_was_resent() {
             self.repair.forget_resent();
         }
-        let waits = judgement == Judgement::Waits;
-        self.repair.wait_for_next(waits);
-        let ended = waits || matches!(judgement, Judgement::Held | Judgement::HeldNeedless { .. });
-        let newly_lost = if ended { 0 } else { self.look_at_departures(now, summary.acknowledged > 0) };
+        self.repair.wait_for_next(next == Next::Wait);
+        let newly_lost = if next == Next::Detect { self.detect_after_undo(now, summary) } else { 0 };
         self.note_lost(newly_lost, self.flight.first(), journal);
         self.report_segments(now);
         newly_lost
     }
 
-    /// RACK looks at what has left; without SACK duplicates tell.
-    fn look_at_departures(&mut self, now: Time, advanced: bool) -> u32 {
+    /// Detects losses by RACK, without SACK by duplicate ACKs.
+    fn detect_after_undo(&mut self, now: Time, summary: &AckSummary) -> u32 {
         if self.stack.losses.emulates_sack() {
-            return self.flight.detect_emulated(advanced, self.repair.stage());
+            return self.flight.detect_emulated(summary, self.repair.stage());
         }
         let found = self.flight.detect_on_ack(now, self.repair.stage());
         if let Some(suspect) = found.suspect {
@@ -79,53 +71,45 @@ impl Sender {
         found.lost
     }
 
-    fn judge(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> Judgement {
+    /// Tests the reduction under way. If `ack` shows it to be spurious, the answer says what becomes of loss marks.
+    fn test_reduction(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> (Option<LossMarks>, Next) {
         let stage = self.repair.stage();
         let advances = summary.acknowledged > 0;
-        let over = stage.is_complete(self.flight.first());
         let late = self.repair.shows_delay(ack, self.flight.first(), &self.stack);
-        let (emulated, held) = (self.stack.losses.emulates_sack(), self.is_held());
         let all_twice = self.repair.is_all_duplicated();
+        let or_continue = |continues| if continues { Next::Continue } else { Next::Detect };
         match stage.phase() {
-            Phase::Reduced => Judgement::Stands,
-            Phase::Open | Phase::Disorder if all_twice => self.judge_by_duplicates(),
-            Phase::Open | Phase::Disorder => Judgement::Stands,
             // tcp_try_undo_recovery
-            Phase::Recovery if held && (late || all_twice) => Judgement::HeldNeedless { nothing_lost: false },
-            Phase::Recovery if held => Judgement::Held,
-            Phase::Recovery if over && (late || all_twice) => Judgement::Needless,
-            Phase::Recovery if over => Judgement::Stands,
+            Phase::Recovery if stage.is_complete(self.flight.first()) => {
+                ((late || all_twice).then_some(LossMarks::Kept), or_continue(self.is_held()))
+            }
             // tcp_try_undo_partial: the path reorders by all that has arrived.
             Phase::Recovery if advances && late => {
                 self.flight.observe_late(self.flight.first() - u64::from(summary.acknowledged));
-                if self.flight.retransmitted_count() > 0 { Judgement::Waits } else { Judgement::NothingLost }
+                let waits = self.flight.retransmitted_count() > 0;
+                if waits { (None, Next::Wait) } else { (Some(LossMarks::Cleared), Next::Detect) }
             }
-            Phase::Recovery if all_twice => self.judge_by_duplicates(),
-            Phase::Recovery => Judgement::Stands,
+            // tcp_try_undo_dsack: duplicate SACKs report all retransmissions.
+            Phase::Open | Phase::Disorder | Phase::Recovery if all_twice => {
+                self.flight.wait_longer();
+                (Some(LossMarks::Kept), Next::Detect)
+            }
+            Phase::Open | Phase::Disorder | Phase::Recovery | Phase::Reduced => (None, Next::Detect),
             // tcp_process_loss; without SACK tcp_try_undo_loss opens after F-RTO alone.
-            Phase::Loss if advances && (late || all_twice) && emulated => {
-                Judgement::HeldNeedless { nothing_lost: true }
+            Phase::Loss if advances && (late || all_twice) => {
+                (Some(LossMarks::Cleared), or_continue(self.stack.losses.emulates_sack()))
             }
-            Phase::Loss if advances && (late || all_twice) => Judgement::NothingLost,
-            Phase::Loss => match (self.shows_spurious_timeout(now, summary), held) {
-                (true, true) => Judgement::HeldNeedless { nothing_lost: true },
-                (true, false) => Judgement::NothingLost,
-                (false, true) => Judgement::Held,
-                (false, false) => Judgement::Stands,
-            },
+            Phase::Loss => {
+                let spurious = self.shows_spurious_timeout(now, summary);
+                (spurious.then_some(LossMarks::Cleared), or_continue(self.is_held()))
+            }
         }
     }
 
-    /// tcp_try_undo_dsack: duplicate SACKs report all that was sent again.
-    fn judge_by_duplicates(&mut self) -> Judgement {
-        self.flight.wait_longer();
-        Judgement::Needless
-    }
-
     #[inline(never)]
-    fn undo(&mut self, now: Time, nothing_lost: bool, journal: &mut dyn Journal) {
+    fn undo(&mut self, now: Time, marks: LossMarks, journal: &mut dyn Journal) {
         journal.note(Event::Spurious);
-        self.flight.look_again(nothing_lost);
+        self.flight.on_undo(marks);
         let restores = self.repair.may_restore();
         if !restores {
             self.settle_at_limit(now);
@@ -136,12 +120,12 @@ impl Sender {
         }
     }
 
-    /// A reduction that lasts on was needless.
+    /// Undoes a reduction that goes on.
     #[inline(never)]
-    fn undo_within(&mut self, now: Time, nothing_lost: bool, journal: &mut dyn Journal) {
+    fn undo_in_place(&mut self, now: Time, marks: LossMarks, journal: &mut dyn Journal) {
         journal.note(Event::Spurious);
-        self.flight.look_again(nothing_lost);
-        self.repair.revert_within();
+        self.flight.on_undo(marks);
+        self.repair.revert_in_place();
         if self.repair.may_restore() {
             self.give_back(now);
             let controller = self.driver.controller();
@@ -149,7 +133,7 @@ impl Sender {
         }
     }
 
-    /// True if a repair has come to its end without SACK, and lasts on (in Linux tcp_is_non_sack_preventing_reopen).
+    /// True if without SACK a repair has reached its end and goes on (in Linux tcp_is_non_sack_preventing_reopen).
     fn is_held(&self) -> bool {
         self.stack.losses.emulates_sack() && self.repair.stage().is_held(self.flight.first())
     }

@@ -5,7 +5,7 @@ use units::{Bytes, Span};
 
 use super::{
     Acks, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits, Rule,
-    Selective, Stack, Timers, WindowValidation, plain,
+    Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// FreeBSD 9.
@@ -35,7 +35,7 @@ pub fn freebsd_9() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
-            emulates_sack: false,
+            state_machine: StateMachine::Rfc,
         },
         reduction: Reduction::Pipe,
         // net.inet.tcp.rfc3042.

@@ -5,7 +5,7 @@ use units::{Bytes, Span};
 
 use super::{
     Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Pacing, Reduction, Repair, Resending, Rule,
-    Selective, Stack, Timers, Variance, WindowValidation, plain,
+    Selective, Stack, StateMachine, Timers, Variance, WindowValidation, plain,
 };
 
 /// Linux 6.
@@ -50,8 +50,8 @@ pub fn linux() -> Stack {
                 // Since 4.18: net.ipv4.tcp_comp_sack_delay_ns.
                 compression: Span::from_millis(1),
             }),
-            // tcp_add_reno_sack, tcp_check_reno_reordering.
-            emulates_sack: true,
+            // tcp_fastretrans_alert.
+            state_machine: StateMachine::Linux,
         },
         // Since 4.3: tcp_cwnd_reduction.
         reduction: Reduction::ProportionalRate,

@@ -5,7 +5,7 @@ use units::{Bytes, Span};
 
 use super::{
     Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits,
-    Rule, Selective, Stack, Timers, WindowValidation, plain,
+    Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// Linux 3.5.
@@ -35,7 +35,7 @@ pub fn linux_3_5() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
-            emulates_sack: false,
+            state_machine: StateMachine::Rfc,
         },
         // 3.2 to 4.2: tcp_cwnd_reduction.
         reduction: Reduction::ProportionalRateSsrb,

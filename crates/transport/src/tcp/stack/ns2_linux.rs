@@ -3,7 +3,8 @@
 use units::{Bytes, Span};
 
 use super::{
-    Detection, Growth, IdleRestart, Losses, Reduction, Resends, Retransmits, Rule, Selective, Stack, Timers, plain,
+    Detection, Growth, IdleRestart, Losses, Reduction, Resends, Retransmits, Rule, Selective, Stack, StateMachine,
+    Timers, plain,
 };
 
 /// ns-2 with TCP/Linux agents.
@@ -21,7 +22,7 @@ pub fn ns2_linux() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
-            emulates_sack: false,
+            state_machine: StateMachine::Rfc,
         },
         reduction: Reduction::Pipe,
         limited_transmit: true,

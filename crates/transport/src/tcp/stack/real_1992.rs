@@ -2,7 +2,7 @@
 
 use units::{Bytes, Span};
 
-use super::{Detection, Growth, Losses, Repair, Stack, Timers, WindowValidation, plain};
+use super::{Detection, Growth, Losses, Repair, Stack, StateMachine, Timers, WindowValidation, plain};
 
 /// REAL 1992.
 pub fn real_1992() -> Stack {
@@ -10,7 +10,11 @@ pub fn real_1992() -> Stack {
         // Packets of 1000 bytes, ACKs of 40.
         segment_size: Bytes::new(960),
         initial_window: 1,
-        losses: Losses { threshold: 3, detection: Detection::Duplicates(Repair::GoBackN), emulates_sack: false },
+        losses: Losses {
+            threshold: 3,
+            detection: Detection::Duplicates(Repair::GoBackN),
+            state_machine: StateMachine::Rfc,
+        },
         // 4.3BSD lets every ACK grow the window, and halves the smaller of it and the receive window.
         growth: Growth { validation: WindowValidation::ReceiveWindow, ..plain().growth },
         timers: Timers {

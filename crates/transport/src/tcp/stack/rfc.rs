@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing, Reduction, Repair, Resending, Stack, Timers,
-    Variance, WindowValidation,
+    Acks, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing, Reduction, Repair, Resending, Stack,
+    StateMachine, Timers, Variance, WindowValidation,
 };
 
 /// TCP of RFC 5681, RFC 6298 and RFC 6582.
@@ -41,7 +41,7 @@ pub fn plain() -> Stack {
             threshold: 3,
             // NewReno, RFC 6582.
             detection: Detection::Duplicates(Repair::Fast),
-            emulates_sack: false,
+            state_machine: StateMachine::Rfc,
         },
         reduction: Reduction::Pipe,
         limited_transmit: false,

@@ -1,6 +1,9 @@
 //! Stacks for scripts.
 
-use transport::{Acks, Delay, Detection, Growth, Losses, Resends, Retransmits, Rule, Selective, Stack, Timers, linux};
+use transport::{
+    Acks, Delay, Detection, Growth, Losses, Repair, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers,
+    linux,
+};
 use units::{Bytes, Span};
 
 use super::ms;
@@ -20,7 +23,7 @@ pub(crate) fn plain() -> Stack {
                 tail_loss_probe: false,
                 compression: Span::ZERO,
             }),
-            emulates_sack: false,
+            state_machine: StateMachine::Rfc,
         },
         limited_transmit: true,
         growth: Growth { recovery_end_grows: false, ..linux.growth },
@@ -29,6 +32,12 @@ pub(crate) fn plain() -> Stack {
         acks: Acks { delay: Delay::Constant { every: 2, wait: ms(40) }, quick: 0, quick_again: 0 },
         ..transport::plain()
     }
+}
+
+/// `stack` with RACK as in Linux.
+pub(crate) fn linux_rack(stack: &mut Stack) {
+    selective(stack).rule = Rule::Rack(Repair::Fast);
+    stack.losses.state_machine = StateMachine::Linux;
 }
 
 /// `stack` with other rules.
