@@ -1,8 +1,8 @@
 """An experiment for tests, and measures on hand-made runs of it."""
 
+from ackclock.cases.expressions import parse
+from ackclock.cases.measure import Samples
 from ackclock.papers.catalogue import read_experiment
-from ackclock.papers.expressions import parse
-from ackclock.papers.measure import Samples
 from handmade import handmade
 
 EXPERIMENT = """

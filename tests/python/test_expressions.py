@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from ackclock import metrics
+from ackclock.cases import expressions as language
+from ackclock.cases import measure
+from ackclock.cases.document import CaseError
+from ackclock.cases.expressions import Constant, Slope, parse
+from ackclock.cases.measure import Samples, quantity
+from ackclock.cases.reading import KINDS
 from ackclock.metrics import PerEvent
-from ackclock.papers import CatalogueError, measure
-from ackclock.papers import expressions as language
-from ackclock.papers.catalogue import JUDGED_KINDS
-from ackclock.papers.expressions import Constant, Slope, parse
 from ackclock.papers.functions import read_measures
-from ackclock.papers.measure import Samples, quantity
 from experiments import CELL, EXPERIMENT, WHERE, read, value
 
 
@@ -95,7 +96,7 @@ def test_the_language_of_claims_is_frozen():
         "median", "mean", "smallest", "largest", "p5", "p20", "p80", "p95", "p80-p20",
     }  # fmt: skip
     assert set(measure.REFERENCES) == {"link rate", "total", "buffer"}
-    assert set(JUDGED_KINDS) == {"reported-number", "ratio", "ordering", "shape"}
+    assert set(KINDS) == {"reported-number", "ratio", "ordering", "shape"}
 
 
 MEASURES = """
@@ -141,7 +142,7 @@ def test_a_paper_may_have_a_metric_of_its_own(with_measures):
     ],
 )
 def test_a_wrong_call_is_refused_with_its_place(with_measures, tree, sentence):
-    with pytest.raises(CatalogueError, match="here") as error:
+    with pytest.raises(CaseError, match="here") as error:
         parse(tree, with_measures, "here")
     assert sentence in str(error.value)
 
@@ -154,7 +155,7 @@ def test_a_call_without_a_value_says_why(with_measures):
 
 def test_measures_that_do_not_load_are_refused(tmp_path):
     (tmp_path / "measures.py").write_text("import nothing_of_this_name\n")
-    with pytest.raises(CatalogueError, match=r"measures\.py: ModuleNotFoundError: No module"):
+    with pytest.raises(CaseError, match=r"measures\.py: ModuleNotFoundError: No module"):
         read_measures(tmp_path / "measures.py")
 
 
@@ -219,6 +220,6 @@ def test_a_slope_is_taken_of_logarithms(experiment):
     ],
 )
 def test_an_error_in_a_measure_names_its_place(experiment, tree, sentence):
-    with pytest.raises(CatalogueError, match="here") as error:
+    with pytest.raises(CaseError, match="here") as error:
         parse(tree, experiment, "here")
     assert sentence in str(error.value)

@@ -5,10 +5,10 @@ import pytest
 
 import layout
 from ackclock import papers
+from ackclock.cases.measure import Samples, quantity
 from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import Curve
 from ackclock.papers.figures import figures
-from ackclock.papers.measure import Samples, quantity
 from ackclock.plots import draw
 
 EXPERIMENTS = [

@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 
 from ackclock import papers
+from ackclock.cases.judgement import expressions, judge, members
+from ackclock.cases.measure import Samples
 from ackclock.engines.simulator import Simulator
 from ackclock.metrics import MetricError
-from ackclock.papers import CatalogueError, page
+from ackclock.papers import CaseError, page
 from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.figures import figures
-from ackclock.papers.judgement import expressions, judge, members
-from ackclock.papers.measure import Samples
 from ackclock.papers.perturbation import perturbed
 from ackclock.papers.reproduction import ExperimentInProgress, Reproduction, Result
 from experiments import CELL, EXPERIMENT
@@ -171,7 +171,7 @@ def test_a_trace_shows_the_band_where_a_claim_is_measured(tmp_path):
     [panel] = figure.panels(Samples())
     [band] = [series for series in panel.series if series.look == "band"]
     assert (band.x.tolist(), band.low.tolist(), band.high.tolist()) == ([2.0, 6.0], [3.0, 3.0], [5.0, 5.0])
-    with pytest.raises(CatalogueError, match="there is no claim `demo-c3`"):
+    with pytest.raises(CaseError, match="there is no claim `demo-c3`"):
         figures(read(tmp_path, TRACES + 'claims = ["demo-c3"]\n' + measured))[-1].panels(Samples())
 
 
@@ -219,7 +219,7 @@ def test_a_row_says_what_was_judged_over_what(tmp_path):
     ],
 )
 def test_a_mistake_in_a_variation_gets_a_sentence(tmp_path, text, sentence):
-    with pytest.raises(CatalogueError) as error:
+    with pytest.raises(CaseError) as error:
         read(tmp_path, text)
     assert sentence in str(error.value)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ackclock import papers, repetitions
+from ackclock.cases.judgement import expressions, judge
+from ackclock.cases.measure import Samples
 from ackclock.engines.simulator import Simulator
-from ackclock.papers import CatalogueError, published
+from ackclock.papers import CaseError, published
 from ackclock.papers.figures import figures, table
-from ackclock.papers.judgement import expressions, judge
-from ackclock.papers.measure import Samples
 from ackclock.papers.tables import tables
 from ackclock.report import markdown
 from experiments import CELL, EXPERIMENT, read
@@ -40,7 +40,7 @@ from handmade import handmade
 )
 def test_a_mistake_in_an_experiment_file_gives_a_sentence(tmp_path, old, new, sentence):
     assert old in EXPERIMENT
-    with pytest.raises(CatalogueError) as error:
+    with pytest.raises(CaseError) as error:
         read(tmp_path, EXPERIMENT.replace(old, new, 1))
     assert sentence in str(error.value)
 
@@ -189,7 +189,7 @@ def test_runs_that_no_judged_claim_needs_have_fewer_repetitions(tmp_path):
         work = ExperimentInProgress(read(tmp_path, whole), None, Simulator())
         found = {point.key[1]: len(point.seeds) for point in work.points()}
         assert found == {CELL: judged} | {(run, point): 2 for run, point in found if (run, point) != CELL}
-    with pytest.raises(CatalogueError, match="repetitions = 0: from 1"):
+    with pytest.raises(CaseError, match="repetitions = 0: from 1"):
         read(tmp_path, text.replace("drawn_repetitions = 2", "drawn_repetitions = 0"))
 
 
@@ -285,7 +285,7 @@ def test_an_entry_with_rows_stands_for_a_claim_a_row(tmp_path):
 )
 def test_a_mistake_in_a_family_is_told_with_its_row(tmp_path, old, new, sentence):
     assert old in FAMILY
-    with pytest.raises(CatalogueError) as error:
+    with pytest.raises(CaseError) as error:
         read(tmp_path, EXPERIMENT + FAMILY.replace(old, new, 1))
     assert sentence in str(error.value)
 
@@ -336,13 +336,13 @@ def test_a_table_has_measured_and_reported_numbers_or_a_dash(tmp_path):
 def test_a_mistake_in_a_table_gives_a_sentence(tmp_path, old, new, sentence):
     assert old in TABLE
     experiment = read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace(old, new, 1))
-    with pytest.raises(CatalogueError) as error:
+    with pytest.raises(CaseError) as error:
         tables(experiment)
     assert sentence in str(error.value)
 
 
 def test_figures_and_tables_of_an_experiment_have_different_names(tmp_path):
-    with pytest.raises(CatalogueError, match="two figures or tables have the same `name`"):
+    with pytest.raises(CaseError, match="two figures or tables have the same `name`"):
         read(tmp_path, EXPERIMENT + FAMILY + TABLE.replace('"both"', '"time"'))
 
 
@@ -371,7 +371,7 @@ def test_experiments_are_selected_by_id_or_paper():
     catalogue = papers.catalogue()
     assert [e.id for e in papers.select(catalogue, ["cdg2011-fig4"])] == ["cdg2011-fig4"]
     assert len(papers.select(catalogue, ["cdg2011"])) == 8
-    with pytest.raises(CatalogueError, match="no experiment `cdg2011-fig44`; did you mean `cdg2011-fig4`"):
+    with pytest.raises(CaseError, match="no experiment `cdg2011-fig44`; did you mean `cdg2011-fig4`"):
         papers.select(catalogue, ["cdg2011-fig44"])
 
 

@@ -8,10 +8,11 @@ import pytest
 
 import ackclock
 from ackclock import papers
-from ackclock.papers.catalogue import CatalogueError, read_experiment
+from ackclock.cases.document import CaseError
+from ackclock.cases.measure import Samples, quantity
+from ackclock.papers.catalogue import read_experiment
 from ackclock.papers.figures import figures
 from ackclock.papers.functions import measures_of
-from ackclock.papers.measure import Samples, quantity
 from ackclock.report import number
 from experiments import EXPERIMENT, read
 from handmade import handmade
@@ -118,7 +119,7 @@ def test_curves_come_from_functions_with_and_without_a_run(tmp_path):
 
 def test_a_curve_of_an_unknown_function_is_refused(tmp_path):
     experiment = read(tmp_path, EXPERIMENT + FIGURE, {})
-    with pytest.raises(CatalogueError, match="the paper has no function `line`"):
+    with pytest.raises(CaseError, match="the paper has no function `line`"):
         list(figures(experiment)[-1].demands())
 
 
@@ -126,7 +127,7 @@ def test_two_functions_of_one_name_are_refused(tmp_path):
     (tmp_path / "measures").mkdir()
     for name in ("a", "b"):
         (tmp_path / "measures" / f"{name}.py").write_text("def twice():\n    return 1.0\n")
-    with pytest.raises(CatalogueError, match=r"b\.py: there are two functions `twice`"):
+    with pytest.raises(CaseError, match=r"b\.py: there are two functions `twice`"):
         measures_of(tmp_path)
 
 
@@ -153,10 +154,10 @@ def test_an_experiment_may_have_the_runs_of_another(tmp_path):
     first, second = (read_experiment(tmp_path / f"{name}.toml", "demo") for name in ("first", "second"))
     assert (second.setups, second.sweep, second.repetitions) == (first.setups, first.sweep, 3)
     (tmp_path / "third.toml").write_text('same_runs_as = "first"\nrepetitions = 2\n')
-    with pytest.raises(CatalogueError, match="`repetitions` may not stand beside `same_runs_as`"):
+    with pytest.raises(CaseError, match="`repetitions` may not stand beside `same_runs_as`"):
         read_experiment(tmp_path / "third.toml", "demo")
     (tmp_path / "third.toml").write_text('same_runs_as = "second"\n')
-    with pytest.raises(CatalogueError, match="`second` itself has the runs of another experiment"):
+    with pytest.raises(CaseError, match="`second` itself has the runs of another experiment"):
         read_experiment(tmp_path / "third.toml", "demo")
 
 

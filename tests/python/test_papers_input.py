@@ -7,7 +7,7 @@ import pytest
 
 from ackclock.engines.simulator import Simulator
 from ackclock.metrics import MetricError
-from ackclock.papers import CatalogueError
+from ackclock.papers import CaseError
 from ackclock.papers.reproduction import ExperimentInProgress
 from experiments import EXPERIMENT, read, value
 
@@ -19,7 +19,7 @@ CLAIM = (
 
 def mistake(folder, text):
     """The sentence with which an experiment is refused before anything runs."""
-    with pytest.raises(CatalogueError) as error:
+    with pytest.raises(CaseError) as error:
         ExperimentInProgress(read(folder, text), None, Simulator())
     assert str(error.value).startswith("fig1.toml")
     assert "\n" not in str(error.value)
@@ -56,10 +56,10 @@ def test_a_controller_lies_beside_the_experiment(tmp_path, monkeypatch):
     text = EXPERIMENT.replace('cc = "newreno", name = "a"', 'cc = "./mine.rs", name = "a"')
     (tmp_path / "mine.rs").write_text("")
     experiment = replace(read(tmp_path, text), trusted=False)
-    with pytest.raises(CatalogueError, match=f"names {tmp_path}/mine.rs, which is code .* give --trust"):
+    with pytest.raises(CaseError, match=f"names {tmp_path}/mine.rs, which is code .* give --trust"):
         ExperimentInProgress(experiment, None, Simulator())
     (tmp_path / "mine.rs").unlink()
-    with pytest.raises(CatalogueError, match=r"^fig1\.toml, run one: flows\.0\.cc: `\./mine\.rs` cannot be"):
+    with pytest.raises(CaseError, match=r"^fig1\.toml, run one: flows\.0\.cc: `\./mine\.rs` cannot be"):
         ExperimentInProgress(experiment, None, Simulator())
 
 

@@ -6,9 +6,9 @@ import pytest
 
 import pages
 from ackclock import papers
+from ackclock.cases.judgement import NOT_JUDGED
 from ackclock.errors import InputError
 from ackclock.papers import published
-from ackclock.papers.judgement import NOT_JUDGED
 from calling import refused, run
 from experiments import EXPERIMENT, read
 

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from ackclock import papers
+from ackclock.cases.model import Judgement
 from ackclock.papers import published
 from ackclock.papers.catalogue import read_paper
 from ackclock.papers.closeness import by_reading, closeness, depending, in_words, under_readings
-from ackclock.papers.judgement import Judgement
 from ackclock.papers.readings import DEFAULT
 from calling import refused, run
 from experiments import EXPERIMENT, read
@@ -86,7 +86,7 @@ def test_a_mistake_in_a_reading_gets_a_sentence(tmp_path, old, new, sentence):
     assert old in PAPER
     (tmp_path / "fig1.toml").write_text(EXPERIMENT)
     (tmp_path / "paper.toml").write_text(PAPER.replace(old, new, 1))
-    with pytest.raises(papers.CatalogueError) as error:
+    with pytest.raises(papers.CaseError) as error:
         read_paper(tmp_path)
     assert sentence in str(error.value)
     assert "readings." in str(error.value)

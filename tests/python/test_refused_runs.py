@@ -82,7 +82,7 @@ def test_a_refused_run_is_simulated_for_claims_that_compare_it_with_one_of_the_e
 def test_a_run_that_the_simulator_refuses_is_a_mistake_on_any_engine(tmp_path, engine):
     experiment = read(tmp_path, EXPERIMENT.replace('"cubic"', '"cubik"'))
     cached = CachedEngine(engine, tmp_path / "runs")
-    with pytest.raises(papers.CatalogueError, match=r"run rival: .*there is no controller `cubik`"):
+    with pytest.raises(papers.CaseError, match=r"run rival: .*there is no controller `cubik`"):
         papers.reproduce([experiment], engine=cached)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ackclock import papers
+from ackclock.cases.document import CaseError
+from ackclock.cases.measure import Samples
 from ackclock.figure import Series
 from ackclock.papers import reported
-from ackclock.papers.document import CatalogueError
 from ackclock.papers.figures import figures
-from ackclock.papers.measure import Samples
 from ackclock.plots.draw import _colours
 
 
@@ -64,7 +64,7 @@ def test_words_are_not_drawn():
 )
 def test_what_cannot_be_placed_is_refused(entry, sentence):
     [experiment] = papers.select(papers.catalogue(), ["cdg2011-fig4"])
-    with pytest.raises(CatalogueError, match=re.escape(sentence)):
+    with pytest.raises(CaseError, match=re.escape(sentence)):
         reported.series([entry], experiment, "here", 1.0)
 
 

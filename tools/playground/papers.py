@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
-from ackclock.papers.catalogue import Experiment, Setup, catalogue
+from ackclock.cases.model import Setup
+from ackclock.papers.catalogue import catalogue
+from ackclock.papers.experiment import Experiment
 
 MOST_RUNS = 5
 MOST_PACKETS = 1_500_000

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
+from ackclock.cases.document import CaseError, Table, as_mistakes, read_toml
+from ackclock.cases.measure import REFERENCES, STATISTICS, Sample, checked
 from ackclock.checks.target import AIMS, Target
 from ackclock.errors import InputError
 from ackclock.metrics import METRICS, MetricError, Tables
-from ackclock.papers.document import CatalogueError, Table, as_mistakes, read_toml
-from ackclock.papers.measure import REFERENCES, STATISTICS, Sample, checked
 from ackclock.scenario import override_list
 
 LAWS = Path(__file__).parent / "laws"
@@ -131,17 +131,15 @@ def rule_sets() -> tuple[str, ...]:
 
 
 def read(file: Path, group: str) -> Iterator[Case]:
-    """The cases of a file, one for each variant. Raises CatalogueError."""
+    """The cases of a file, one for each variant. Raises CaseError."""
     table = Table(read_toml(file), file.name)
     document = table.take("scenario", dict)
     aims = tuple(table.take("aims", list, list(AIMS)))
     if unknown := [aim for aim in aims if aim not in AIMS]:
-        raise CatalogueError(
-            f"{file.name}: aims: there is no aim {unknown[0]!r} (there are {', '.join(AIMS)})"
-        )
+        raise CaseError(f"{file.name}: aims: there is no aim {unknown[0]!r} (there are {', '.join(AIMS)})")
     seeds = table.take("seeds", int, 1)
     if not 1 <= seeds <= MOST_SEEDS:
-        raise CatalogueError(f"{file.name}: seeds = {seeds}: from 1 to {MOST_SEEDS} are allowed")
+        raise CaseError(f"{file.name}: seeds = {seeds}: from 1 to {MOST_SEEDS} are allowed")
     about = {key: table.take(key, str) for key in ("title", "why", "source")}
     long = table.take("long", bool, False)
     judges = tuple(
@@ -149,9 +147,9 @@ def read(file: Path, group: str) -> Iterator[Case]:
         for number, one in enumerate(table.tables("judges"))
     )
     if not judges:
-        raise CatalogueError(f"{file.name}: `judges` is missing")
+        raise CaseError(f"{file.name}: `judges` is missing")
     if len({one.id for one in judges}) < len(judges):
-        raise CatalogueError(f"{file.name}: judges: each of several needs an `id` of its own")
+        raise CaseError(f"{file.name}: judges: each of several needs an `id` of its own")
     variants = table.tables("variants") or [{}]
     table.done()
     scenario = json.dumps({"name": file.stem, **_with_defaults(document, file.name)})
@@ -182,9 +180,9 @@ def _with_defaults(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     filled["record"] = RECORD | filled.get("record", {})
     flows = filled.get("flows")
     if not isinstance(flows, list) or not all(isinstance(flow, dict) for flow in flows):
-        raise CatalogueError(f"{where}: scenario.flows must be a list of tables")
+        raise CaseError(f"{where}: scenario.flows must be a list of tables")
     if all("cc" in flow for flow in flows):
-        raise CatalogueError(f"{where}: a flow of the scenario must be without `cc`: the target has it")
+        raise CaseError(f"{where}: a flow of the scenario must be without `cc`: the target has it")
     return filled
 
 
@@ -198,19 +196,19 @@ def _judge(table: Table) -> Judge:
     statistic = table.take("statistic", str, WORST)
     table.done()
     if statistic not in (WORST, *STATISTICS):
-        raise CatalogueError(
+        raise CaseError(
             f"{table.where}: statistic = {statistic!r} must be one of {WORST}, {', '.join(STATISTICS)}"
         )
     metric, relative_to, over = (measure.pop(key, None) for key in ("metric", "relative_to", "over"))
     times = float(measure.pop("times", 1.0))
     if metric not in METRICS:
-        raise CatalogueError(f"{table.where}: metric = {metric!r}: there is no such metric")
+        raise CaseError(f"{table.where}: metric = {metric!r}: there is no such metric")
     if relative_to not in (None, *REFERENCES):
-        raise CatalogueError(
+        raise CaseError(
             f"{table.where}: relative_to = {relative_to!r} must be one of {', '.join(REFERENCES)}"
         )
     if over not in (None, *STATISTICS):
-        raise CatalogueError(f"{table.where}: over = {over!r} must be one of {', '.join(STATISTICS)}")
+        raise CaseError(f"{table.where}: over = {over!r} must be one of {', '.join(STATISTICS)}")
     with as_mistakes(table.where):
         arguments = checked(METRICS[metric], measure)
     return Judge(

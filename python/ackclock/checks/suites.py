@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ackclock.cases.model import Judgement as Claimed
 from ackclock.checks.cases import elsewhere
 from ackclock.checks.judging import Judgement, Verdict
 from ackclock.checks.target import Target
 from ackclock.engines import Engine, Progress
-from ackclock.papers.catalogue import SUITES, Experiment, catalogue, select
-from ackclock.papers.judgement import Judgement as Claimed
+from ackclock.papers.catalogue import SUITES, catalogue, select
+from ackclock.papers.experiment import Experiment
 from ackclock.papers.reproduction import reproduce
 
 VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "trivial": "pass", "miss": "fail"}

@@ -7,14 +7,16 @@ No module here names an experiment. Its scenario, measures, bands and figures ar
 ``papers/<paper>/measures``.
 """
 
-from ackclock.papers.catalogue import SUITES, Experiment, Paper, catalogue, own, select
-from ackclock.papers.document import CatalogueError
-from ackclock.papers.judgement import Judgement, judge
+from ackclock.cases.document import CaseError
+from ackclock.cases.judgement import judge
+from ackclock.cases.model import Judgement
+from ackclock.papers.catalogue import SUITES, catalogue, own, select
+from ackclock.papers.experiment import Experiment, Paper
 from ackclock.papers.reproduction import Reproduction, reproduce
 
 __all__ = [
     "SUITES",
-    "CatalogueError",
+    "CaseError",
     "Experiment",
     "Judgement",
     "Paper",

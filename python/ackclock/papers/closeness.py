@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from ackclock.cases.model import Claim, Count, Judgement
 from ackclock.engines import Engine, Progress
-from ackclock.papers.catalogue import Claim, Experiment, Paper
-from ackclock.papers.judgement import Count, Judgement
+from ackclock.papers.experiment import Experiment, Paper
 from ackclock.papers.readings import DEFAULT
 from ackclock.papers.reproduction import Reproduction, reproduce
 from ackclock.report import number

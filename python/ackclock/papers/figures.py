@@ -15,13 +15,9 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ackclock.figure import Axis, Panel, Series
-from ackclock.metrics import MODELS, Array, Curve
-from ackclock.papers import reported
-from ackclock.papers.catalogue import Experiment
-from ackclock.papers.document import CatalogueError
-from ackclock.papers.expressions import Leaf, parse_leaf
-from ackclock.papers.measure import (
+from ackclock.cases.document import CaseError
+from ackclock.cases.expressions import Leaf, parse_leaf
+from ackclock.cases.measure import (
     Condition,
     Sample,
     Samples,
@@ -30,6 +26,10 @@ from ackclock.papers.measure import (
     is_metric,
     quantity,
 )
+from ackclock.figure import Axis, Panel, Series
+from ackclock.metrics import MODELS, Array, Curve
+from ackclock.papers import reported
+from ackclock.papers.experiment import Experiment
 from ackclock.plots import draw
 from ackclock.plots.draw import page_looks
 from ackclock.report.charts import panels_as_json
@@ -59,9 +59,9 @@ class PaperFigure(ABC):
         for key in spec:
             if key not in _COMMON | self.extra:
                 known = ", ".join(sorted(_COMMON | self.extra))
-                raise CatalogueError(f"{self.where}: unknown key `{key}` (known: {known})")
+                raise CaseError(f"{self.where}: unknown key `{key}` (known: {known})")
         if not spec.get("panels"):
-            raise CatalogueError(f"{self.where}: a figure has panels")
+            raise CaseError(f"{self.where}: a figure has panels")
         self.spec, self.experiment = spec, experiment
         self.title = str(spec.get("title", experiment.title))
         self.x, self.y = (
@@ -81,7 +81,7 @@ class PaperFigure(ABC):
             return Axis(**spec)
         except TypeError:
             known = "label, scale, low, high, times"
-            raise CatalogueError(f"{self.where}: `{name}` has the keys {known}") from None
+            raise CaseError(f"{self.where}: `{name}` has the keys {known}") from None
 
     def condition(self, panel: Mapping[str, Any]) -> Condition:
         """The condition that a panel shows."""
@@ -107,7 +107,7 @@ class PaperFigure(ABC):
         return drawn + reported.series(claims, self.experiment, self.where, self.times, labelled)
 
     def check(self) -> None:
-        """Reads the whole figure of the file. Raises CatalogueError for a mistake."""
+        """Reads the whole figure of the file. Raises CaseError for a mistake."""
         self.panels(Samples())
 
     def draw(self, panels: Sequence[Panel]) -> Figure:
@@ -150,12 +150,12 @@ class AgainstSweep(PaperFigure):
         super().__init__(spec, experiment)
         self.along = str(spec.get("along"))
         if self.along not in experiment.sweep:
-            raise CatalogueError(f'{self.where}: along = "{self.along}" is not a key of the sweep')
+            raise CaseError(f'{self.where}: along = "{self.along}" is not a key of the sweep')
         self.points = experiment.sweep[self.along]
         self.x_times = quantity(spec.get("x", {}).get("times", 1.0))
         self.bars = str(spec.get("bars", "percentiles"))
         if self.bars not in BARS:
-            raise CatalogueError(f'{self.where}: bars = "{self.bars}" must be one of {", ".join(BARS)}')
+            raise CaseError(f'{self.where}: bars = "{self.bars}" must be one of {", ".join(BARS)}')
 
     def _leaves(self, curve: Mapping[str, Any]) -> list[Leaf]:
         tree = curve["measure"]
@@ -350,7 +350,7 @@ class Curves(PaperFigure):
         name = curve.get("function")
         if name not in self.experiment.measures:
             known = ", ".join(self.experiment.measures) or "none"
-            raise CatalogueError(f"{self.where}: the paper has no function `{name}` (it has {known})")
+            raise CaseError(f"{self.where}: the paper has no function `{name}` (it has {known})")
         return self.experiment.measures[str(name)]
 
     def _sample(self, curve: Mapping[str, Any]) -> Sample:
@@ -406,7 +406,7 @@ def figures(experiment: Experiment) -> list[PaperFigure]:
     found = []
     for spec in experiment.figures:
         if spec.get("kind") not in KINDS:
-            raise CatalogueError(
+            raise CaseError(
                 f"{experiment.file.name}: figure kind {spec.get('kind')!r} must be one of {', '.join(KINDS)}"
             )
         found.append(KINDS[spec["kind"]](spec, experiment))

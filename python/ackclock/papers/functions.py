@@ -8,19 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ackclock.papers.document import CatalogueError
+from ackclock.cases.document import CaseError
 
 
 def measures_of(folder: Path) -> dict[str, Callable[..., Any]]:
     """The functions of a paper by name, from its ``measures.py`` or the files in ``measures``.
 
-    Two functions of one name are a ``CatalogueError``.
+    Two functions of one name are a ``CaseError``.
     """
     found: dict[str, Callable[..., Any]] = {}
     for path in measures_files(folder):
         own = read_measures(path)
         if twice := sorted(set(found) & set(own)):
-            raise CatalogueError(f"{folder.name}/{path.name}: there are two functions `{twice[0]}`")
+            raise CaseError(f"{folder.name}/{path.name}: there are two functions `{twice[0]}`")
         found |= own
     return found
 
@@ -40,7 +40,7 @@ def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise CatalogueError(f"{path.parent.name}/{path.name}: {type(error).__name__}: {error}") from error
+        raise CaseError(f"{path.parent.name}/{path.name}: {type(error).__name__}: {error}") from error
     return {
         name: value
         for name, value in vars(module).items()

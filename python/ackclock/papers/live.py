@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ackclock.papers.catalogue import Experiment, Setup
+from ackclock.cases.model import Setup
+from ackclock.papers.experiment import Experiment
 
 
 def with_stack(experiment: Experiment, profile: str) -> Experiment:

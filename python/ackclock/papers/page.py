@@ -10,11 +10,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ackclock import report
+from ackclock.cases.judgement import VERDICTS
+from ackclock.cases.model import Judgement
 from ackclock.engines import registry
-from ackclock.papers.catalogue import Paper
 from ackclock.papers.closeness import CLOSENESS, by_reading, closeness, depending, in_words
+from ackclock.papers.experiment import Paper
 from ackclock.papers.figures import table
-from ackclock.papers.judgement import VERDICTS, Judgement
 from ackclock.papers.perturbation import LATER_S, RTT_SHARE
 from ackclock.papers.reproduction import Reproduction, Result
 from ackclock.report import Page, host, number, write_json

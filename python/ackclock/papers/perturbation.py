@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from ackclock import _engine
-from ackclock.papers.catalogue import Experiment, Setup
+from ackclock.cases.model import Setup
+from ackclock.papers.experiment import Experiment
 
 SEEDS = 1000
 """The distance between the seeds of two perturbations."""

@@ -17,9 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ackclock.cases.judgement import verdict
+from ackclock.cases.model import Claim, Count, Judgement
 from ackclock.errors import InputError
-from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.judgement import Count, Judgement, verdict
+from ackclock.papers.experiment import Experiment
 from ackclock.papers.reproduction import Reproduction, Result
 
 COUNTS = ("holds", "counted", "shaken")

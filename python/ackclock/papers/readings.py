@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.papers.document import CatalogueError, Table, merged
+from ackclock.cases.document import CaseError, Table, merged
 
 DEFAULT = "default"
 """The name of the reading that the files have."""
@@ -83,13 +83,13 @@ def _is_chosen(flow: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
 
 
 def readings(table: Table) -> tuple[Reading, ...]:
-    """The readings that a paper lists. Raises CatalogueError for a mistake."""
+    """The readings that a paper lists. Raises CaseError for a mistake."""
     found: list[Reading] = []
     for number, values in enumerate(table.tables("readings")):
         one = Table(values, f"{table.where}, readings.{number}")
         name = one.take("name", str)
         if name in ("", DEFAULT, *(reading.name for reading in found)):
-            raise CatalogueError(f"{one.where}: name = {name!r} must be text of its own, not `{DEFAULT}`")
+            raise CaseError(f"{one.where}: name = {name!r} must be text of its own, not `{DEFAULT}`")
         found.append(
             Reading(
                 name,
@@ -103,7 +103,7 @@ def readings(table: Table) -> tuple[Reading, ...]:
         )
         one.done()
         if not (found[-1].flows or found[-1].wlans or found[-1].arguments):
-            raise CatalogueError(f"{one.where}: sets nothing (`flows`, `wlans` or `arguments`)")
+            raise CaseError(f"{one.where}: sets nothing (`flows`, `wlans` or `arguments`)")
     return tuple(found)
 
 
@@ -113,7 +113,7 @@ def _flows(table: Table) -> list[Mapping[str, Any]]:
         for key in _CHOOSE:
             chosen = change.get(key, [])
             if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
-                raise CatalogueError(f"{table.where}: flows: {key} = {chosen!r} must be a list of names")
+                raise CaseError(f"{table.where}: flows: {key} = {chosen!r} must be a list of names")
     return listed
 
 
@@ -123,7 +123,7 @@ def _arguments(table: Table) -> Mapping[str, Mapping[str, Sequence[Any]]]:
         if not isinstance(changes, Mapping) or not all(
             isinstance(pair, list) and len(pair) == 2 for pair in changes.values()
         ):
-            raise CatalogueError(
+            raise CaseError(
                 f"{table.where}: arguments.{metric} must give each argument its old and its new value"
             )
     return found

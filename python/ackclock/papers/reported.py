@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ackclock.cases.document import CaseError
+from ackclock.cases.measure import quantity
+from ackclock.cases.model import Case, Claim
 from ackclock.figure import Series
-from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.document import CatalogueError
-from ackclock.papers.measure import quantity
 
 REPORTED = "reported, with the band"
 
@@ -29,33 +29,29 @@ def ends(claim: Claim, times: float) -> tuple[float, float, float] | None:
 
 
 def series(
-    entries: Sequence[Any], experiment: Experiment, where: str, times: float, labelled: bool = False
+    entries: Sequence[Any], case: Case, where: str, times: float, labelled: bool = False
 ) -> list[Series]:
     """The reported values of the ``claims`` of a panel.
 
     An entry is the id of a claim that is measured from a time to another, or a table with its ``id``: at
     ``x``, a point with its band upwards; at ``y``, where the claim is about the other axis, one with its band
     to the sides; ``from`` one x ``to`` another, a line. ``times`` makes the claim's unit that of the axis,
-    and ``cc`` names the controller of its curve. Raises CatalogueError for other entries.
+    and ``cc`` names the controller of its curve. Raises CaseError for other entries.
     """
     drawn: list[Series] = []
     for entry in entries:
         spec = {"id": entry} if isinstance(entry, str) else entry
         if not isinstance(spec, Mapping) or not {"id"} <= set(spec) <= _KEYS:
-            raise CatalogueError(
-                f"{where}: claims: an id, or a table with the keys {', '.join(sorted(_KEYS))}"
-            )
-        found = _one(spec, experiment, where, times, "" if drawn or labelled else REPORTED)
+            raise CaseError(f"{where}: claims: an id, or a table with the keys {', '.join(sorted(_KEYS))}")
+        found = _one(spec, case, where, times, "" if drawn or labelled else REPORTED)
         drawn += [found] if found is not None else []
     return drawn
 
 
-def _one(
-    spec: Mapping[str, Any], experiment: Experiment, where: str, times: float, label: str
-) -> Series | None:
-    claim = next((one for one in experiment.claims if one.id == spec["id"]), None)
+def _one(spec: Mapping[str, Any], case: Case, where: str, times: float, label: str) -> Series | None:
+    claim = next((one for one in case.claims if one.id == spec["id"]), None)
     if claim is None:
-        raise CatalogueError(f"{where}: claims: there is no claim `{spec['id']}`")
+        raise CaseError(f"{where}: claims: there is no claim `{spec['id']}`")
     measure = claim.measure if isinstance(claim.measure, Mapping) else {}
     # A claim is in the unit of the axis, or in that of its measure, which the figure scales too.
     scale = quantity(spec["times"]) if "times" in spec else times / quantity(measure.get("times", 1.0))
@@ -69,7 +65,7 @@ def _one(
         return Series(label, cc, value, np.array([quantity(spec["y"])]), low, high, "across")
     window = {**measure, **spec}
     if not {"from", "to"} <= set(window):
-        raise CatalogueError(
+        raise CaseError(
             f"{where}: claims: `{spec['id']}` is not measured from a time to another: "
             "it needs x, y, or from and to"
         )

@@ -11,15 +11,16 @@ from typing import Any, Self
 import pyarrow as pa
 
 from ackclock import _engine, repetitions
+from ackclock.cases.document import CaseError, as_mistakes
+from ackclock.cases.judgement import NOT_JUDGED, Measures, expressions, judge, members
+from ackclock.cases.measure import Condition, Samples
+from ackclock.cases.model import Claim, Count, Judgement
 from ackclock.engines import Engine, Progress, registry
 from ackclock.engines.by_plan import ByPlan
 from ackclock.engines.simulator import Simulator
 from ackclock.figure import Panel
 from ackclock.papers import figures
-from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.document import CatalogueError, as_mistakes
-from ackclock.papers.judgement import NOT_JUDGED, Count, Judgement, Measures, expressions, judge, members
-from ackclock.papers.measure import Condition, Samples
+from ackclock.papers.experiment import Experiment
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.trust import code_of, sentence
 
@@ -221,7 +222,7 @@ class ExperimentInProgress:
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
         """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
 
-        Raises CatalogueError where the simulator refuses it too: that makes all runs but those with
+        Raises CaseError where the simulator refuses it too: that makes all runs but those with
         controllers that another engine alone has.
         """
         plan = self._plan(condition)
@@ -236,7 +237,7 @@ class ExperimentInProgress:
                     Simulator().check(plan)
             except _engine.ScenarioError as error:
                 file = self.experiment.file.name
-                raise CatalogueError(f"{file}, run {condition[0]}: {error}") from error
+                raise CaseError(f"{file}, run {condition[0]}: {error}") from error
             self.refused[str(refusal)] = None
             if rest is None:
                 return
@@ -255,10 +256,10 @@ class ExperimentInProgress:
             plan = _engine.resolve_json(json.dumps(document), list(point), self.files, file)
         except _engine.ScenarioError as error:
             why = str(error).removeprefix(f"{file}: ")
-            raise CatalogueError(f"{self.experiment.file.name}, run {setup}: {why}") from error
+            raise CaseError(f"{self.experiment.file.name}, run {setup}: {why}") from error
         refusal = sentence(self.experiment.file.name, code_of(plan))
         if refusal is not None and not self.experiment.trusted:
-            raise CatalogueError(refusal)
+            raise CaseError(refusal)
         return plan
 
     def _repetitions(self, condition: Condition) -> int:

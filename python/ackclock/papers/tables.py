@@ -23,12 +23,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from ackclock.cases.document import CaseError
+from ackclock.cases.expressions import parse
+from ackclock.cases.judgement import Measures, expressions, judge, members
+from ackclock.cases.measure import Condition, Sample, Samples
+from ackclock.cases.model import Claim
+from ackclock.cases.reading import filled
 from ackclock.metrics import MetricError
-from ackclock.papers.catalogue import Claim, Experiment, filled
-from ackclock.papers.document import CatalogueError
-from ackclock.papers.expressions import parse
-from ackclock.papers.judgement import Measures, expressions, judge, members
-from ackclock.papers.measure import Condition, Sample, Samples
+from ackclock.papers.experiment import Experiment
 from ackclock.report import number
 
 _KEYS = {"name", "title", "heading", "columns", "rows"}
@@ -71,9 +73,9 @@ class PaperTable:
         for key in spec:
             if key not in _KEYS:
                 known = ", ".join(sorted(_KEYS))
-                raise CatalogueError(f"{self.where}: unknown key `{key}` (known: {known})")
+                raise CaseError(f"{self.where}: unknown key `{key}` (known: {known})")
         if not spec.get("columns") or not spec.get("rows"):
-            raise CatalogueError(f"{self.where}: a table has columns and rows")
+            raise CaseError(f"{self.where}: a table has columns and rows")
         self.title = str(spec.get("title", experiment.title))
         self.headings = (str(spec.get("heading", "")), *(str(c.get("label", "")) for c in spec["columns"]))
         self.labels = tuple(str(row.get("label", "")) for row in spec["rows"])
@@ -92,12 +94,12 @@ class PaperTable:
     ) -> Entry:
         where = f"{self.where}, {row.get('label')}, {column.get('label')}"
         if len({"claim", "measure"} & set(column)) != 1 or set(column) - {"claim", "measure", "label"}:
-            raise CatalogueError(f"{where}: a column has a `label` and either a `claim` or a `measure`")
+            raise CaseError(f"{where}: a column has a `label` and either a `claim` or a `measure`")
         if "measure" in column:
             return Entry(((parse(filled(column["measure"], row, where), experiment, where),),))
         name = filled(column["claim"], row, where)
         if name not in claims:
-            raise CatalogueError(f"{where}: there is no claim `{name}`")
+            raise CaseError(f"{where}: there is no claim `{name}`")
         return Entry(expressions(claims[name], experiment), claims[name], experiment)
 
     def demands(self) -> Iterator[tuple[Condition, Sample]]:

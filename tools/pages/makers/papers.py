@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import papers
+from ackclock.cases.judgement import VERDICTS
+from ackclock.cases.model import Count, Judgement
 from ackclock.papers import published
-from ackclock.papers.catalogue import DATA, SUITES, Experiment
+from ackclock.papers.catalogue import DATA, SUITES
 from ackclock.papers.closeness import CLOSENESS, ByReading, by_reading, closeness, depending, in_words
-from ackclock.papers.judgement import VERDICTS, Count, Judgement
+from ackclock.papers.experiment import Experiment
 from ackclock.papers.tables import tables
 from ackclock.report import number
 from pages.measurements import Measurement, load

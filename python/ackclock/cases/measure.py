@@ -1,6 +1,6 @@
 """Measuring runs: each sample is a metric of ``ackclock.metrics`` with its arguments.
 
-``Samples`` collects it from the runs as they finish; expressions (``ackclock.papers.expressions``) make
+``Samples`` collects it from the runs as they finish; expressions (``ackclock.cases.expressions``) make
 numbers of it.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ackclock import _engine, metrics
+from ackclock.cases.document import CaseError
+from ackclock.cases.model import Case, Point
 from ackclock.metrics import METRICS, Array, MetricError, PerEvent, Tables
-from ackclock.papers.catalogue import Experiment, Point
-from ackclock.papers.document import CatalogueError
 
 Condition = tuple[str, Point]
 """One configuration at one point of the sweep; its repetitions differ only in the seed."""
@@ -192,41 +192,39 @@ def _members(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def conditions_of(
-    experiment: Experiment, run: Any, point: Mapping[str, Any], where: str
-) -> Iterator[Condition]:
+def conditions_of(case: Case, run: Any, point: Mapping[str, Any], where: str) -> Iterator[Condition]:
     """The conditions that ``run`` (a name, or several) and ``point`` mean, pooled where there are several.
 
     ``point`` gives each key of the sweep a value, a list of values of which those in the sweep count, or
     "all".
     """
     if run is None:
-        if len(experiment.setups) > 1:
-            raise CatalogueError(f"{where}: say which `run`")
-        run = experiment.setups[0].name
+        if len(case.setups) > 1:
+            raise CaseError(f"{where}: say which `run`")
+        run = case.setups[0].name
     names = [run] if isinstance(run, str) else run
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise CatalogueError(f"{where}: run = {run!r} must be the name of a run, or a list of names")
-    keys = list(experiment.sweep)
+        raise CaseError(f"{where}: run = {run!r} must be the name of a run, or a list of names")
+    keys = list(case.sweep)
     if not isinstance(point, Mapping):
-        raise CatalogueError(f"{where}: where = {point!r} must be a table of keys of the sweep")
+        raise CaseError(f"{where}: where = {point!r} must be a table of keys of the sweep")
     if set(point) != set(keys):
-        raise CatalogueError(
+        raise CaseError(
             f"{where}: `where` must give a value for each key of the sweep ({', '.join(keys) or 'none'})"
         )
-    values = [points_of(experiment, key, point[key], where) for key in keys]
+    values = [points_of(case, key, point[key], where) for key in keys]
     for name in names:
         for combined in itertools.product(*values):
-            yield experiment.setup(name).name, tuple(zip(keys, combined, strict=True))
+            yield case.setup(name).name, tuple(zip(keys, combined, strict=True))
 
 
-def points_of(experiment: Experiment, key: str, wanted: Any, where: str) -> tuple[str, ...]:
+def points_of(case: Case, key: str, wanted: Any, where: str) -> tuple[str, ...]:
     """The values of a swept key that ``wanted`` means: one, those of a list that are there, or "all"."""
-    there = experiment.sweep[key]
+    there = case.sweep[key]
     listed = (wanted,) if isinstance(wanted, str) else wanted
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-        raise CatalogueError(f"{where}: {key} = {wanted!r} must be text as in the sweep ({', '.join(there)})")
+        raise CaseError(f"{where}: {key} = {wanted!r} must be text as in the sweep ({', '.join(there)})")
     found = there if wanted == "all" else tuple(value for value in there if value in listed)
     if not found:
-        raise CatalogueError(f'{where}: {key} = "{wanted}" is not in the sweep ({", ".join(there)})')
+        raise CaseError(f'{where}: {key} = "{wanted}" is not in the sweep ({", ".join(there)})')
     return found

@@ -37,11 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.errors import did_you_mean
-from ackclock.metrics import METRICS, MODELS, MetricError, PerEvent
-from ackclock.papers.catalogue import Experiment
-from ackclock.papers.document import CatalogueError
-from ackclock.papers.measure import (
+from ackclock.cases.document import CaseError
+from ackclock.cases.measure import (
     REFERENCES,
     STATISTICS,
     Condition,
@@ -53,6 +50,9 @@ from ackclock.papers.measure import (
     points_of,
     quantity,
 )
+from ackclock.cases.model import Case
+from ackclock.errors import did_you_mean
+from ackclock.metrics import METRICS, MODELS, MetricError, PerEvent
 
 
 class Expression(ABC):
@@ -234,7 +234,7 @@ class Slope(Expression):
 class Scope:
     """The context of an expression: the experiment, and the run and point that an ``each`` has chosen."""
 
-    experiment: Experiment
+    case: Case
     where: str
     """The place in the file, for error messages."""
     run: str | None = None
@@ -245,29 +245,29 @@ class Scope:
         return replace(self, where=f"{self.where}.{place}")
 
     def word(self, tree: Mapping[str, Any], key: str) -> Any:
-        """The text under a key, None without it. Raises CatalogueError for anything else."""
+        """The text under a key, None without it. Raises CaseError for anything else."""
         if not isinstance(word := tree.get(key), str | None):
             raise self.mistake(f"{key} = {word!r} must be text")
         return word
 
-    def mistake(self, sentence: object) -> CatalogueError:
+    def mistake(self, sentence: object) -> CaseError:
         """An error at this place."""
-        return CatalogueError(f"{self.where}: {sentence}")
+        return CaseError(f"{self.where}: {sentence}")
 
 
-def parse(tree: Any, experiment: Experiment, where: str) -> Expression:
-    """Reads an expression of an experiment file. Raises CatalogueError with the place of a mistake."""
-    return _parse(tree, Scope(experiment, where))
+def parse(tree: Any, case: Case, where: str) -> Expression:
+    """Reads an expression of an experiment file. Raises CaseError with the place of a mistake."""
+    return _parse(tree, Scope(case, where))
 
 
-def parse_leaf(tree: Mapping[str, Any], experiment: Experiment, where: str) -> Leaf:
+def parse_leaf(tree: Mapping[str, Any], case: Case, where: str) -> Leaf:
     """Reads a leaf."""
-    return _leaf(tree, Scope(experiment, where))
+    return _leaf(tree, Scope(case, where))
 
 
-def parse_groups(tree: Any, experiment: Experiment, where: str) -> list[tuple[Expression, ...]]:
+def parse_groups(tree: Any, case: Case, where: str) -> list[tuple[Expression, ...]]:
     """Reads a list of expressions, once, or with ``each`` around it once for each point or run."""
-    scope = Scope(experiment, where)
+    scope = Scope(case, where)
     each = isinstance(tree, Mapping) and isinstance(tree.get("each"), list)
     scopes = _scopes(tree, scope) if each else [scope]
     members = tree["each"] if each else tree
@@ -299,7 +299,7 @@ def _parse(tree: Any, scope: Scope) -> Expression:
             raise scope.mistake(f"unknown key `{min(rest)}` beside `{head}`")
         return Constant(quantity(tree[head]) * times)
     except ValueError as error:
-        raise error if isinstance(error, CatalogueError) else scope.mistake(error) from None
+        raise error if isinstance(error, CaseError) else scope.mistake(error) from None
 
 
 def _combination(
@@ -338,14 +338,14 @@ def _scopes(tree: Mapping[str, Any], scope: Scope) -> list[Scope]:
     scopes = [replace(scope, run=run) for run in runs] if "runs" in tree else [scope]
     if "along" in tree:
         along = _along(tree, scope)
-        points = points_of(scope.experiment, along, tree.get("points", "all"), scope.where)
+        points = points_of(scope.case, along, tree.get("points", "all"), scope.where)
         scopes = [replace(s, point={**s.point, along: value}) for s in scopes for value in points]
     return scopes
 
 
 def _along(tree: Mapping[str, Any], scope: Scope) -> str:
     along = str(tree.get("along"))
-    if along not in scope.experiment.sweep:
+    if along not in scope.case.sweep:
         raise scope.mistake(f'along = "{along}" is not a key of the sweep')
     return along
 
@@ -357,8 +357,8 @@ def _model(name: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _call(name: Any, operands: Mapping[str, Any], times: float, scope: Scope) -> Call:
-    function = scope.experiment.measures.get(name)
-    known = ", ".join(scope.experiment.measures) or "none"
+    function = scope.case.measures.get(name)
+    known = ", ".join(scope.case.measures) or "none"
     if function is None or is_metric(function):
         raise scope.mistake(f"`measures.py` of the paper has no function `{name}` (it has {known})")
     wanted = inspect.signature(function).parameters
@@ -376,7 +376,7 @@ def _slope(tree: Mapping[str, Any], scope: Scope) -> Expression:
     if set(tree) - SLOPE_KEYS:
         raise scope.mistake("a slope has `along`, a key of the sweep, and `points`, some of its values")
     along = _along(tree, scope)
-    points = points_of(scope.experiment, along, tree.get("points", "all"), scope.where)
+    points = points_of(scope.case, along, tree.get("points", "all"), scope.where)
     if len(points) < 2:
         raise scope.mistake(f"a slope needs two points of `{along}`, and here is only {points[0]}")
     scopes = [replace(scope, point={**scope.point, along: point}) for point in points]
@@ -385,7 +385,7 @@ def _slope(tree: Mapping[str, Any], scope: Scope) -> Expression:
 
 def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
     name = scope.word(tree, "metric")
-    own = {key: one for key, one in scope.experiment.measures.items() if is_metric(one)}
+    own = {key: one for key, one in scope.case.measures.items() if is_metric(one)}
     if name not in METRICS and name not in own:
         every = [*METRICS, *own]
         near = did_you_mean(str(name), every) or f" (there are {', '.join(every)})"
@@ -407,6 +407,6 @@ def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
     if not isinstance(where, Mapping):
         raise scope.mistake(f"where = {where!r} must be a table of keys of the sweep")
     point = {**scope.point, **where}
-    conditions = tuple(conditions_of(scope.experiment, tree.get("run", scope.run), point, scope.where))
+    conditions = tuple(conditions_of(scope.case, tree.get("run", scope.run), point, scope.where))
     sample = Sample(name, tuple(sorted(arguments.items())), relative, own.get(name))
     return Leaf(conditions, sample, tree.get("statistic", "median"), tree.get("over"), times)

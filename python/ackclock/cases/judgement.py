@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from math import isfinite
-from typing import Any
 
 import numpy as np
 
+from ackclock.cases.expressions import Expression, parse, parse_groups, quotient
+from ackclock.cases.measure import Member, Samples
+from ackclock.cases.model import Case, Claim, Count, Judgement
+from ackclock.cases.variations import REPETITIONS, Variation
 from ackclock.metrics import MetricError
-from ackclock.papers.catalogue import Claim, Experiment
-from ackclock.papers.expressions import Expression, parse, parse_groups, quotient
-from ackclock.papers.measure import Member, Samples
-from ackclock.papers.variations import REPETITIONS, Variation
 
 NOT_JUDGED = "not judged"
 VERDICTS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
@@ -23,88 +20,32 @@ VERDICTS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
 judged" is a claim in the reduced form that only the whole form can judge."""
 
 
-@dataclass(frozen=True)
-class Count:
-    """A number of runs out of all."""
-
-    number: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.number} of {self.of}"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A claim with its measured value."""
-
-    claim: Claim
-    measured: float | None
-    """The value, or None. An ordering has the ratio that misses, or else the smallest. A claim that is judged
-    over a variation has the median of its members."""
-    verdict: str
-    """One of ``VERDICTS``."""
-    why: str = ""
-    """Why there is no measured value."""
-    holds: Count | None = None
-    """The members of its set, or the single repetitions if it is fragile, whose value lies in the band; None
-    for other claims."""
-    counted: Count | None = None
-    """The repetitions with a value, if not all have one."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of ``reproduce --json``; an open end of the band is null."""
-        claim = self.claim
-        finite = [None if abs(bound) == float("inf") else bound for bound in (claim.low, claim.high)]
-        return {
-            "id": claim.id,
-            "kind": claim.kind,
-            "reported": claim.reported,
-            "measured": None if self.measured is None or not isfinite(self.measured) else self.measured,
-            "unit": claim.unit,
-            "low": finite[0],
-            "high": finite[1],
-            "verdict": self.verdict,
-            "trivial": claim.trivial,
-            "fragile": claim.fragile,
-            "judged_over": claim.judged_over or None,
-            "holds": None if self.holds is None else self.holds.number,
-            "of": None if self.holds is None else self.holds.of,
-            "why": self.reason or None,
-        }
-
-    @property
-    def reason(self) -> str:
-        """The known reason for a missing value or a miss; empty for a claim that holds."""
-        return self.why or (self.claim.why if self.verdict == "miss" else "")
-
-
 Measures = Sequence[tuple[Expression, ...]]
 """The measure of a claim: one expression, or an ordering's list of them, once or at each point."""
 
 
-def expressions(claim: Claim, experiment: Experiment) -> Measures:
+def expressions(claim: Claim, case: Case) -> Measures:
     """The expressions that measure a claim."""
-    where = f"{experiment.file.name}, claim {claim.id}, measure"
+    where = f"{case.file.name}, claim {claim.id}, measure"
     if claim.measure is None:
         return ()
     if claim.kind == "ordering":
-        return parse_groups(claim.measure, experiment, where)
-    return ((parse(claim.measure, experiment, where),),)
+        return parse_groups(claim.measure, case, where)
+    return ((parse(claim.measure, case, where),),)
 
 
-def members(claim: Claim, experiment: Experiment, samples: Samples) -> list[Member]:
+def members(claim: Claim, case: Case, samples: Samples) -> list[Member]:
     """The runs among which those are counted in which the claim holds; none for most claims.
 
     They are the members of the variation that it is judged over, or the single repetitions of a claim that is
     fragile or judged over the repetitions.
     """
-    if claim.over in experiment.variations:
-        variation = experiment.variations[claim.over]
+    if claim.over in case.variations:
+        variation = case.variations[claim.over]
         return [Member(samples, partial(variation.at, number)) for number in range(variation.members)]
-    if claim.over == REPETITIONS or (claim.fragile and experiment.repetitions > 1):
+    if claim.over == REPETITIONS or (claim.fragile and case.repetitions > 1):
         same = Variation(REPETITIONS, 1, {})
-        return [Member(samples, partial(same.at, 0), number) for number in range(experiment.repetitions)]
+        return [Member(samples, partial(same.at, 0), number) for number in range(case.repetitions)]
     return []
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.papers.document import CatalogueError, Table
+from ackclock.cases.document import CaseError, Table
 
 REPETITIONS = "repetitions"
 """The set that every experiment has: its repetitions, each for itself."""
@@ -47,23 +47,21 @@ class Variation:
 
 
 def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
-    """The variations that a file lists for its ``runs``, by name. Raises CatalogueError for a mistake."""
+    """The variations that a file lists for its ``runs``, by name. Raises CaseError for a mistake."""
     found: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {}
     for number, spec in enumerate(table.tables("variations")):
         where = f"{table.where}, variations.{number}"
         if set(spec) - _KEYS or not {"name", "set"} <= set(spec):
-            raise CatalogueError(
-                f"{where}: a variation has the keys `name`, `set` and, for some runs, `runs`"
-            )
+            raise CaseError(f"{where}: a variation has the keys `name`, `set` and, for some runs, `runs`")
         name, named = spec["name"], spec.get("runs", list(runs))
         if not isinstance(name, str) or name in ("", REPETITIONS):
-            raise CatalogueError(f"{where}: name = {name!r} must be text other than `{REPETITIONS}`")
+            raise CaseError(f"{where}: name = {name!r} must be text other than `{REPETITIONS}`")
         if not isinstance(named, list) or not named or not all(run in runs for run in named):
-            raise CatalogueError(f"{where}: runs = {named!r} must be a list of runs ({', '.join(runs)})")
+            raise CaseError(f"{where}: runs = {named!r} must be a list of runs ({', '.join(runs)})")
         changed = _changed(spec["set"], where)
         for run in named:
             if run in found.setdefault(name, {}):
-                raise CatalogueError(f"{where}: the run `{run}` is already varied by `{name}`")
+                raise CaseError(f"{where}: the run `{run}` is already varied by `{name}`")
             found[name][run] = changed
     return {
         name: Variation(name, _members(by_run, f"{table.where}, variation `{name}`"), by_run)
@@ -73,12 +71,10 @@ def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
 
 def _changed(keys: Any, where: str) -> dict[str, tuple[str, ...]]:
     if not isinstance(keys, Mapping) or not keys:
-        raise CatalogueError(f"{where}: set = {keys!r} must be a table of scenario keys")
+        raise CaseError(f"{where}: set = {keys!r} must be a table of scenario keys")
     for key, values in keys.items():
         if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
-            raise CatalogueError(
-                f"{where}: {key} must be a list of texts, as they would be written after --set"
-            )
+            raise CaseError(f"{where}: {key} must be a list of texts, as they would be written after --set")
     return {key: tuple(values) for key, values in keys.items()}
 
 
@@ -86,5 +82,5 @@ def _members(by_run: Mapping[str, Mapping[str, tuple[str, ...]]], where: str) ->
     """The number of values of each key of a variation."""
     lengths = {len(values) for keys in by_run.values() for values in keys.values()}
     if len(lengths) > 1:
-        raise CatalogueError(f"{where}: its lists have {min(lengths)} to {max(lengths)} values")
+        raise CaseError(f"{where}: its lists have {min(lengths)} to {max(lengths)} values")
     return lengths.pop()

@@ -16,21 +16,21 @@ DEEPEST = 50
 """The deepest nesting of tables and lists in a file."""
 
 
-class CatalogueError(InputError):
-    """A mistake in an experiment file, or an unknown experiment."""
+class CaseError(InputError):
+    """A mistake in the file of a case, or an unknown case."""
 
 
 @contextmanager
 def as_mistakes(where: str) -> Iterator[None]:
-    """Raises CatalogueError for the errors of reading a part of a file: a missing key, a wrong type."""
+    """Raises CaseError for the errors of reading a part of a file: a missing key, a wrong type."""
     try:
         yield
-    except CatalogueError:
+    except CaseError:
         raise
     except KeyError as error:
-        raise CatalogueError(f"{where}: the key {error} is missing or unknown") from error
+        raise CaseError(f"{where}: the key {error} is missing or unknown") from error
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-        raise CatalogueError(f"{where}: is not as the format has it ({error})") from error
+        raise CaseError(f"{where}: is not as the format has it ({error})") from error
 
 
 class Table:
@@ -40,16 +40,16 @@ class Table:
         self.values, self.where, self.read = values, where, set[str]()
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        """The value of a key, which has to be of a kind. Raises CatalogueError for another, or for none."""
+        """The value of a key, which has to be of a kind. Raises CaseError for another, or for none."""
         self.read.add(key)
         if key not in self.values:
             if default is ...:
-                raise CatalogueError(f"{self.where}: `{key}` is missing")
+                raise CaseError(f"{self.where}: `{key}` is missing")
             return default
         value = self.values[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             wanted = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-            raise CatalogueError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
+            raise CaseError(f"{self.where}: {key} = {value!r} must be of type {wanted}")
         return value
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:
@@ -57,31 +57,31 @@ class Table:
         listed = self.take(key, list, [])
         for number, one in enumerate(listed):
             if not isinstance(one, Mapping):
-                raise CatalogueError(f"{self.where}, {key}.{number}: {one!r} must be a table")
+                raise CaseError(f"{self.where}, {key}.{number}: {one!r} must be a table")
         return list(listed)
 
     def done(self) -> None:
-        """Raises CatalogueError for a key that has not been taken."""
+        """Raises CaseError for a key that has not been taken."""
         for key in self.values:
             if key not in self.read:
                 meant = did_you_mean(key, sorted(self.read))
                 known = ", ".join(sorted(self.read))
-                raise CatalogueError(f"{self.where}: unknown key `{key}`{meant} (known: {known})")
+                raise CaseError(f"{self.where}: unknown key `{key}`{meant} (known: {known})")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The document of a file. Raises CatalogueError for one that cannot be read."""
+    """The document of a file. Raises CaseError for one that cannot be read."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogueError(f"{path.name}: {error}") from error
+        raise CaseError(f"{path.name}: {error}") from error
     except RecursionError:
         document = None
     if document is None or _deeper_than(document, DEEPEST):
-        raise CatalogueError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
+        raise CaseError(f"{path.name}: tables and lists are nested more than {DEEPEST} deep")
     steering = next((one for one in _texts(document) if not is_printable(one)), None)
     if steering is not None:
-        raise CatalogueError(f"{path.name}: {steering!a}: must be text that can be printed")
+        raise CaseError(f"{path.name}: {steering!a}: must be text that can be printed")
     return document
 
 

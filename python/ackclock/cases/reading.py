@@ -1,0 +1,120 @@
+"""Reads the claims of a file, each with measure and band, and refuses mistakes in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from string import Formatter
+from typing import Any
+
+from ackclock.cases.document import CaseError, Table
+from ackclock.cases.model import Claim
+
+KINDS = ("reported-number", "ratio", "ordering", "shape")
+"""The kinds of claims."""
+
+_NUMBER = (int, float)
+_KEYS = frozenset(field.name for field in fields(Claim))
+
+
+def claims(table: Table) -> tuple[Claim, ...]:
+    """The claims that a file lists. Raises CaseError for a mistake."""
+    return tuple(
+        _claim(Table(*one))
+        for number, values in enumerate(table.tables("claims"))
+        for one in _family(values, f"{table.where}, claims.{number}")
+    )
+
+
+def _claim(table: Table) -> Claim:
+    where, kind = table.where, table.take("kind", str)
+    if kind not in KINDS:
+        raise CaseError(f'{where}: kind = "{kind}" must be one of {", ".join(KINDS)}')
+    texts = {key: table.take(key, str) for key in ("id", "text", "source")}
+    remarks = {
+        one.name: table.take(one.name, type(one.default), one.default)
+        for one in fields(Claim)
+        if isinstance(one.default, str | bool) and one.name not in ("kind", "reported")
+    }
+    claim = Claim(
+        kind=kind,
+        reported=table.take("reported", (*_NUMBER, str)),
+        low=float(table.take("low", _NUMBER, -math.inf)),
+        high=float(table.take("high", _NUMBER, math.inf)),
+        share=float(table.take("share", _NUMBER, 0.5)),
+        measure=table.take("measure", (dict, list), None),
+        **texts,
+        **remarks,
+    )
+    table.done()
+    _check_bounds(claim, where)
+    if claim.measure is None and not (claim.cited or claim.informative):
+        raise CaseError(f"{where}: `measure` is missing (only cited and informative claims do without)")
+    if claim.measure is None and claim.whole_only:
+        raise CaseError(f"{where}: `whole_only` is for claims that have a `measure`")
+    if claim.over and not claim.judged_over:
+        raise CaseError(f"{where}: `over` needs `judged_over`, which says in words what it is")
+    return claim
+
+
+def _check_bounds(claim: Claim, where: str) -> None:
+    """Refuses numbers of a claim that are not finite, and bands and shares that contain nothing."""
+    for key in ("reported", "low", "high"):
+        bound = getattr(claim, key)
+        if isinstance(bound, float) and (math.isnan(bound) or (key == "reported" and math.isinf(bound))):
+            raise CaseError(f"{where}: {key} = {bound!r} must be a number")
+    if claim.low > claim.high:
+        raise CaseError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
+    if not 0 < claim.share <= 1:
+        raise CaseError(f"{where}: share = {claim.share:g} must be above 0 and at most 1")
+
+
+def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
+    """A tree of TOML values in which every ``{name}`` of a text has become the value of that name."""
+    if isinstance(tree, str):
+        try:
+            # A blank is a name alone; Python gives `{x.y}`, `{x[0]}` and `{x:>9}` further meanings.
+            blanks = [
+                f"{name}{form}{how or ''}"
+                for _, name, form, how in Formatter().parse(tree)
+                if name is not None
+            ]
+        except ValueError as error:
+            known = ", ".join(values)
+            raise CaseError(f"{where}: `{tree}` has a blank that is none of {known} ({error})") from None
+        if any(blank not in values for blank in blanks):
+            known = ", ".join(values)
+            raise CaseError(f"{where}: `{tree}` has a blank that is none of {known}")
+        return tree.format_map(values)
+    if isinstance(tree, Mapping):
+        return {key: filled(value, values, where) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [filled(value, values, where) for value in tree]
+    return tree
+
+
+def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The claims that one entry stands for: itself, or with ``columns`` and ``rows`` one for each row.
+
+    A cell fills the blanks ``{column}`` in the texts of the entry and of its measure; a column that is called
+    like a key of a claim (``reported``, ``low``, ``high``) gives the claim that key.
+    """
+    if "rows" not in values:
+        yield values, where
+        return
+    own = {key: value for key, value in values.items() if key not in ("columns", "rows")}
+    columns, rows = values.get("columns"), values["rows"]
+    if not isinstance(columns, list) or not isinstance(rows, list) or not rows:
+        raise CaseError(f"{where}: `columns` and `rows` must be lists, and there must be a row")
+    if not all(isinstance(column, str) for column in columns):
+        raise CaseError(f"{where}: `columns` must be names")
+    if twice := set(columns) & set(own):
+        raise CaseError(f"{where}: `{min(twice)}` is both a key and a column")
+    for number, cells in enumerate(rows):
+        place = f"{where}, row {number}"
+        if not isinstance(cells, list) or len(cells) != len(columns):
+            raise CaseError(f"{place}: must be a list of {len(columns)}, one for each of `columns`")
+        row = dict(zip(columns, cells, strict=True))
+        keys = {key: value for key, value in row.items() if key in _KEYS}
+        yield filled(own, row, place) | keys, place
