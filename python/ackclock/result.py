@@ -291,7 +291,7 @@ class Runs(list[Run]):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Reads every run that ``run``, ``compare`` or ``live`` wrote into ``folder``. Raises ResultError."""
+        """Reads every run that ``run`` or ``compare`` wrote into ``folder``. Raises ResultError."""
         place = pathlib.Path(folder)
         found = sorted(file.parent for file in (*place.glob("run.json"), *place.glob("*/run.json")))
         if not found:

@@ -9,7 +9,8 @@ from ackclock import _engine
 from ackclock.cli import app, main
 
 # Modules of commands read the engines at their import: before a test puts another in place of one.
-app.application()
+for name in (*app.NAMES, *app.HIDDEN):
+    app.application.get_command(None, name)
 
 SCENARIO = """name = "small"
 duration = "1s"

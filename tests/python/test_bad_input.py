@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer.main
 
 from ackclock import Run
 from ackclock.engines.live import Live
@@ -97,7 +96,7 @@ def test_line_ends_and_byte_order_marks_are_read(capsys, scenario, change):
     [
         (["--repeat", "0"], "--repeat"),
         (["--repeat", "1000000000"], "--repeat 1000000000: must be at most 100000"),
-        (["--threads", "0"], "--threads"),
+        (["--engine", "sim:threads=0"], "--engine sim:threads=0: must be at least 1"),
         (["--seed", "-1"], "--seed"),
         (["--seed", str(2**64)], "must be at most 9223372036854775807"),
         (["--seed", str(2**63 - 1), "--repeat", "2"], "the last seed would be 9223372036854775808"),
@@ -105,7 +104,7 @@ def test_line_ends_and_byte_order_marks_are_read(capsys, scenario, change):
         (["--set", "flows.0.cc.x=1"], "`flows.0.cc` is not a table"),
         (["--set", "name=\udcff"], "is not text in the encoding of the system"),
         (["--set", "flows.0.cc=python:0"], "is one written in Python"),
-        (["--csv"], "--csv: needs --out DIR"),
+        (["--also", "csv"], "--also: needs --out DIR"),
         (["--pcap", "/proc/x"], "/proc/x: No such file or directory"),
         (["--pcap", "/dev/full"], "/dev/full: No space left on device"),
         (["--out", "x" * 300], "File name too long"),
@@ -125,10 +124,10 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare", "cdg", "--set", "flows.0.cc=newreno"], "flows.0.cc: `compare` takes the controllers"),
         (["compare", "cdg", "--set", "flows=[]"], "flows: `compare` takes the controllers as arguments"),
         (["compare", "cdg", "--rate", ""], "--rate '': must not be empty: Rate of the bottleneck"),
-        (["compare", "cdg", "--wlan", "802.11g", "--queue", "1"], "wlans.0.queue"),
-        (["compare", "cdg", "--wlan", "802.11g", "--queue", ""], "--queue '': must not be empty"),
+        (["compare", "cdg", "--networks", "802.11g", "--queue", "1"], "wlans.0.queue"),
+        (["compare", "cdg", "--queue", ""], "--queue '': must not be empty: Queue limit"),
         (["compare", "cdg", "--out="], "--out '': must not be empty: Write report, figures and tables"),
-        (["compare", "cdg", "--figures", ",", "--out", "x"], "--figures ,: , is no format"),
+        (["compare", "cdg", "--also", ",", "--out", "x"], "--also ,: , is none of pdf, svg, csv, open"),
         (["run", " "], "FILE.toml ' ': must not be empty: The scenario"),
         (["parity", "--only", ""], "--only '': must not be empty: Situations to run: greedy, marks"),
         (["parity", "--only", ","], "--only ,: must be values separated by commas"),
@@ -184,9 +183,9 @@ def test_a_forbidden_number_is_named_with_its_option(capsys, arguments, sentence
 def test_a_program_of_the_shell_may_have_empty_arguments():
     from ackclock.cli import app
 
-    command = typer.main.get_command(app.application()).commands["shell"]
+    command = app.application.get_command(None, "shell")
     context = command.make_context("shell", ["--rate", "1mbit", "test", "-z", ""])
-    assert context.params["command"] == ["test", "-z", ""]
+    assert context.params["command_line"] == ("test", "-z", "")
 
 
 def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
@@ -367,8 +366,8 @@ def test_no_home_no_terminal_and_ascii_do_no_harm(scenario, tmp_path):
 
 def test_help_appears_without_loading_what_it_does_not_need():
     program = (
-        "import sys; from ackclock.cli import app; app.application();"
+        "import sys; from ackclock.cli import main; main(['--help']);"
         "print([m for m in ('matplotlib', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"

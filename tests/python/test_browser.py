@@ -30,7 +30,7 @@ def report(tmp_path_factory):
     """The report of two controllers in three repetitions."""
     out = tmp_path_factory.mktemp("report") / "compared"
     path = ["--rate", "20mbit", "--rtt", "20ms", "--queue", "500ms", "--duration", "5s"]
-    written = ["--repeat", "3", "--out", str(out), "--figures", "pdf,svg"]
+    written = ["--repeat", "3", "--out", str(out), "--also", "pdf,svg"]
     assert main(["compare", "cubic", "cdg", *path, *written]) == 0
     return out
 
@@ -195,7 +195,7 @@ def test_figures_are_written_in_the_formats_that_are_asked_for(report):
 def reproduced(tmp_path_factory):
     """The report of two experiments of papers: a figure of one panel, and one of three columns."""
     out = tmp_path_factory.mktemp("papers") / "reproduced"
-    asked = ["--quick", "--seed", "1", "--figures", "pdf,svg", "--out", str(out)]
+    asked = ["--quick", "--seed", "1", "--also", "pdf,svg", "--out", str(out)]
     assert main(["reproduce", "cdg2011-fig4", "siad2016-fig3", *asked]) in (0, 1)
     return out
 

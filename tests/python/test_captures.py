@@ -45,7 +45,7 @@ def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sende
     """The capture of a chain whose second link is the slowest."""
     text = CHAIN.replace("QUEUE", queue).replace("LOSS", loss).replace("WINDOW", str(window))
     (folder / "chain.toml").write_text(text)
-    run(capsys, "run", folder / "chain.toml", "--pcap", folder / "chain.pcapng", "--pcap-at", place)
+    run(capsys, "run", folder / "chain.toml", "--pcap", f"{place}:{folder}/chain.pcapng")
     return folder / "chain.pcapng"
 
 

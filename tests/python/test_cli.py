@@ -16,7 +16,7 @@ from itertools import islice
 import pytest
 
 from ackclock import Run, bench
-from ackclock.cli import app, output
+from ackclock.cli import former, output
 from ackclock.engines.simulator import Simulator
 from calling import PATIENCE, needs_live, refused, run
 
@@ -66,23 +66,24 @@ def test_set_adds_a_discipline_to_a_queue_given_as_limit(capsys, scenario):
     assert (queue["limit"], queue["discipline"]) == ("30p", "codel")
 
 
-def test_the_application_of_a_line_is_its_command():
-    def named(line):
-        made = app.application(app._wanted(line))
-        groups = [one.typer_instance.info.name for one in made.registered_groups]
-        return [one.name for one in made.registered_commands] + groups
-
-    assert named(["compare", "cubic"]) == ["compare"]
-    assert named(["new"]) == ["new"]
-    assert named(["-V"]) == []
-    for line in ([], ["--help"], ["--man"], ["compaer"]):
-        assert named(line) == [*app.COMMANDS, *app.GROUPS]
+def test_a_former_name_runs_or_names_its_successor(capsys, scenario):
+    status, out, _ = run(capsys, "live", "--help")
+    assert (status, out) == run(capsys, "run", "--help")[:2]
+    assert refused(capsys, "live", scenario, "--engine", "sim") == (
+        "--live: is short for --engine live, and --engine sim is given"
+    )
+    for option, now in former.OPTIONS.items():
+        assert refused(capsys, "run", scenario, option) == f"{option}: is `{now}` now"
+    assert refused(capsys, "sweep", "cdg", "--flows", 2) == "--flows: is `--set flows.0.count=N` now"
+    assert "--engine live:retries=VALUE" in refused(capsys, "run", scenario, "--retries", 1)
+    assert "--engine uml:linux=VALUE" in refused(capsys, "run", scenario, "--linux=6.1")
+    assert refused(capsys, "run", scenario, "--nonsense").startswith("No such option")
 
 
 def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
     out_folder = tmp_path / "out"
     status, out, err = run(
-        capsys, "run", scenario, "--set", "path.rate=2mbit", "--out", out_folder, "--csv", "--json"
+        capsys, "run", scenario, "--set", "path.rate=2mbit", "--out", out_folder, "--also", "csv", "--json"
     )
     assert status == 0
     assert json.loads(out)["runs"][0]["flows"][0]["goodput_bps"] < 2e6
@@ -113,9 +114,8 @@ BESIDE = (("simulated", "sim"), ("live", "live"))
 
 @pytest.mark.usefixtures("kernel")
 def test_options_of_live_runs_alone_need_them(capsys, scenario):
-    assert "--retries: only live runs are repeated, with --live" in refused(
-        capsys, "run", scenario, "--retries", 1
-    )
+    sentence = refused(capsys, "run", scenario, "--engine", "sim:retries=1")
+    assert "there is no option `retries`" in sentence
 
 
 def test_a_capture_without_a_file_is_refused_before_the_next_option_is_taken_for_it(capsys, scenario):
@@ -157,7 +157,7 @@ def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):
     assert "must be KEY=VALUE" in refused(capsys, "run", scenario, "--set", "path.rate")
     assert "repeat" in refused(capsys, "run", scenario, "--repeat", 0)
     assert "No such option" in refused(capsys, "run", scenario, "--nonsense")
-    assert "No such command" in refused(capsys, "fly")
+    assert "there is no command `fly`" in refused(capsys, "fly")
     assert "did you mean `newreno`" in refused(capsys, "compare", "newrino")
     assert "named twice" in refused(capsys, "compare", "cdg", "cdg")
     assert "did you mean `bbr" in refused(capsys, "controllers", "bbr")
@@ -293,7 +293,15 @@ def test_an_interrupted_reproduction_prints_its_finished_experiments_as_json(
     monkeypatch.setattr(Simulator, "run", interrupted)
     ids = ("cdg2011-fig7", "cdg2011-fig4")
     status, out, err = run(
-        capsys, "reproduce", *ids, "--quick", "--json", "--threads", 1, "--out", tmp_path / "report"
+        capsys,
+        "reproduce",
+        *ids,
+        "--quick",
+        "--json",
+        "--engine",
+        "sim:threads=1",
+        "--out",
+        tmp_path / "report",
     )
     experiments = json.loads(out)["experiments"]
     assert status == 130
@@ -315,7 +323,7 @@ def test_an_interrupted_live_reproduction_goes_on_where_it_stopped(capsys, tmp_p
     command = ("reproduce", "cdg2011-fig7", "--live", "--quick", "--json", "--out", folder)
     kernel.left = 2
     status, out, err = run(capsys, *command)
-    assert status == 130
+    assert status == 130, err
     assert f"the same command continues with the runs in {folder}" in err
     (experiment,) = json.loads(out)["experiments"]
     assert experiment["runs_done"] == experiment["runs"]
@@ -385,7 +393,7 @@ def test_bench_gives_one_run_two_cores():
 @needs_live
 def test_bench_refuses_what_an_engine_does_not_have(capsys):
     refusal = refused(capsys, "bench", "--only", "newreno-10-1gbit-2-cores", "--live")
-    assert "--only newreno-10-1gbit-2-cores: the kernel's TCP has no option --cores" in refusal
+    assert "--only newreno-10-1gbit-2-cores: the kernel's TCP has no option `cores`" in refusal
     assert "--all runs every case" in refused(capsys, "bench", "--all", "--only", "newreno-1")
 
 
@@ -418,7 +426,16 @@ def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
     assert 400_000 < result["data_packets"] < 510_000
 
 
-LONG = ["--set", "duration=1800s", "--set", "record.flow_series=off", "--repeat", "400", "--threads", "1"]
+LONG = [
+    "--set",
+    "duration=1800s",
+    "--set",
+    "record.flow_series=off",
+    "--repeat",
+    "400",
+    "--engine",
+    "sim:threads=1",
+]
 """Repetitions of half an hour: the first take a moment, all of them much longer than a test waits."""
 
 

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ def completed(*words):
     """The offers of bash for the last of the words behind `ackclock`, as it breaks them itself."""
     program = "import sys; sys.argv = ['ackclock']; from ackclock.cli import main; main()"
     variables = {
-        "_ACKCLOCK_COMPLETE": "complete_bash",
-        "COMP_WORDS": "\n".join(("ackclock", *words)),
+        "_ACKCLOCK_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("ackclock", *words)),
         "COMP_CWORD": str(len(words)),
         "PATH": "/usr/bin:/bin",
     }
     command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables).stdout.split()
+    offers = subprocess.run(command, capture_output=True, text=True, check=True, env=variables).stdout
+    return [line.removeprefix("plain,") for line in offers.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -60,10 +62,17 @@ def test_the_shell_completes_values(words, expected):
         (completing.swept, "queue=1bdp,fq_", ["queue=1bdp,fq_codel"]),
         (completing.swept, "path.loss=", ["path.loss=1%"]),
         (completing.queues, "du", ["dualpi2"]),
-        (completing.wlans, "802.11", ["802.11a", "802.11b", "802.11g", "802.11n"]),
-        (completing.draws, "so", ["sobol"]),
+        (completing.named_networks, "802.11", ["802.11a", "802.11b", "802.11g", "802.11n"]),
+        (completing.engines, "li", ["live"]),
+        (completing.engines, "live:re", ["live:retries="]),
+        (
+            completing.engines,
+            "uml:linux=6,disc",
+            ["uml:linux=6,disciplines=kernel", "uml:linux=6,disciplines=simulated"],
+        ),
+        (completing.draws, "9:so", ["9:sobol"]),
         (completing.executors, "d", ["dask", "dask://"]),
-        (completing.figures, "pdf,", ["pdf,pdf", "pdf,svg"]),
+        (partial(completing.listed, ("pdf", "svg")), "pdf,", ["pdf,pdf", "pdf,svg"]),
         (completing.networks, "wi", ["wired", "wifi"]),
         (completing.examples, "cell", ["cellular"]),
         (completing.cases, "cubic-10", ["cubic-10"]),

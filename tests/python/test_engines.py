@@ -42,14 +42,17 @@ def test_the_simulator_by_its_name(capsys, scenario):
 
 
 def test_an_engine_refuses_the_options_of_others(capsys, scenario):
-    for option, why in (
-        ("--retries", "--retries: only live runs are repeated, with --live or --engine quic-live"),
-        (
-            "--gso-max-segs",
-            "--gso-max-segs: only the kernel's TCP sends in trains, with --live or --engine uml",
-        ),
+    for given, why in (
+        ("retries=1", "there is no option `retries` (it has threads, cores)"),
+        ("thread=1", "there is no option `thread`; did you mean `threads`? (it has threads, cores)"),
+        ("threads", "must be OPTION=VALUE"),
+        ("threads=many", "must be a whole number"),
+        ("cores=2000", "must be at most 1024"),
     ):
-        assert refused(capsys, "run", scenario, option, "1") == why
+        assert refused(capsys, "run", scenario, "--engine", f"sim:{given}") == f"--engine sim:{given}: {why}"
+    assert "there is no option `threads` (it has none here)" in refused(
+        capsys, "sweep", "cdg", "--engine", "sim:threads=1"
+    )
     with pytest.raises(TypeError, match="the engine `sim` has no option `retries`"):
         ackclock.simulate(PATH, ["cdg"], retries=1)
     with pytest.raises(TypeError, match="the engine `sim` has no option `trains`"):

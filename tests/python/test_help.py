@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ackclock.cli.app import COMMANDS
+from ackclock.cli.app import HIDDEN, NAMES
 from calling import run
 
 
@@ -17,7 +17,7 @@ def words(capsys, monkeypatch, command, columns):
     return set(re.findall("[A-Za-z]{2,}", out))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*NAMES, *HIDDEN])
 def test_help_breaks_no_word_at_80_columns(capsys, monkeypatch, command):
     narrow, wide = (words(capsys, monkeypatch, command, columns) for columns in (80, 220))
     assert narrow <= wide

@@ -1,4 +1,4 @@
-"""``ackclock compare --wlan``: a call in a home network beside background flows."""
+"""``ackclock compare --networks 802.11g``: a call in a home network beside background flows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calling import needs_live, refused, run
 
 
 def test_an_upload_of_newreno_alone_spoils_a_call(capsys, tmp_path):
-    arguments = ("--wlan", "802.11g", "--stations", "2", "--up", "--duration", "8s", "--json")
+    arguments = ("--networks", "802.11g:stations=2,up", "--duration", "8s", "--json")
     status, out, shown = run(capsys, "compare", "newreno", "cdg", *arguments, "--out", tmp_path / "out")
     found = json.loads(out)["calls"]
     assert status == 0
@@ -60,7 +60,7 @@ def test_an_upload_of_newreno_alone_spoils_a_call(capsys, tmp_path):
 
 
 def test_several_repetitions_give_medians_and_what_lies_around_them(capsys):
-    arguments = ("--wlan", "802.11g", "--stations", "1", "--duration", "4s", "--repeat", "3", "--json")
+    arguments = ("--networks", "802.11g:stations=1", "--duration", "4s", "--repeat", "3", "--json")
     status, out, _ = run(capsys, "compare", "newreno", *arguments)
     assert status == 0
     document = json.loads(out)
@@ -108,18 +108,21 @@ def test_each_direction_keeps_its_own_repetitions(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "place", "router"),
+    ("option", "arguments", "place", "router"),
     [
-        ((), "radio", "1000p"),
-        (("--rate", "20mbit"), "wire", "1000p"),
-        (("--rate", "20mbit", "--router", "fq_codel"), "wire", "fq_codel"),
-        (("--rate", "20mbit", "--set", "links.0.queue=cake"), "wire", "cake"),
-        (("--rate", "20mbit", "--router", "fifo:100ms"), "wire", "fifo:100ms"),
+        ("", (), "radio", "1000p"),
+        ("", ("--rate", "20mbit"), "wire", "1000p"),
+        (",router=fq_codel", ("--rate", "20mbit"), "wire", "fq_codel"),
+        ("", ("--rate", "20mbit", "--set", "links.0.queue=cake"), "wire", "cake"),
+        (",router=fifo:100ms", ("--rate", "20mbit"), "wire", "fifo:100ms"),
     ],
 )
-def test_the_bottleneck_and_the_queue_of_the_router_are_named(capsys, tmp_path, arguments, place, router):
-    home = ("--wlan", "802.11n", "--stations", "2", "--down", "--duration", "10s", "--out", tmp_path / "out")
-    status, out, _ = run(capsys, "compare", "cubic", *home, *arguments)
+def test_the_bottleneck_and_the_queue_of_the_router_are_named(
+    capsys, tmp_path, option, arguments, place, router
+):
+    home = ("--networks", f"802.11n:stations=2,down{option}")
+    options = ("--duration", "10s", "--out", tmp_path / "out", *arguments)
+    status, out, _ = run(capsys, "compare", "cubic", *home, *options)
     assert status == 0
     assert out.startswith(f"The bottleneck of what the stations received was the {place}.")
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
@@ -131,21 +134,10 @@ def test_the_bottleneck_and_the_queue_of_the_router_are_named(capsys, tmp_path, 
 
 
 def test_the_queue_of_the_router_decides_where_the_wire_is_the_bottleneck(capsys):
-    home = (
-        "--wlan",
-        "802.11n",
-        "--stations",
-        "2",
-        "--down",
-        "--duration",
-        "6s",
-        "--rate",
-        "20mbit",
-        "--json",
-    )
+    options = ("--duration", "6s", "--rate", "20mbit", "--json", "--networks")
     delays = {}
     for router in ("fifo:300ms", "fq_codel"):
-        _, out, _ = run(capsys, "compare", "cubic", *home, "--router", router)
+        _, out, _ = run(capsys, "compare", "cubic", *options, f"802.11n:stations=2,down,router={router}")
         delays[router] = json.loads(out)["calls"]["cubic"]["down"]["delay_p90_ms"]
     # 20 ms of wire, and a queue of up to 300 ms; FQ-CoDel gives a call the next turn.
     assert delays["fifo:300ms"] > 200
@@ -184,35 +176,27 @@ def test_categories_are_those_of_g_109():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--stations", "3"), "--stations: only home networks have stations, with --wlan 802.11g"),
-        (("--router", "cake"), "--router: only home networks have stations, with --wlan 802.11g"),
+        ((":stations=0",), ": stations must be a whole number from 1 to 1000"),
         (
-            ("--wlan", "802.11g", "--router", "fq-codel"),
-            "links.0.queue",
+            (":stations",),
+            ": `stations` must be one of stations=VALUE, up, down, router=VALUE, airtime-fairness",
         ),
-        (
-            ("--airtime-fairness",),
-            "--airtime-fairness: only home networks have stations, with --wlan 802.11g",
-        ),
-        (("--down",), "--down: only home networks have stations, with --wlan 802.11g"),
-        pytest.param(
-            ("--wlan", "802.11g", "--live"), "--wlan: cannot be combined with --live", marks=needs_live
-        ),
-        (("--wlan", "802.11g", "--rtt", "40"), "--rtt: `40` has no unit"),
-        (
-            ("--wlan", "802.11g", "--queue", "1bdp"),
-            "wlans.0.queue: `1bdp` needs a rate that is known in advance",
-        ),
-        (("--wlan", "802.11x"), "expected one of `802.11a`, `802.11b`, `802.11g`, `802.11n`"),
+        ((":up=3",), ": `up=3` must be one of stations=VALUE, up"),
+        ((":router=fq-codel",), "links.0.queue"),
+        pytest.param(("", "--live"), "--networks 802.11g: cannot be combined with --live", marks=needs_live),
+        (("", "--rtt", "40"), "--rtt: `40` has no unit"),
+        (("", "--queue", "1bdp"), "wlans.0.queue: `1bdp` needs a rate that is known in advance"),
+        (("x",), "expected one of `802.11a`, `802.11b`, `802.11g`, `802.11n`"),
     ],
 )
 def test_a_home_that_cannot_be(capsys, arguments, sentence):
-    assert sentence in refused(capsys, "compare", "cdg", *arguments)
+    home, *others = arguments
+    assert sentence in refused(capsys, "compare", "cdg", "--networks", f"802.11g{home}", *others)
 
 
 def test_a_call_of_which_nothing_arrives_is_useless(capsys, tmp_path):
-    options = ("--stations", "1", "--up", "--duration", "1s", "--loss", "100%", "--repeat", "2")
-    run(capsys, "compare", "newreno", "--wlan", "802.11g", *options, "--out", tmp_path / "out")
+    options = ("--networks", "802.11g:stations=1,up", "--duration", "1s", "--loss", "100%", "--repeat", "2")
+    run(capsys, "compare", "newreno", *options, "--out", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "summary.json").read_text())["calls"]["newreno"]["down"]
     assert (found["delay_p50_ms"], found["loss"], found["rating"]) == (None, 1, 0)
     page = (tmp_path / "out" / "index.html").read_text()

@@ -83,7 +83,7 @@ def test_an_interruption_while_options_are_read_is_reported(capsys, scenario, mo
     def reading(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("typer.core.TyperGroup.make_context", reading)
+    monkeypatch.setattr("click.Group.make_context", reading)
     assert run(capsys, "run", scenario) == (130, "", "ackclock: interrupted\n")
 
 
@@ -129,7 +129,7 @@ sys.exit(main())
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
-    ("module", "arguments"), [("typer", ["--version"]), ("ackclock.result", ["run", "missing.toml"])]
+    ("module", "arguments"), [("click", ["--version"]), ("ackclock.result", ["run", "missing.toml"])]
 )
 def test_a_signal_during_imports_ends_the_command_in_one_line(module, number, arguments):
     command = [sys.executable, "-c", EARLY, module, str(int(number)), *arguments]
@@ -166,8 +166,8 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
         "cubic",
         "--over",
         "queue=1bdp,2bdp",
-        "--processes",
-        "2",
+        "--executor",
+        "local:2",
         "--out",
         "out",
     ]

@@ -102,7 +102,7 @@ def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch
 
 @pytest.mark.usefixtures("live")
 def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_path):
-    options = ("--json", "--csv", "--retries", 5)
+    options = ("--json", "--also", "csv", "--engine", "live:retries=5")
     status, out, err = run(capsys, "live", scenario, "--out", tmp_path / "live", *options)
     assert status in ENDED, err
     assert run(capsys, "run", scenario, "--out", tmp_path / "sim")[0] == 0
@@ -144,9 +144,8 @@ def test_unsupported_scenarios_are_refused_live_before_anything_starts(capsys, s
 
 @pytest.mark.usefixtures("live")
 def test_options_of_the_other_engine_are_refused(capsys):
-    assert "only live runs" in refused(capsys, "compare", "newreno", "--retries", 1)
-    assert "only the kernel's TCP" in refused(capsys, "compare", "newreno", "--gso-max-segs", 1)
-    assert "with --live" in refused(capsys, "compare", "newreno", "--live", "--threads", 1)
+    for given in ("sim:retries=1", "sim:gso-max-segs=1", "live:threads=1", "live:at-once=2"):
+        assert "there is no option" in refused(capsys, "compare", "newreno", "--engine", given)
 
 
 def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
@@ -384,7 +383,17 @@ def test_parity_puts_both_engines_side_by_side(capsys):
     path = ("--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp")
     flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "2s")
     status, out, err = run(
-        capsys, "parity", *path, *flows, "--simulations", 2, "--repeat", 2, "--retries", 3, "--json"
+        capsys,
+        "parity",
+        *path,
+        *flows,
+        "--simulations",
+        2,
+        "--repeat",
+        2,
+        "--engine",
+        "live:retries=3",
+        "--json",
     )
     assert status == 0, err
     (cell,) = json.loads(out)["cells"]

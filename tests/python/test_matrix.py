@@ -141,7 +141,7 @@ def test_the_terminal_shows_squares_or_a_line_for_each_pair(capsys):
         (("newreno", "newreno"), "named twice"),
         (("newreno", "nosuch"), "there is no controller `nosuch`"),
         (("newreno", "--loss", "1"), "as in --loss 1%"),
-        (("newreno", "--retries", "2"), "only live runs are repeated"),
+        (("newreno", "--retries", "2"), "--retries: is an option of an engine: --engine live:retries=VALUE"),
         (("newreno", "--warmup", "80s"), "warmup"),
     ],
 )

@@ -111,7 +111,7 @@ def test_files_and_tables_of_a_file_are_networks(capsys, tmp_path):
         (("--networks", ","), "--networks ',': names no network; there are home, cable"),
         (("--networks", "no.toml"), "no.toml: cannot be read: No such file or directory"),
         (("--networks", "home", "--rate", "1mbit"), "--rate: is of the path, and --networks names others"),
-        (("--networks", "home", "--wlan", "802.11g"), "--wlan: is of the path, and --networks names others"),
+        (("--networks", "home", "--flows", "2"), "--flows: is of the path, and --networks names others"),
         (("--networks", "wifi", "--set", "path.queue=codel"), "--networks: wifi: "),
     ],
 )

@@ -13,7 +13,7 @@ from opened import opens, trace
 COMMANDS = {
     "run": lambda file: ("run", file, "--repeat", 3, "--out", file.parent / "out"),
     "compare": lambda file: ("compare", "newreno", "cubic", "--duration", "1s", "--set", rate(file)),
-    "sweep": lambda file: ("sweep", file, "--over", "path.queue=5p,10p,20p", "--processes", 2),
+    "sweep": lambda file: ("sweep", file, "--over", "path.queue=5p,10p,20p", "--executor", "local:2"),
     "matrix": lambda file: (
         "matrix",
         "newreno",

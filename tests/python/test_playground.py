@@ -245,7 +245,7 @@ def test_a_controller_that_fails_is_a_sentence(opened, old, new, sentence):
 def test_a_capture_has_the_bytes_of_the_engine(opened, capsys, tmp_path):
     path, file = ROOT / "examples/quickstart.toml", tmp_path / "all.pcapng"
     shorter = ["--set", "duration=3s", "--set", "warmup=0s"]
-    status, _, notes = run(capsys, "run", path, *shorter, "--pcap", file, "--pcap-at", "bottleneck")
+    status, _, notes = run(capsys, "run", path, *shorter, "--pcap", f"bottleneck:{file}")
     assert status == 0, notes
     overrides = [["duration", "3s"], ["warmup", "0s"]]
     answer = opened.evaluate(RUN, request_of(path, capture="bottleneck", overrides=overrides))

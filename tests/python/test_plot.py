@@ -56,7 +56,7 @@ def test_results_that_cannot_be_plotted(capsys, results, tmp_path):
     assert "holds no run" in refused(capsys, "plot", tmp_path)
     folder = results / "codel"
     assert refused(capsys, "plot", folder, folder) == f"{folder} {folder}: a folder is named twice"
-    assert "--figures: needs --out DIR" in refused(capsys, "plot", folder, "--figures", "pdf")
+    assert "--also: needs --out DIR" in refused(capsys, "plot", folder, "--also", "pdf")
 
 
 def test_an_interval_is_that_of_scipy_and_always_the_same():

@@ -53,7 +53,7 @@ def test_cells_are_neither_formulas_nor_controls(tmp_path):
 def test_names_of_flows_reach_no_terminal_as_controls(capsys, tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(SCENARIO + 'name = "=1\\u202e"\n')
-    status, out, err = run(capsys, "run", file, "--out", tmp_path / "out", "--csv")
+    status, out, err = run(capsys, "run", file, "--out", tmp_path / "out", "--also", "csv")
     assert is_printable(out + err)
     if status == 0:
         assert "\"'=1" in (tmp_path / "out" / "csv" / "flows.csv").read_text()

@@ -73,7 +73,10 @@ def test_a_table_over_time_is_a_path(capsys, folder):
         (("--tc", "tbf rate 1mbit burst 2k limit 9k", "--queue", "9p"), "--tc: has the queue of the path"),
         (("--tc", "nothing"), "--tc nothing: describes no path"),
         (("--rate", "1Mbps"), "tc reads bytes, 8mbit, and others read 1mbit"),
-        (("--wlan", "802.11g", "--trace", "leo.csv"), "--trace: describes a path, and --wlan is a network"),
+        (
+            ("--networks", "802.11g", "--trace", "leo.csv"),
+            "--trace: describes a path, and --networks 802.11g",
+        ),
         (("--networks", "lte", "--tc", "pfifo limit 9"), "--tc: is of the path, and --networks names others"),
     ],
 )

@@ -296,10 +296,12 @@ def test_a_scenario_file_is_swept_over_any_key(capsys):
         (["cdg", "--over", "queue=1bdp,2bdp", "--set", "path.queue=1p"], "as well"),
         (["cdg", "--over", "rate=1mbit..2mbit"], "number of its values"),
         (["cdg", "--over", "queue=1bdp", "--over", "path.queue=2bdp"], "over path.queue: is swept twice"),
-        (["cdg", "--queue", ""], "path.queue"),
-        (["cdg", "--retries", "2"], "with --live"),
+        (["cdg", "--queue", ""], "--queue '': must not be empty"),
+        (["cdg", "--engine", "sim:retries=2"], "no option `retries`"),
         (["cdg", "--executor", "slurm"], "must be local, dask or"),
-        (["cdg", "--over", "rate=1mbit..2mbit", "--samples", "3", "--draw", "halton"], "must be one of"),
+        (["cdg", "--executor", "local:0"], "--executor local:0: processes must be a whole number from 1"),
+        (["cdg", "--samples", "0"], "--samples 0: must be N or N:DRAW"),
+        (["cdg", "--over", "rate=1mbit..2mbit", "--samples", "3:halton"], "must be one of"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(arguments, words, capsys, tmp_path):
@@ -484,7 +486,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path, kind):
 
 
 def test_more_processes_than_memory_holds_are_refused(capsys, monkeypatch):
-    with pytest.raises(InputError, match=r"--processes 1024: take 102.4 GB of memory, and 1.0 GB are"):
+    with pytest.raises(InputError, match=r"1024 processes: take 102.4 GB of memory, and 1.0 GB are"):
         executors.check_processes(1024, 10**9)
     executors.check_processes(10, 10**9)
     asked = []
@@ -493,8 +495,6 @@ def test_more_processes_than_memory_holds_are_refused(capsys, monkeypatch):
         "_local",
         lambda processes: asked.append(processes) or contextlib.nullcontext(ThreadPoolExecutor(1)),
     )
-    assert (
-        run(capsys, "sweep", "cubic", "--over", "queue=5p,9p", "--duration", "1s", "--processes", 1024)[0]
-        == 0
-    )
+    command = ("sweep", "cubic", "--over", "queue=5p,9p", "--duration", "1s", "--executor", "local:1024")
+    assert run(capsys, *command)[0] == 0
     assert asked == [2]

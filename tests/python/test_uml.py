@@ -18,7 +18,8 @@ import pytest
 
 import ackclock
 from ackclock import _engine
-from ackclock.engines import Job, registry
+from ackclock.engines import Job
+from ackclock.engines.options import declared
 from ackclock.engines.uml import Uml
 from ackclock.errors import InputError
 from ackclock.uml import build, guest, kernels, machine, recipe, sources
@@ -156,11 +157,11 @@ def test_a_kernel_is_found_by_its_version(capsys, pretended, monkeypatch):
     assert [kernel.release for kernel in kernels.built()] == ["6.1.7", "6.9.1", "6.12.3"]
     assert kernels.find().release == "6.12.3"
     assert kernels.find("6.1").release == "6.1.7"
-    with pytest.raises(InputError, match=r"--linux 7: no such kernel is built.*6\.1\.7, 6\.9\.1, 6\.12\.3"):
+    with pytest.raises(InputError, match=r"linux=7: no such kernel is built.*6\.1\.7, 6\.9\.1, 6\.12\.3"):
         kernels.find("7")
     _, out, _ = run(capsys, "uml", "list", "--json")
     assert [one["release"] for one in json.loads(out)["kernels"]] == ["6.1.7", "6.9.1", "6.12.3"]
-    assert registry.options()["linux"].option.known() == ["6.1.7", "6.9.1", "6.12.3"]
+    assert declared(Uml)["linux"][1].known() == ["6.1.7", "6.9.1", "6.12.3"]
     assert Uml(linux="6.1").identity()["linux"] == "6.1.7"
     # Another recipe makes other kernels.
     monkeypatch.setattr(recipe, "CONTROLLERS", ["vegas"])
@@ -183,14 +184,10 @@ def test_doctor_says_what_is_missing(capsys, pretended, monkeypatch, tmp_path):
 @needs_live
 def test_options_of_the_engine_are_refused_elsewhere(capsys, pretended, scenario):
     pretended("exit 0")
-    assert refused(capsys, "run", scenario, "--linux", "6.1") == (
-        "--linux: only kernels in virtual time have versions to choose from, with --engine uml"
+    assert refused(capsys, "run", scenario, "--engine", "sim:linux=6.1") == (
+        "--engine sim:linux=6.1: there is no option `linux` (it has threads, cores)"
     )
-    assert (
-        refused(capsys, "run", scenario, "--kernels", "2")
-        == "--kernels: cannot be combined with --engine sim"
-    )
-    assert "with --live or --engine uml" in refused(capsys, "run", scenario, "--gso-max-segs", "1")
+    assert refused(capsys, "run", scenario, "--engine", "uml:kernels=0").endswith("must be at least 1")
     assert "takes neither --profile nor --set" in refused(
         capsys, "replay", "x.pkt", "--engine", "uml", "--profile", "rfc"
     )
@@ -387,17 +384,17 @@ def test_marks_of_the_kernels_queue_reach_the_flows():
 
 @pytest.mark.usefixtures("kernel")
 def test_a_queue_that_the_kernel_cannot_be_is_refused_where_it_is_asked_for(capsys, tmp_path):
-    def sentence(queue, *options):
+    def sentence(queue, engine):
         file = tmp_path / "a.toml"
         file.write_text(
             f'duration = "1s"\npath = {{ rate = "10mbit", rtt = "40ms", queue = {queue} }}\n'
             'flows = [{ cc = "newreno" }]\n'
         )
-        return refused(capsys, "run", file, "--engine", "uml", *options)
+        return refused(capsys, "run", file, "--engine", engine)
 
     delay = '{ discipline = "codel", limit = "50ms" }'
-    assert "its limit in `tc` is one in packets" in sentence(delay, "--disciplines", "kernel")
-    assert "--disciplines" in sentence('"1bdp"', "--disciplines", "fast")
+    assert "its limit in `tc` is one in packets" in sentence(delay, "uml:disciplines=kernel")
+    assert "must be 'kernel' or 'simulated'" in sentence('"1bdp"', "uml:disciplines=fast")
     with pytest.raises(ValueError, match="disciplines is 'fast': must be 'kernel' or 'simulated'"):
         Uml(disciplines="fast")
 

@@ -88,14 +88,13 @@ def test_a_place_is_chosen(capsys, scenario, tmp_path):
     counts = {}
     for place in ("sender", "receiver", "bottleneck", "all"):
         file = tmp_path / f"{place}.pcapng"
-        assert run(capsys, "run", scenario, *LOSSY, "--pcap", file, "--pcap-at", place)[0] == 0
+        assert run(capsys, "run", scenario, *LOSSY, "--pcap", f"{place}:{file}")[0] == 0
         counts[place] = len(tshark(file))
     assert "lost: impairment" in "\n".join(tshark(tmp_path / "bottleneck.pcapng", "-V"))
     # Lost packets never reach the receiver; the links of `scenario` are the bottleneck and its reverse.
     assert counts["receiver"] < counts["sender"]
     assert counts["all"] == counts["sender"] + counts["receiver"] + counts["bottleneck"]
-    assert "--pcap-at: is for packet captures" in refused(capsys, "run", scenario, "--pcap-at", "all")
-    where = ("--pcap", tmp_path / "x.pcapng", "--pcap-at", "bottleneck")
+    where = ("--pcap", f"bottleneck:{tmp_path}/x.pcapng")
     free = ("--set", "path.rate=unlimited", "--set", "flows.0.transport.receive_window=100")
     assert "no bottleneck to capture at" in refused(capsys, "run", scenario, *where, *free)
 
@@ -108,7 +107,7 @@ def test_a_live_capture_is_that_of_a_sender(capsys, scenario, tmp_path):
     assert check(file) > 0
     assert opening(file) == [["1", "0"], ["1", "1"], ["0", "1"]]
     # The link drops, so the receiver sees fewer.
-    place = ("--pcap", tmp_path / "at.pcapng", "--pcap-at", "all")
+    place = ("--pcap", f"all:{tmp_path}/at.pcapng")
     assert run(capsys, "live", scenario, *LOSSY, *place)[0] in ENDED
     seen = [len(tshark(tmp_path / "at.pcapng", "-Y", f"frame.interface_id == {one}")) for one in range(4)]
     assert seen[0] > seen[1] > seen[2] > 0

@@ -20,170 +20,120 @@ import signal
 import stat
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
+from ackclock.cli import former
 from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 
-COMMANDS: Mapping[str, str] = {
-    "run": "run",
-    "live": "live",
-    "shell": "shell",
-    "compare": "compare",
-    "sweep": "sweep",
-    "matrix": "matrix",
-    "slow-start": "slow_starts",
-    "check": "check",
-    "hunt": "hunt",
-    "parity": "parity",
-    "differential": "differential",
-    "reproduce": "reproduce",
-    "replay": "replay",
-    "controllers": "controllers",
-    "bench": "bench",
-    "plot": "plot",
-    "export": "export",
-    "losses": "losses",
-    "identify": "identify",
-    "examples": "examples",
-    "doctor": "doctor",
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "Try paths and controllers": ("run", "compare", "matrix", "sweep", "slow-start"),
+    "Judge": ("check", "hunt", "reproduce", "replay", "parity", "differential"),
+    "Real programs and kernels": ("shell", "kernel", "uml"),
+    "Read results and captures": ("plot", "export", "losses", "identify"),
+    "Begin": ("show", "controllers", "examples", "doctor", "new"),
 }
-"""The commands in the order of the help, each with its function in the module of its name."""
+"""The commands in the order of the help, by what they are for. Each is in the module of its name."""
 
-GROUPS = ("kernel", "uml", "new")
-"""The modules that have commands of their own."""
+NAMES = [name for names in COMMANDS.values() for name in names]
+HIDDEN = ("bench",)
+"""Commands that help leaves out: they serve the development of ackclock."""
 
 BAD_INPUT = 2
 FAULT = 70
 BROKEN_PIPE = 141
 
-UsageError: Any = typer.BadParameter.__base__
-"""The exception of Typer for an error on the command line: Click's class, or its own copy of it."""
+COMPLETION = "_ACKCLOCK_COMPLETE"
+"""The variable with which a shell asks for completions."""
 
 
-@contextmanager
-def _aborting() -> Iterator[None]:
-    """An interruption ends as an abort: of itself Typer would end with the status alone."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise typer.Abort from None
+class _Commands(click.Group):
+    """The commands, each imported when it is named: the others take longer than many a command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """See ``click.Group.list_commands``."""
+        return list(NAMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """See ``click.Group.get_command``."""
+        if cmd_name not in (*NAMES, *HIDDEN):
+            return None
+        name = cmd_name.replace("-", "_")
+        found = getattr(import_module(f"ackclock.cli.{name}"), name)
+        return found if isinstance(found, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See ``click.Group.resolve_command``; a former name is replaced or explained."""
+        name = args[0]
+        if name in former.COMMANDS and not ctx.resilient_parsing:
+            raise InputError(f"`{name}` is `ackclock {former.COMMANDS[name]}` now")
+        args = [*former.ALIASES.get(name, [name]), *args[1:]]
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing and args[0][:1] != "-":
+            raise InputError(
+                f"there is no command `{name}`{did_you_mean(name, NAMES)} (`ackclock --help` lists them)"
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See ``click.Group.format_commands``; the commands by the question that they answer."""
+        for question, names in COMMANDS.items():
+            commands = [self.get_command(ctx, name) for name in names]
+            rows = [(str(one.name), str(one.help).split("\n\n")[0]) for one in commands if one is not None]
+            with formatter.section(question):
+                formatter.write_dl(rows)
 
 
-def _name_no_type_of_flags(command: TyperCommand | TyperGroup, ctx: Any) -> None:
-    """Help shows what an option takes; a flag takes nothing."""
-    for parameter in command.get_params(ctx):
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-
-
-class _Commands(TyperGroup):
-    """The commands. An interruption that no command handles reaches ``main``, which reports it."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _name_no_type_of_flags(self, ctx)
-        super().format_help(ctx, formatter)
-
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _aborting():
-            return super().make_context(*arguments, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _aborting():
-            return super().invoke(ctx)
-
-
-class _Command(TyperCommand):
-    """A command. It refuses an empty value that would stand for all, for none or for this folder.
-
-    Such a value comes from a variable of the shell that is not set. Others have sentences of their own.
-    """
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _name_no_type_of_flags(self, ctx)
-        super().format_help(ctx, formatter)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        given, _, _ = self.make_parser(ctx).parse_args(list(args))
-        for parameter in self.params:
-            value = given.get(parameter.name)
-            has_default = isinstance(parameter.default, str) and parameter.default
-            # Arguments without options behind them are those of another program.
-            own = ctx.allow_interspersed_args
-            texts = value if own and isinstance(value, (list, tuple)) else [value]
-            empty = [text for text in texts if isinstance(text, str) and not text.strip()]
-            if empty and not has_default:
-                name = parameter.opts[0]
-                name = name if name.startswith("-") else parameter.metavar or name.upper()
-                value = empty[0]
-                wanted = (getattr(parameter, "help", None) or "").split(". ")[0].rstrip(".")
-                raise InputError(f"{name} '{value}': must not be empty" + (f": {wanted}" if wanted else ""))
-        return super().parse_args(ctx, args)
-
-
-def _print_version(asked: bool) -> None:
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         sys.stdout.write(f"ackclock {_engine.version()}\n")
-        raise typer.Exit
+        context.exit()
 
 
-def _print_manual(context: typer.Context, asked: bool) -> None:
+def _print_manual(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from ackclock.cli import manual
 
         sys.stdout.write(manual.page(context.command, context))
-        raise typer.Exit
+        context.exit()
 
 
-def _main(
-    context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."
+def _print_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        from ackclock.cli import completing
+
+        sys.stdout.write(completing.script(shell, context.command, COMPLETION))
+        context.exit()
+
+
+def _eager(*names: str, **settings: Any) -> click.Option:
+    return click.Option(names, is_eager=True, expose_value=False, **settings)
+
+
+application = _Commands(
+    "ackclock",
+    help="A congestion-control laboratory: paths and flows, simulated packet by packet or live on Linux.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    params=[
+        _eager("--version", "-V", is_flag=True, callback=_print_version, help="Print the version and exit."),
+        _eager("--man", is_flag=True, callback=_print_manual, help="Print the manual page and exit."),
+        _eager(
+            "--completion",
+            metavar="SHELL",
+            callback=_print_completion,
+            help='Print the completion of bash, zsh or fish: `eval "$(ackclock --completion bash)"`.',
         ),
-    ] = False,
-    _manual: Annotated[
-        bool,
-        typer.Option("--man", callback=_print_manual, is_eager=True, help="Print the manual page and exit."),
-    ] = False,
-) -> None:
-    if context.invoked_subcommand is None:
-        sys.stdout.write(context.get_help() + "\n")
-
-
-def application(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
-    """The application with the commands and groups of these names, whose modules are imported."""
-    made = typer.Typer(
-        name="ackclock",
-        cls=_Commands,
-        help="A congestion-control laboratory: paths and flows, simulated packet by packet or live on Linux.",
-        invoke_without_command=True,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    made.callback()(_main)
-    for name in names:
-        module = import_module(f"ackclock.cli.{name.replace('-', '_')}")
-        if name in GROUPS:
-            for one in module.app.registered_commands:
-                one.cls = _Command
-            made.add_typer(module.app)
-        else:
-            settings = getattr(module, "CONTEXT", None)
-            made.command(name, cls=_Command, context_settings=settings)(getattr(module, COMMANDS[name]))
-    return made
+    ],
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -191,27 +141,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _prepare_process()
         arguments = sys.argv[1:]
-    try:
-        if arguments[:1] == ["help"]:
-            arguments = [*arguments[1:2], "--help"]
-        for argument in arguments:
-            if any("\ud800" <= character <= "\udfff" for character in argument):
-                raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
-        call = partial(
-            application(_wanted(arguments)), list(arguments), prog_name="ackclock", standalone_mode=False
-        )
-        if os.environ.get("_ACKCLOCK_COMPLETE") == "complete_bash":
-            from ackclock.cli import completing
+    if COMPLETION in os.environ:
+        from ackclock.cli import completing
 
-            completing.for_bash(os.environ, call)
-        status = call()
+        return completing.complete(application, COMPLETION)
+    try:
+        status = _call(list(arguments))
         sys.stdout.flush()
-        return int(status or 0)
-    except UsageError as error:
-        return _end(BAD_INPUT, _usage(error))
+        return status
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stdout.write(f"{error.ctx.get_help()}\n")
+        return BAD_INPUT if error.ctx.parent else 0
+    except click.NoSuchOption as error:
+        return _end(BAD_INPUT, _former_option(error) or error.format_message())
+    except click.UsageError as error:
+        return _end(BAD_INPUT, error.format_message())
     except (ScenarioError, MachineError, InputError) as error:
         return _end(BAD_INPUT, _missing_folder(str(error)) or str(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit) as error:
         # Rich turns a broken pipe into SystemExit; besides it can come from the user's controller.
@@ -235,6 +182,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
 
 
+def _call(arguments: list[str]) -> int:
+    """Calls the command of the arguments and gives its status."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
+    try:
+        with application.make_context("ackclock", arguments) as context:
+            return int(application.invoke(context) or 0)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+
+
 def _place(arguments: Sequence[str], error: BaseException) -> str | None:
     """See ``contenders.place_in``."""
     from ackclock.contenders import place_in
@@ -242,25 +203,10 @@ def _place(arguments: Sequence[str], error: BaseException) -> str | None:
     return place_in(arguments, error)
 
 
-WORDS = {
-    "greater than or equal to": "at least",
-    "less than or equal to": "at most",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-}
-"""Words for those in which Typer's checker of numbers says what it allows."""
-
-
-def _usage(error: Any) -> str:
-    """A sentence about an error on the command line: a number that is not allowed with its option."""
-    checked = getattr(error.__cause__, "errors", None)
-    if checked is None or error.param is None:
-        return str(error.format_message())
-    fault = checked()[0]
-    allowed = fault["msg"].removeprefix("Input should be ").split(", unable")[0]
-    for theirs, ours in WORDS.items():
-        allowed = allowed.replace(theirs, ours)
-    return f"{error.param.opts[0]} {fault['input']}: must be {allowed}"
+def _former_option(error: click.NoSuchOption) -> str | None:
+    """A sentence about an option that is spelled otherwise now."""
+    command = error.ctx.command.name if error.ctx and error.ctx.command else ""
+    return former.sentence(str(command), error.option_name)
 
 
 def _missing_folder(why: str) -> str | None:
@@ -272,18 +218,6 @@ def _missing_folder(why: str) -> str | None:
     except FileNotFoundError:
         return NO_CURRENT_FOLDER
     return None
-
-
-def _wanted(arguments: Sequence[str]) -> Sequence[str]:
-    """The command that is called, where its name comes first; none for the version; else all.
-
-    The modules and options of all the others take longer than many a command runs.
-    """
-    first = arguments[0] if arguments else ""
-    everything = (*COMMANDS, *GROUPS)
-    if first in ("--version", "-V"):
-        return ()
-    return (first,) if first in everything else everything
 
 
 def _prepare_process() -> None:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from ackclock import bench as benches
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import Number, Option, command, flag
+from ackclock.cli.engine import Chosen, engine_options
+from ackclock.cli.options import JSON
 from ackclock.engines import registry
 from ackclock.errors import InputError
 
 
-@on_engine(without=tuple(registry.options()))
-def bench(
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this case. Repeatable.", autocompletion=completing.cases),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Also a million flows, which take gigabytes.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Runs of each case; the fastest counts.")] = 3,
-    as_json: output.JsonOption = False,
-    *,
-    engine: Chosen,
-) -> None:
+@command(
+    Option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Only this case. Repeatable.",
+        completes=completing.cases,
+    ),
+    flag("--all", "every", help="Also a million flows, which take gigabytes."),
+    Option("--repeat", type=Number(1), default=3, help="Runs of each case; the fastest counts."),
+    engine_options(without=registry.option_names()),
+    JSON,
+)
+def bench(only: Sequence[str], every: bool, repeat: int, engine: Chosen, as_json: bool) -> None:
     """Measure packets per CPU second on fixed scenarios, each in its own process.
 
     Where valgrind is installed, it counts the instructions a packet, which do not depend on what else runs.
@@ -34,15 +37,15 @@ def bench(
     Example: `ackclock bench --only newreno-10 --repeat 3`
     """
     names = [case.name for case in benches.CASES]
-    if stray := set(only or []) - set(names):
+    if stray := set(only) - set(names):
         raise InputError(f"--only {min(stray)}: there is no such case (there are {', '.join(names)})")
     if only and every:
         raise InputError("--all runs every case: no --only beside it")
     cores = "cores" in {field.name for field in fields(engine.kind)}
-    cases = benches.chosen(only, engine.kind.no_python is None, cores, every)
+    cases = benches.chosen(list(only), engine.kind.no_python is None, cores, every)
     for case in cases:
         if case.cores > 1 and not cores:
-            raise InputError(f"--only {case.name}: {engine.kind.words} has no option --cores")
+            raise InputError(f"--only {case.name}: {engine.kind.words} has no option `cores`")
         if case.of and engine.kind.no_python is not None:
             raise InputError(f"--only {case.name}: {engine.kind.no_python}")
         if case.missing:

@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-import typer
+import click
 from rich.table import Column, Table
 from rich.text import Text
 
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import FILE, Argument, OneOf, Option, command, flag
+from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
+from ackclock.cli.options import JUNIT, SEED, report_options
+from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
@@ -27,70 +29,82 @@ if TYPE_CHECKING:
 
 FAILED = 1
 
-TargetArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="TARGET",
+AIM = Option(
+    "--aim",
+    type=OneOf("general", "fast", "delay", "scavenger", "marks"),
+    metavar="AIM",
+    help="What the target is for, by which it is judged: general, fast, delay, scavenger or marks. "
+    "Default: as it declares.",
+)
+UNPUNCTUAL = ("at_once", "retries", "gso_max_segs", "qlog")
+"""The options of engines that ``check`` and ``hunt`` do not take."""
+
+
+@command(
+    Argument(
+        "target",
+        required=False,
+        metavar="[TARGET]",
         help="`cdg`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
-        autocompletion=completing.controllers,
+        completes=completing.controllers,
     ),
-]
-AimOption = Annotated[
-    Literal["general", "fast", "delay", "scavenger", "marks"] | None,
-    typer.Option(
-        "--aim",
-        metavar="AIM",
-        help="What the target is for, by which it is judged: general, fast, delay, scavenger or marks. "
-        "Default: as it declares.",
-    ),
-]
-AsOption = Annotated[
-    str | None,
-    typer.Option(
+    AIM,
+    Option(
         "--as",
+        "algorithm",
         metavar="NAME,…",
         help="What the target implements: a controller, `hystart++`. It has these rules, and ours beside it.",
-        autocompletion=completing.controllers,
+        completes=completing.controllers,
     ),
-]
-
-
-@on_engine(without=("at_once", "retries", "gso_max_segs", "qlog"))
+    Option("--only", heading="Cases", metavar="ID,…", help="Only these cases."),
+    flag("--long", heading="Cases", help="Cases that take minutes, too."),
+    Option(
+        "--case",
+        "own",
+        heading="Cases",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="A case of your own, too. Repeatable.",
+    ),
+    flag("--list", "listing", heading="Cases", help="List the cases of the target and leave."),
+    Option(
+        "--server",
+        heading="A stack from outside, in place of TARGET",
+        metavar="COMMAND",
+        help="Its server, as one word; it runs live over the emulator.",
+    ),
+    Option(
+        "--client",
+        heading="A stack from outside, in place of TARGET",
+        metavar="COMMAND",
+        help="Its client; {server} becomes the address of the server, {duration} the seconds of a case.",
+    ),
+    flag(
+        "--download",
+        heading="A stack from outside, in place of TARGET",
+        help="The server sends the data; otherwise the client does.",
+    ),
+    SEED,
+    engine_options(without=UNPUNCTUAL),
+    report_options(),
+    JUNIT,
+)
 def check(
-    target: TargetArgument = None,
-    only: Annotated[str, typer.Option(metavar="ID,…", help="Only these cases.", show_default=False)] = "",
-    long: Annotated[bool, typer.Option("--long", help="Cases that take minutes, too.")] = False,
-    aim: AimOption = None,
-    algorithm: AsOption = None,
-    own: Annotated[
-        list[Path] | None,
-        typer.Option("--case", metavar="FILE", help="A case of your own, too. Repeatable."),
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="A stack from outside, live over the emulator, in place of TARGET: its server, as one word.",
-        ),
-    ] = None,
-    client: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Its client; {server} becomes the address of the server, {duration} the seconds of a case.",
-        ),
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="The server sends the data; otherwise the client does.")
-    ] = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the cases of the target and leave.")] = False,
-    seed: output.SeedOption = None,
-    out: output.OutOption = None,
-    junit_file: output.JunitOption = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
+    target: str | None,
+    aim: str | None,
+    algorithm: str | None,
+    only: str | None,
+    long: bool,
+    own: Sequence[Path],
+    listing: bool,
+    server: str | None,
+    client: str | None,
+    download: bool,
+    seed: int | None,
     engine: Chosen,
+    report: Report,
+    junit_file: Path | None,
 ) -> None:
     """Test a controller: laws that hold for all, the rules of its algorithm, and ours beside it.
 
@@ -101,7 +115,6 @@ def check(
     from ackclock.checks import stack as stacks
 
     output.check_current_folder()
-    report = output.Report(out, force, False, as_json)
     report.check()
     stack = _stack(target, server, client, download)
     chosen = checks.target(
@@ -109,9 +122,9 @@ def check(
     )
     if stack is not None:
         chosen = replace(chosen, contender=replace(chosen.contender, name=stack.name))
-    cases = _cases(chosen, only, long, own or [], stack)
+    cases = _cases(chosen, only, long, own, stack)
     if listing:
-        _list(cases, as_json)
+        _list(cases, report.as_json)
         return
     kind = engine.instead(chosen.engine)
     factory = chosen.contender.factory
@@ -126,19 +139,19 @@ def check(
                 with output.progress(f"{len(cases)} cases live") as at:
                     found = stacks.check(cases, stack, first, at)
         if interrupts.asked:
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
     _write(found, chosen, report, junit_file)
-    output.show(_table(found, chosen), _tally(found), as_json=as_json)
+    output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
     for one in found:
         if one.verdict != "pass":
             line = f"{one.id} {'fails' if one.verdict == 'fail' else 'is skipped'}: {one.sentence}"
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
-    if as_json:
+    if report.as_json:
         output.print_json({"check": checks_document(found, chosen)})
     if any(one.verdict == "fail" for one in found):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
     if not all(one.valid for one in found):
-        raise typer.Exit(INVALID)
+        raise click.exceptions.Exit(INVALID)
 
 
 def _stack(target: str | None, server: str | None, client: str | None, download: bool) -> stacks.Stack | None:
@@ -175,7 +188,7 @@ def _judged(
 
 
 def _cases(
-    chosen: checks.Target, only: str, long: bool, own: Sequence[Path], stack: stacks.Stack | None
+    chosen: checks.Target, only: str | None, long: bool, own: Sequence[Path], stack: stacks.Stack | None
 ) -> list[checks.Case]:
     """The cases for a target, by its aim; for a stack those that a link can judge."""
     from ackclock import checks
@@ -246,7 +259,7 @@ def _counted(group: str, found: Sequence[checks.Judgement]) -> str:
 
 
 def _write(
-    found: Sequence[checks.Judgement], chosen: checks.Target, report: output.Report, junit_file: Path | None
+    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, junit_file: Path | None
 ) -> None:
     """The page and the JUnit file."""
     if report.out is not None:
@@ -255,7 +268,7 @@ def _write(
 
         with new_folder(report.out, report.force) as folder, page_of(folder, f"Check of {chosen.name}"):
             write(found, chosen, folder)
-        notes.print(f"report: {report.out / 'index.html'}", markup=False, soft_wrap=True)
+        report.done(report.out)
     if junit_file is not None:
         verdicts: dict[str, junit.Verdict] = {"pass": "pass", "fail": "miss"}
         cases = [

@@ -1,22 +1,25 @@
 """Completions of the shell besides commands and options: controllers, experiments, profiles, keys.
 
-``ackclock --install-completion`` switches completion on. Each function takes what is typed so far and returns
-the words that begin with it; the shell itself completes files.
+``eval "$(ackclock --completion bash)"`` switches completion on. Each function takes the text typed so far and
+returns the words that begin with it; the shell itself completes files.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
+import os
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
+import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, get_completion_class
+from click.shell_completion import shell_complete as answer
+
 from ackclock import _engine
+from ackclock.errors import InputError
 
 IN_KERNEL = (
     *("newreno", "cdg", "siad", "da", "yeah", "illinois", "tcp-q", "tcp-c", "tcp-fq", "tcp-fs"),
@@ -43,15 +46,20 @@ def controllers(incomplete: str) -> list[str]:
 
 def controller_list(incomplete: str) -> list[str]:
     """Names of controllers with commas between."""
-    done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in beginning(typed, _controllers())]
+    return listed(_controllers(), incomplete)
 
 
 def engines(incomplete: str) -> list[str]:
-    """Names of engines."""
+    """Names of engines, and the options of one behind ``:``."""
+    from ackclock.engines.options import declared, spelled
     from ackclock.engines.registry import ENGINES
 
-    return beginning(incomplete, ENGINES)
+    name, colon, given = incomplete.partition(":")
+    if not colon or name not in ENGINES:
+        return beginning(incomplete, ENGINES)
+    options = {spelled(key): about.known for key, (_, about) in declared(ENGINES[name]).items()}
+    words = [f"{key}={value}" for key, known in options.items() for value in (known() if known else [""])]
+    return [f"{name}:{text}" for text in listed(words, given)]
 
 
 def profiles(incomplete: str) -> list[str]:
@@ -95,24 +103,19 @@ def queues(incomplete: str) -> list[str]:
     return beginning(incomplete, values("path.queue"))
 
 
-def wlans(incomplete: str) -> list[str]:
-    """Standards of wireless networks."""
-    return beginning(incomplete, values("wlans.0.standard"))
-
-
 def named_networks(incomplete: str) -> list[str]:
-    """The networks of the package, the last of several."""
+    """The networks of the package with commas between, or a standard of wireless networks."""
     from ackclock.networks import NAMES
 
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in beginning(last, NAMES)]
+    return listed(NAMES, incomplete) or beginning(incomplete, values("wlans.0.standard"))
 
 
 def draws(incomplete: str) -> list[str]:
-    """The draws of the points of a sweep."""
+    """How the points of a sweep are drawn, behind their number."""
     from ackclock.sweeps.axes import DRAWS
 
-    return beginning(incomplete, DRAWS)
+    count, colon, typed = incomplete.partition(":")
+    return [f"{count}:{draw}" for draw in beginning(typed, DRAWS)] if colon else []
 
 
 def executors(incomplete: str) -> list[str]:
@@ -120,12 +123,10 @@ def executors(incomplete: str) -> list[str]:
     return beginning(incomplete, ["local", "dask", "dask://"])
 
 
-def figures(incomplete: str) -> list[str]:
-    """Formats of figures with commas between."""
-    from ackclock.report import FORMATS
-
+def listed(words: Iterable[str], incomplete: str) -> list[str]:
+    """Words with commas between."""
     done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in beginning(typed, FORMATS)]
+    return [f"{done}{comma}{word}" for word in beginning(typed, words)]
 
 
 def networks(incomplete: str) -> list[str]:
@@ -171,8 +172,7 @@ def situations(incomplete: str) -> list[str]:
     """Situations of ``parity`` with commas between."""
     from ackclock import parity
 
-    done, comma, typed = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in beginning(typed, [parity.GREEDY, *parity.catalogue()])]
+    return listed([parity.GREEDY, *parity.catalogue()], incomplete)
 
 
 def keys() -> list[str]:
@@ -267,24 +267,38 @@ def beginning(typed: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.startswith(typed)]
 
 
-def for_bash(environment: MutableMapping[str, str], complete: Callable[[], object]) -> None:
-    """Completes for bash, which breaks words at ``=`` and ``:``, and keeps what is before these itself.
+class Bash(BashComplete):
+    """Completes for bash, which breaks words at ``=`` and ``:``, and keeps what is before these itself."""
 
-    ``complete`` reads the words from the environment and prints the completions of the last.
-    """
-    words = environment["COMP_WORDS"].split("\n")[: int(environment["COMP_CWORD"]) + 1]
-    whole: list[str] = []
-    for word in words:
-        if whole and word and (word in BREAKS or whole[-1].endswith(BREAKS)):
-            whole[-1] += word
-        else:
-            whole.append(word)
-    environment.update({"COMP_WORDS": "\n".join(whole), "COMP_CWORD": str(len(whole) - 1)})
-    kept = whole[-1][: 1 + max(whole[-1].rfind(one) for one in BREAKS)]
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed):
-            complete()
-    finally:
-        sys.stdout.write("".join(line.removeprefix(kept) for line in printed.getvalue().splitlines(True)))
-        sys.stdout.flush()
+    kept = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """See ``ShellComplete.get_completion_args``."""
+        words, last = super().get_completion_args()
+        whole: list[str] = []
+        for word in (*words, last):
+            if whole and word and (word in BREAKS or whole[-1].endswith(BREAKS)):
+                whole[-1] += word
+            else:
+                whole.append(word)
+        self.kept = whole[-1][: 1 + max(whole[-1].rfind(one) for one in BREAKS)]
+        return whole[:-1], whole[-1]
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """See ``ShellComplete.format_completion``."""
+        return f"{item.type},{str(item.value).removeprefix(self.kept)}"
+
+
+add_completion_class(Bash)
+
+
+def complete(application: click.Command, variable: str) -> int:
+    """Prints the completions that a shell asks for, and gives the exit status."""
+    return answer(application, {}, "ackclock", variable, os.environ[variable])
+
+
+def script(shell: str, application: click.Command, variable: str) -> str:
+    """The commands that switch completion on in a shell. Raises InputError for an unknown one."""
+    if (found := get_completion_class(shell)) is None:
+        raise InputError(f"--completion {shell}: must be bash, zsh or fish")
+    return found(application, {}, "ackclock", variable).source()

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Column, Table
 
 from ackclock import _engine
 from ackclock.cli import completing, output
+from ackclock.cli.command import Argument, command
+from ackclock.cli.options import JSON
 from ackclock.errors import InputError, did_you_mean
 
 
-def controllers(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="A controller, to see its parameters.", autocompletion=completing.controllers),
-    ] = None,
-    as_json: output.JsonOption = False,
-) -> None:
+@command(
+    Argument(
+        "name",
+        required=False,
+        metavar="[NAME]",
+        help="A controller, to see its parameters.",
+        completes=completing.controllers,
+    ),
+    JSON,
+)
+def controllers(name: str | None, as_json: bool) -> None:
     """List the controllers, or the parameters and probes of one.
 
     Example: `ackclock controllers cdg`

@@ -7,19 +7,21 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-import typer
+import click
 from rich.table import Table
 
 from ackclock import repetitions
 from ackclock.cli import output
-from ackclock.cli.choosing import LIVE, VIRTUAL, Chosen, on_engine
+from ackclock.cli.command import FILE, Argument, Number, OneOf, Option, command, given
+from ackclock.cli.engine import LIVE, VIRTUAL, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
+from ackclock.cli.options import SEED, report_options
+from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.errors import InputError
-from ackclock.report.folders import check_folder, new_folder
+from ackclock.report.folders import new_folder
 
 if TYPE_CHECKING:
     from ackclock.replay import differential as runs
@@ -31,35 +33,58 @@ DEFAULT_RUNS = 100
 Compared = tuple["runs.Run", "runs.Difference | None"]
 
 
-@on_engine(
-    without=("threads", "gso_max_segs", "kernels", "disciplines", "qlog"),
-    defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE},
+@command(
+    Argument(
+        "recording",
+        required=False,
+        type=FILE,
+        metavar="[FILE]",
+        help="Recorded answers of a kernel; without them, an engine.",
+    ),
+    Option(
+        "--runs",
+        "count",
+        type=Number(1, repetitions.MOST_REPETITIONS),
+        default=DEFAULT_RUNS,
+        help="Situations to draw.",
+    ),
+    Option(
+        "--faults",
+        type=OneOf("losses", "all"),
+        metavar="losses|all",
+        default="all",
+        help="Lost segments alone, or everything that a network and a receiver do.",
+    ),
+    SEED,
+    engine_options(
+        without=("threads", "gso_max_segs", "kernels", "disciplines", "qlog"),
+        defaults={"retries": DEFAULT_RETRIES, "at_once": DEFAULT_AT_ONCE},
+    ),
+    Option(
+        "--record",
+        heading="Output",
+        type=FILE,
+        metavar="FILE",
+        help="Write the answers of the kernel into this file.",
+    ),
+    report_options(
+        out=Option(
+            "--out",
+            heading="Output",
+            type=FILE,
+            metavar="DIR",
+            help="Make each difference small; write it here as a packet script.",
+        )
+    ),
 )
 def differential(
-    context: typer.Context,
-    recording: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help="Recorded answers of a kernel; without them, an engine."),
-    ] = None,
-    count: Annotated[
-        int, typer.Option("--runs", min=1, max=repetitions.MOST_REPETITIONS, help="Situations to draw.")
-    ] = DEFAULT_RUNS,
-    faults: Annotated[
-        Literal["losses", "all"],
-        typer.Option(help="Lost segments alone, or everything that a network and a receiver do."),
-    ] = "all",
-    seed: output.SeedOption = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the answers of the kernel into this file.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Make each difference small; write it here as a packet script."),
-    ] = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
+    recording: Path | None,
+    count: int,
+    faults: Literal["losses", "all"],
+    seed: int | None,
     engine: Chosen,
+    record: Path | None,
+    report: Report,
 ) -> int:
     """Compare the simulated TCP with the kernel's in random networks: every packet, and states between.
 
@@ -71,19 +96,18 @@ def differential(
     from ackclock.replay import differential as runs
 
     if engine.name not in (LIVE, VIRTUAL):
-        given = [name for name in ("count", "faults", "seed", "record", "out") if _is_given(context, name)]
-        if recording is None or given:
-            what = f"--{given[0].replace('count', 'runs')}: plays" if given else "FILE: without one it plays"
+        named = [name for name in ("count", "faults", "seed", "record", "out") if given(name)]
+        if recording is None or named:
+            what = f"--{named[0].replace('count', 'runs')}: plays" if named else "FILE: without one it plays"
             raise InputError(f"{what} on the kernel's TCP, with --live or --engine {VIRTUAL}")
         recorded = runs.Recording.read(recording)
         found = [(run, run.compared()) for run in recorded.runs]
-        return _show(found, as_json, recorded.origin.kernel)
+        return _show(found, report.as_json, recorded.origin.kernel)
     if recording is not None:
         raise InputError(
             f"{recording}: a recording is compared with the simulator; {engine.spelled} plays anew"
         )
-    if out is not None:
-        check_folder(out, force)
+    report.check()
     first = 1 if seed is None else seed
     situations = [runs.drawn(one, faults) for one in range(first, first + count)]
     tcp = _tcp(engine)
@@ -97,21 +121,17 @@ def differential(
             )
             origin = runs.Origin(tcp.release, tcp.ticks, time.strftime("%Y-%m-%d"), command)
             runs.Recording(origin, [run for run, _ in found]).write(record)
-        status = _show(found, as_json, tcp.release)
-        if out is not None and not interrupts.asked:
-            with new_folder(out, force) as folder, interrupts.stoppable():
+        status = _show(found, report.as_json, tcp.release)
+        if report.out is not None and not interrupts.asked:
+            with new_folder(report.out, report.force) as folder, interrupts.stoppable():
                 for run, difference in found:
                     if difference is not None:
                         _write(run, difference, folder, tcp)
         if interrupts.asked:
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
     if late:
         notes.print(f"{late} runs were too late and do not count", markup=False, soft_wrap=True)
     return INVALID if late and status == 0 else status
-
-
-def _is_given(context: typer.Context, option: str) -> bool:
-    return output.on_command_line(context, option)
 
 
 class Tcp(Protocol):
@@ -176,10 +196,10 @@ class Virtual:
 
 def _tcp(engine: Chosen) -> Tcp:
     if engine.name == LIVE:
-        return Here(engine.given["retries"], engine.given["at_once"])
+        return Here(engine.option("retries"), engine.option("at_once"))
     from ackclock.uml import kernels
 
-    return Virtual(kernels.find(engine.given["linux"]))
+    return Virtual(kernels.find(engine.option("linux")))
 
 
 def _play(

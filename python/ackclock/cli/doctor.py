@@ -15,6 +15,8 @@ from rich.text import Text
 
 from ackclock import _engine
 from ackclock.cli import output
+from ackclock.cli.command import command
+from ackclock.cli.options import JSON
 
 CAP_SYS_ADMIN, CAP_SYS_NICE = 21, 23
 CAPABILITIES = (("CAP_BPF", 39), ("CAP_PERFMON", 38), ("CAP_NET_ADMIN", 12))
@@ -35,7 +37,8 @@ class Finding(NamedTuple):
     """The remedy where it is missing."""
 
 
-def doctor(as_json: output.JsonOption = False) -> None:
+@command(JSON)
+def doctor(as_json: bool) -> None:
     """Say what this machine has, and what live runs, kernel controllers and captures lack here.
 
     The simulator needs nothing of it. Example: `ackclock doctor`

@@ -5,23 +5,26 @@ from __future__ import annotations
 import shutil
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
 from ackclock.cli import completing, output
+from ackclock.cli.command import Argument, command, flag
 from ackclock.errors import InputError
 
 
-def examples(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="The scenario to write.", autocompletion=completing.examples),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file of that name.")] = False,
-) -> None:
+@command(
+    Argument(
+        "name",
+        required=False,
+        metavar="[NAME]",
+        help="The scenario to write.",
+        completes=completing.examples,
+    ),
+    flag("--force", help="Replace a file of that name."),
+)
+def examples(name: str | None, force: bool) -> None:
     """List scenarios to begin with, or write one into the current folder.
 
     Example: `ackclock examples quickstart`

@@ -6,28 +6,26 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
-
-import typer
 
 from ackclock.cli import completing, output
+from ackclock.cli.command import FILE, Argument, Option, command, flag
 from ackclock.errors import InputError
 from ackclock.result import Run, Runs
 
 
-def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="FORMAT",
-            help="csv, flent, iperf3, mm-link, qlog or radiotap.",
-            autocompletion=completing.formats,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace files of those names.")] = False,
-) -> None:
+@command(
+    Argument("folder", type=FILE, metavar="DIR", help="A folder that --out wrote."),
+    Option(
+        "--to",
+        required=True,
+        metavar="FORMAT",
+        help="csv, flent, iperf3, mm-link, qlog or radiotap.",
+        completes=completing.formats,
+    ),
+    Option("--out", type=FILE, default=Path(), metavar="DIR", help="The folder to write into."),
+    flag("--force", help="Replace files of those names."),
+)
+def export(folder: Path, to: str, out: Path, force: bool) -> None:
     """Write the runs of a folder for another tool: Flent, qvis, Mahimahi, Wireshark, iperf3's readers.
 
     Example: `ackclock export results --to flent --out flent`

@@ -1,4 +1,4 @@
-"""The home network of ``ackclock compare --wlan``: a phone with a call, and stations beside it."""
+"""The home of ``ackclock compare --networks 802.11g``: a phone with a call, and stations beside it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from typing import Any
 
 from ackclock import _engine
 from ackclock.cli import titles
+from ackclock.cli.paths import PathGiven
 from ackclock.errors import InputError
 
 SHOWN = ("wlans.0.standard", "wlans.0.queue", "links.0.rate", "links.0.queue", "links.0.loss")
 """The keys that ``Home.words`` shows."""
+
+STANDARDS = "802.11"
+"""The beginning of the names of all standards."""
+
+OPTIONS = {"stations": True, "up": False, "down": False, "router": True, "airtime-fairness": False}
+"""The options of a home, each with whether it has a value."""
+
+WIRE = {"rate": "1gbit", "queue": "200p"}
+"""The defaults of a home where they differ from those of a path."""
+
+MOST_STATIONS = 1000
 
 CALL = {
     "cc": "newreno",
@@ -43,6 +55,33 @@ class Home:
     """The random loss on the wire."""
     airtime_fairness: bool = False
     """The access point serves its stations in turn by airtime."""
+
+    @classmethod
+    def read(cls, text: str, path: PathGiven) -> Home:
+        """The home of ``STANDARD:OPTION,…``, behind a wire with the keys of the path. Raises InputError."""
+        if named := sorted({"trace", "tc"} & path.given):
+            raise InputError(f"--{named[0]}: describes a path, and --networks {text} is a network of its own")
+        standard, _, given = text.partition(":")
+        found: dict[str, str] = {}
+        for part in given.split(",") if given else []:
+            option, equals, value = (word.strip() for word in part.partition("="))
+            if option not in OPTIONS or OPTIONS[option] != bool(equals and value):
+                known = ", ".join(f"{one}=VALUE" if value else one for one, value in OPTIONS.items())
+                raise InputError(f"--networks {text}: `{part}` must be one of {known}")
+            found[option] = value
+        number = found.get("stations", "8")
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_STATIONS:
+            raise InputError(f"--networks {text}: stations must be a whole number from 1 to {MOST_STATIONS}")
+        keys = {**path.values} | {key: value for key, value in WIRE.items() if key not in path.given}
+        return cls(
+            standard,
+            int(number),
+            up="up" in found or "down" not in found,
+            down="down" in found,
+            router=found.get("router", "1000p"),
+            airtime_fairness="airtime-fairness" in found,
+            **keys,
+        )
 
     def words(self, settings: titles.Settings) -> str:
         """The runs in words."""
@@ -93,13 +132,9 @@ class Home:
         }
 
 
-def check_no_home(stations: int | None, router: str | None, **flags: bool) -> None:
-    """Options of home networks need one."""
-    named = {"stations": stations is not None, "router": router is not None} | flags
-    for option, given in named.items():
-        if given:
-            option = f"--{option.replace('_', '-')}"
-            raise InputError(f"{option}: only home networks have stations, with --wlan 802.11g")
+def is_home(networks: str) -> bool:
+    """True if ``--networks`` names the standard of a home in place of networks."""
+    return networks.startswith(STANDARDS)
 
 
 def _ends(way: str, station: str) -> tuple[str, str]:

@@ -6,18 +6,20 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine
 from ackclock.cli import completing, output
-from ackclock.cli.check import AimOption
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.check import AIM, UNPUNCTUAL
+from ackclock.cli.command import FILE, Argument, Number, Option, command
+from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
+from ackclock.cli.options import GROWING_OUT, SEED, report_options
+from ackclock.cli.output import Report
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
@@ -33,38 +35,36 @@ MOST_TRIES = 1_000_000
 """Some hours, and a gigabyte of answers."""
 
 
-@on_engine(without=("at_once", "retries", "gso_max_segs", "qlog"))
+@command(
+    Argument(
+        "target",
+        metavar="TARGET",
+        help="A controller, as for `ackclock check`.",
+        completes=completing.controllers,
+    ),
+    Option("--budget", default="60s", help="CPU time of the runs; the search ends after it."),
+    Option(
+        "--tries",
+        type=Number(1, MOST_TRIES),
+        help="Conditions to try, in place of --budget: the same findings on any machine.",
+    ),
+    AIM,
+    Option(
+        "--cases", type=FILE, metavar="DIR", help="Write each finding as a case for `ackclock check --case`."
+    ),
+    SEED,
+    engine_options(without=UNPUNCTUAL),
+    report_options(out=GROWING_OUT),
+)
 def hunt(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A controller, as for `ackclock check`.",
-            autocompletion=completing.controllers,
-        ),
-    ],
-    budget: Annotated[str, typer.Option(help="CPU time of the runs; the search ends after it.")] = "60s",
-    tries: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MOST_TRIES,
-            help="Conditions to try, in place of --budget: the same findings on any machine.",
-        ),
-    ] = None,
-    aim: AimOption = None,
-    cases: Annotated[
-        Path | None,
-        typer.Option(
-            "--cases", metavar="DIR", help="Write each finding as a case for `ackclock check --case`."
-        ),
-    ] = None,
-    seed: output.SeedOption = None,
-    out: output.GrowingOutOption = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
+    target: str,
+    budget: str,
+    tries: int | None,
+    aim: str | None,
+    cases: Path | None,
+    seed: int | None,
     engine: Chosen,
+    report: Report,
 ) -> None:
     """Search for conditions in which a controller is worse than the better of NewReno and CUBIC.
 
@@ -85,19 +85,19 @@ def hunt(
     _refuse(chosen, runner)
     settings = {"hunt": chosen.name, "code": chosen.contender.context, "seed": first, "engine": kind.name}
     found: list[hunting.Finding] = []
-    with Interrupts() as interrupts, _journal(out, settings, force, weaknesses) as folder:
+    with Interrupts() as interrupts, _journal(report.out, settings, report.force, weaknesses) as folder:
         with interrupts.stoppable(), output.progress(f"hunt for {chosen.name}") as at:
             found = search.run(_more(search, spend, tries, at), tries)
         if interrupts.asked:
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
         words = f"{search.tried} conditions tried, seed {first}"
-        if folder is not None:
+        if folder is not None and report.out is not None:
             hunting.page(found, chosen, runner, folder, f"{words}.")
-            notes.print(f"report: {out}/index.html", markup=False, soft_wrap=True)
+            report.done(report.out)
     if cases is not None:
         _write_cases(found, chosen, first, cases)
-    output.show(_table(found, chosen.name), f"{words}; {_tally(found)}", as_json=as_json)
-    if as_json:
+    output.show(_table(found, chosen.name), f"{words}; {_tally(found)}", as_json=report.as_json)
+    if report.as_json:
         output.print_json({"hunt": document(found, chosen, search.tried)})
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
 from ackclock.cli import output
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
+from ackclock.cli.options import JSON
 
 if TYPE_CHECKING:
     from ackclock.identify import Guess, Trajectory
@@ -20,20 +22,25 @@ SHOWN = 3
 UNKNOWN = "unknown"
 
 
-def identify(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE…", help="Captures taken at the sender, or folders that --out wrote."),
-    ],
-    together: Annotated[
-        bool,
-        typer.Option("--together", help="All flows have the same controller: one answer from all of them."),
-    ] = False,
-    interface: Annotated[
-        int, typer.Option(min=0, help="The interface of a capture; of a simulated one, 0 is the sender.")
-    ] = 0,
-    as_json: output.JsonOption = False,
-) -> None:
+@command(
+    Argument(
+        "files",
+        nargs=-1,
+        required=True,
+        type=FILE,
+        metavar="FILE…",
+        help="Captures taken at the sender, or folders that --out wrote.",
+    ),
+    flag("--together", help="All flows have the same controller: one answer from all of them."),
+    Option(
+        "--interface",
+        type=Number(0),
+        default=0,
+        help="The interface of a capture; of a simulated one, 0 is the sender.",
+    ),
+    JSON,
+)
+def identify(files: Sequence[Path], together: bool, interface: int, as_json: bool) -> None:
     """Name the controllers that a recorded flow looks like, by simulations of all of them.
 
     The first call simulates for a minute or two. A flow that looks like none is unknown.

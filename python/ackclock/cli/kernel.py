@@ -4,65 +4,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 from rich.table import Table
 
 from ackclock import _engine, contenders
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import LIVE
+from ackclock.cli.command import Argument, command, group
+from ackclock.cli.engine import LIVE
 from ackclock.cli.interrupts import Interrupts
+from ackclock.cli.options import JSON
 from ackclock.engines import registry
 
-app = typer.Typer(
-    name="kernel",
-    help="Load controllers into this machine's kernel, for any application.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+NAME = Argument(
+    "name", metavar="NAME", help="ack_cdg as `ackclock kernel list` has it, or cdg, which loaded it."
 )
 
-NameArgument = Annotated[
-    str, typer.Argument(help="ack_cdg as `ackclock kernel list` has it, or cdg, which loaded it.")
-]
-SettingsArgument = Annotated[list[str], typer.Argument(metavar="KEY=VALUE…", help="Parameters.")]
+
+def _settings(*, required: bool) -> Argument:
+    metavar = "KEY=VALUE…" if required else "[KEY=VALUE…]"
+    return Argument("settings", nargs=-1, required=required, metavar=metavar, help="Parameters.")
 
 
-@app.command()
-def load(
-    controller: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help=f"{', '.join(completing.IN_KERNEL)}, or a source FILE.bpf.c.",
-            autocompletion=completing.in_kernel,
-        ),
-    ],
-    settings: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE…]", help="Parameters.")] = None,
-) -> None:
+@command(
+    Argument(
+        "controller",
+        metavar="NAME",
+        help=f"{', '.join(completing.IN_KERNEL)}, or a source FILE.bpf.c.",
+        completes=completing.in_kernel,
+    ),
+    _settings(required=False),
+)
+def load(controller: str, settings: Sequence[str]) -> None:
     """Load a controller; it stays until it is unloaded or the machine restarts.
 
     Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
     registry.find(LIVE)
-    parameters = json.dumps(_parameters(settings or []))
+    parameters = json.dumps(_parameters(settings))
     with Interrupts() as interrupts:
         name = _engine.kernel_load(controller, parameters)
         if interrupts.asked:
             _engine.kernel_unload(name)
-            raise typer.Abort
+            raise click.Abort
     output.show(name, as_json=False)
 
 
-@app.command()
-def unload(name: NameArgument) -> None:
+@command(NAME)
+def unload(name: str) -> None:
     """Unload a controller; connections that use it keep it until they are closed."""
     registry.find(LIVE)
     _engine.kernel_unload(name)
 
 
-@app.command("list")
-def list_(as_json: output.JsonOption = False) -> None:
+@command(JSON)
+def list_(as_json: bool) -> None:
     """List the controllers that ackclock has loaded into the kernel, with their parameters."""
     registry.find(LIVE)
     loaded = _engine.kernel_list()
@@ -76,8 +73,8 @@ def list_(as_json: output.JsonOption = False) -> None:
     output.show(table if loaded else "No controller is loaded.", as_json=False)
 
 
-@app.command("set")
-def set_(name: NameArgument, settings: SettingsArgument) -> None:
+@command(NAME, _settings(required=True))
+def set_(name: str, settings: Sequence[str]) -> None:
     """Set parameters of a controller, all or none, for open connections and new ones.
 
     Example: `ackclock kernel set cdg beta_d=0.8`
@@ -88,3 +85,8 @@ def set_(name: NameArgument, settings: SettingsArgument) -> None:
 
 def _parameters(settings: Sequence[str]) -> dict[str, Any]:
     return contenders.values(settings, "beta_d=0.8")
+
+
+kernel = group(
+    "kernel", "Load controllers into this machine's kernel, for any application.", load, unload, list_, set_
+)

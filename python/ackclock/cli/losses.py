@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
+from ackclock.cli.command import FILE, Argument, Number, Option, command
+from ackclock.cli.options import JSON
 from ackclock.errors import InputError
 
 MOST_ITERATIONS = 3
 BITS = 8
 
 
+@command(
+    Argument("capture", type=FILE, metavar="FILE", help="A capture in pcapng, taken at the sender."),
+    Option("--rate", help="Rate of the slowest link, which gives T; default: T from the gaps between ACKs."),
+    Option(
+        "--definition",
+        default="A",
+        help="What rho counts: A (differences below T), B (their sum), C (their share).",
+    ),
+    Option("--sensitivity", type=Number(kind=float), default=1.0, help="The sensitivity to noise, a."),
+    Option(
+        "--iterations",
+        type=Number(1, MOST_ITERATIONS),
+        default=1,
+        help="Iterations of the difference canceller.",
+    ),
+    Option(
+        "--interface",
+        type=Number(0),
+        default=0,
+        help="The interface of the capture; of a simulated one, 0 is the sender.",
+    ),
+    JSON,
+)
 def losses(
-    capture: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A capture in pcapng, taken at the sender.")
-    ],
-    rate: Annotated[
-        str | None,
-        typer.Option(help="Rate of the slowest link, which gives T; default: T from the gaps between ACKs."),
-    ] = None,
-    definition: Annotated[
-        str, typer.Option(help="What rho counts: A (differences below T), B (their sum), C (their share).")
-    ] = "A",
-    sensitivity: Annotated[float, typer.Option(help="The sensitivity to noise, a.")] = 1.0,
-    iterations: Annotated[
-        int, typer.Option(min=1, max=MOST_ITERATIONS, help="Iterations of the difference canceller.")
-    ] = 1,
-    interface: Annotated[
-        int, typer.Option(min=0, help="The interface of the capture; of a simulated one, 0 is the sender.")
-    ] = 0,
-    as_json: output.JsonOption = False,
+    capture: Path,
+    rate: str | None,
+    definition: str,
+    sensitivity: float,
+    iterations: int,
+    interface: int,
+    as_json: bool,
 ) -> None:
     """Tell wireless from congestive losses in a capture, by the times between duplicate ACKs (Edwan 2010).
 

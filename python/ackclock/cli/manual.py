@@ -20,7 +20,7 @@ STATUSES = (
 
 
 def page(command: Any, context: Any) -> str:
-    """The page in roff, of a Typer application and the context of its call."""
+    """The page in roff, of an application of Click and the context of its call."""
     lines = [
         f'.TH ACKCLOCK 1 "" "ackclock {_engine.version()}" "User Commands"',
         ".SH NAME",
@@ -56,8 +56,8 @@ def _command(name: str, command: Any, context: Any) -> list[str]:
     lines = [f".SS ackclock {_roff(name)} {_roff(usage)}"]
     for paragraph in (command.help or "").split("\n\n"):
         lines += [".PP", _roff(" ".join(paragraph.split()))]
-    for parameter in command.params:
-        words = parameter.metavar or str(parameter.name).upper().replace("_", "-")
+    for parameter in [one for one in command.params if not getattr(one, "hidden", False)]:
+        words = parameter.make_metavar(context)
         if parameter.param_type_name == "option":
             options = ", ".join((*parameter.opts, *parameter.secondary_opts))
             words = options if parameter.is_flag else f"{options} {words}"

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
 from ackclock.cli import output, titles
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import command
 from ackclock.cli.console import Console
-from ackclock.cli.output import notes
-from ackclock.cli.paths import TcOption, TraceOption, path_of
+from ackclock.cli.engine import OF_WORKERS, Chosen, engine_options
+from ackclock.cli.options import (
+    CONTROLLERS,
+    EXECUTOR,
+    GROWING_OUT,
+    PATH,
+    REPEATS,
+    Repeats,
+    common,
+    report_options,
+)
+from ackclock.cli.output import Report, notes
+from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan, workers_for
 from ackclock.contenders import contenders, made_again
-from ackclock.errors import InputError
 from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
 from ackclock.matrix import matrix as of_runs
 from ackclock.report import Page
@@ -36,69 +46,60 @@ READ = (
 )
 
 
-@on_engine(without=("at_once", "threads", "cores", "qlog"))
+@command(
+    CONTROLLERS,
+    PATH,
+    common(warmup="10s"),
+    REPEATS,
+    EXECUTOR,
+    engine_options(without=OF_WORKERS),
+    report_options(out=GROWING_OUT),
+)
 def matrix(
-    context: typer.Context,
-    controllers: output.ControllersArgument,
-    rate: output.RateOption = "10mbit",
-    rtt: output.RttOption = "40ms",
-    queue: output.QueueOption = "1bdp",
-    loss: output.LossOption = "0%",
-    trace: TraceOption = None,
-    lines: TcOption = None,
-    duration: output.DurationOption = "60s",
-    warmup: output.WarmupOption = "10s",
-    profile: output.ProfileOption = "linux",
-    settings: output.SetOption = None,
-    seed: output.SeedOption = None,
-    repeat: output.RepeatOption = 1,
-    processes: output.ProcessesOption = None,
-    out: output.GrowingOutOption = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
+    controllers: Sequence[str],
+    path: PathGiven,
+    common: Mapping[str, str],
+    repeats: Repeats,
+    executor: str,
     engine: Chosen,
+    report: Report,
 ) -> None:
     """Run every controller alone, beside itself and beside every other: shares, delays and harm.
 
     Example: `ackclock matrix newreno cubic bbr1 cdg --rate 50mbit --rtt 40ms --repeat 5 --out results`
     """
     output.check_current_folder()
-    if engine.kind.real_time and processes is not None:
-        raise InputError(f"{engine.spelled}: runs on this machine, one at a time; leave --processes out")
-    output.check_share("--loss", loss)
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
-    path = path_of(path, output.named(context, path), trace, lines)
-    setting = Setting(path, duration, warmup, profile)
+    keys, set_keys = path.keys(), repeats.keys
+    setting = Setting(keys, **common)
     compared = contenders(controllers, engine.name)
-    set_keys = dict(output.overrides(settings))
     output.check_arguments("matrix", set_keys)
-    seeds = repetitions.seeds(1 if seed is None else seed, repeat)
+    seeds = repetitions.seeds(repeats.first, repeats.repeat)
     planned, runs = plan(compared, setting, seeds, set_keys)
     runner = engine.make(**engine.with_python(planned.controllers))
     planned = planned.on(runner)
     for sentence in [*planned.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
         notes.print(sentence, markup=False, soft_wrap=True)
-    workers = workers_for(planned, runner, "local", processes)
-    with growing_folder(out, "matrix", runner, force) as folder:
+    workers = workers_for(planned, runner, executor)
+    out = report.out
+    with growing_folder(report, "matrix", runner) as folder:
         ended, swept = run_plan(planned, folder, workers, runner)
         if swept is None:
             ended.leave(out)
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
         found = of_runs(swept, runs, [one.name for one in compared])
-        words, shown = titles.of_path(path, list(set_keys.items()))
+        words, shown = titles.of_path(keys, list(set_keys.items()))
         title = titles.with_settings(words, list(set_keys.items()), shown)
         if out is not None and not ended.stopped:
             _page(found, folder, title)
-            notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+            report.done(out)
         for sentence in ended.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        output.show(*_tables(found, title, as_json), as_json=as_json)
-        if as_json:
+        output.show(*_tables(found, title, report.as_json), as_json=report.as_json)
+        if report.as_json:
             output.print_json(document(found, _path(planned.places())))
     ended.leave(out)
     if ended.of.invalid:
-        raise typer.Exit(INVALID)
+        raise click.exceptions.Exit(INVALID)
 
 
 def document(found: Matrix, path: Any) -> dict[str, Any]:

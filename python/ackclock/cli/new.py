@@ -7,19 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ackclock.cli import output
+from ackclock.cli.command import FILE, Argument, Option, command, flag, group
 from ackclock.errors import InputError
-
-app = typer.Typer(
-    name="new",
-    help="Write a scenario, a controller, a queue, an engine or a paper to begin with; each runs as it is.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
 
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 LONGEST = 15
@@ -37,10 +28,8 @@ RULE_OF_TEMPLATE = """\
 """
 """The description of the queue of the template: the documentation and the schema show it."""
 
-NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A word of small letters, digits, `-` and `_`.")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace files of those names.")]
+WRITTEN = Argument("name", metavar="NAME", help="A word of small letters, digits, `-` and `_`.")
+REPLACE = flag("--force", help="Replace files of those names.")
 
 
 @dataclass(frozen=True)
@@ -64,8 +53,8 @@ class _Name:
         return re.sub(r"\btemplate\b", self.text, text)
 
 
-@app.command()
-def scenario(name: NameArgument, force: ForceOption = False) -> None:
+@command(WRITTEN, REPLACE)
+def scenario(name: str, force: bool) -> None:
     """Write NAME.toml, one bottleneck with two flows.
 
     Example: `ackclock new scenario home-link`
@@ -75,14 +64,18 @@ def scenario(name: NameArgument, force: ForceOption = False) -> None:
     _next(f"{file}: run it with `ackclock run {file} --out results`")
 
 
-@app.command()
-def controller(
-    name: NameArgument,
-    language: Annotated[
-        str, typer.Option("--in", metavar="LANGUAGE", help="python; c, for the kernel too; or rust.")
-    ] = "python",
-    force: ForceOption = False,
-) -> None:
+@command(
+    WRITTEN,
+    Option(
+        "--in",
+        "language",
+        default="python",
+        metavar="LANGUAGE",
+        help="python; c, for the kernel too; or rust.",
+    ),
+    REPLACE,
+)
+def controller(name: str, language: str, force: bool) -> None:
     """Write a congestion controller in Python, in C (for the simulator and the kernel), or in Rust.
 
     At the top of the source tree, one in Rust also gets its page and its place in the lists.
@@ -103,8 +96,8 @@ def controller(
     _next(f"{file}: try it with `ackclock compare newreno {called}`")
 
 
-@app.command()
-def queue(name: NameArgument, force: ForceOption = False) -> None:
+@command(WRITTEN, REPLACE)
+def queue(name: str, force: bool) -> None:
     """Write a queue discipline in Rust and list it; for the top of the source tree.
 
     Example: `ackclock new queue patient`
@@ -127,15 +120,17 @@ def queue(name: NameArgument, force: ForceOption = False) -> None:
     )
 
 
-@app.command()
-def engine(
-    name: NameArgument,
-    tree: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The source tree, where the current folder is outside of it."),
-    ] = None,
-    force: ForceOption = False,
-) -> None:
+@command(
+    WRITTEN,
+    Option(
+        "--tree",
+        type=FILE,
+        metavar="DIR",
+        help="The source tree, where the current folder is outside of it.",
+    ),
+    REPLACE,
+)
+def engine(name: str, tree: Path | None, force: bool) -> None:
     """Write an engine in Rust: a crate that runs scenarios over the network that all engines share.
 
     At the top of the source tree it goes to crates/, elsewhere into a folder of its own.
@@ -162,8 +157,8 @@ def engine(
     )
 
 
-@app.command()
-def paper(name: NameArgument, force: ForceOption = False) -> None:
+@command(WRITTEN, REPLACE)
+def paper(name: str, force: bool) -> None:
     """Write a folder with a paper and one experiment, its figure and its claim.
 
     Example: `ackclock new paper mathis1997`
@@ -237,3 +232,14 @@ def _next(*sentences: str) -> None:
     """Prints what to do next: every file to touch, and the commands."""
     for sentence in sentences:
         output.notes.print(sentence, markup=False, soft_wrap=True)
+
+
+new = group(
+    "new",
+    "Write a scenario, a controller, a queue, an engine or a paper to begin with; each runs as it is.",
+    scenario,
+    controller,
+    queue,
+    engine,
+    paper,
+)

@@ -1,4 +1,4 @@
-"""The end of ``run``, ``compare`` and ``live``: tables on the terminal, JSON, report folder."""
+"""The end of ``run`` and ``compare``: tables on the terminal, JSON, report folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.table import Table
 
 from ackclock import repetitions, summary
@@ -100,7 +100,7 @@ class Outcome:
                 else ""
             )
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
         done = Finished(runs)
         summaries = done.summaries
         show(*self.tables(done), summary.engine_line(summaries), as_json=self.report.as_json)
@@ -111,7 +111,7 @@ class Outcome:
         if self.report.as_json:
             print_json(self.document(done))
         if summary.invalid_reasons(summaries):
-            raise typer.Exit(INVALID)
+            raise click.exceptions.Exit(INVALID)
 
     def _run_into(
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
@@ -125,18 +125,17 @@ class Outcome:
                 place = folder if alone else folder / f"{names[label]}-seed-{run.seed}"
                 place.mkdir(exist_ok=True)
                 run.save(place)
-                if self.report.csv:
+                if "csv" in self.report.also:
                     run.to_csv(place / "csv")
 
             runs = run_all(points, engine, save, interrupts)
             if not runs:
                 notes.print("interrupted")
-                raise typer.Exit(INTERRUPTED)  # which removes the folder
+                raise click.exceptions.Exit(INTERRUPTED)  # which removes the folder
             with page_of(folder, self.title):
                 self.write_page(runs, folder, interrupts)
-        notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
-        if self.report.open and not interrupts.asked:
-            typer.launch(str((out / "index.html").absolute()))
+        if not interrupts.asked:
+            self.report.done(out)
         return runs
 
     def write_page(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
@@ -167,7 +166,7 @@ class Outcome:
 
 
 class CallOutcome(Outcome):
-    """The end of ``compare --wlan``, whose runs have a call by which they are compared."""
+    """The end of ``compare --networks 802.11g``, whose runs have a call by which they are compared."""
 
     def tables(self, done: Finished) -> Sequence[Any]:
         """The flows and links of a home are in the report alone: they are too many for the terminal."""

@@ -1,4 +1,4 @@
-"""Common parts of commands: options, standard output and error, progress, runs that Ctrl-C can stop."""
+"""Common parts of commands: standard output and error, progress, runs that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import typer
+import click
 from rich.cells import cell_len
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ackclock import _engine, repetitions
-from ackclock.cli import completing
 from ackclock.cli.console import Console
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.status import NO_CURRENT_FOLDER
-from ackclock.engines import LARGEST_SEED, Engine, NamedEngine
+from ackclock.engines import Engine, NamedEngine
 from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
 from ackclock.report import FORMATS, check_folder, resumable_folder
@@ -34,7 +33,6 @@ from ackclock.result import Run
 
 SHOW_PROGRESS_AFTER_S = 0.5
 LINE_EVERY_S = 60.0
-MOST_THREADS = 1024
 
 LEAST = (
     "time-\nouts",
@@ -61,109 +59,16 @@ notes = Console(stderr=True)
 """The console for messages and progress: standard error."""
 
 
-ControllersArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="CC…",
-        help="Controllers: `cdg`, `'cdg(G=10ms)'`, `./mine.bpf.c`, `./mine.py:Mine`, `./mine.rs:Mine`.",
-        autocompletion=completing.controllers,
-    ),
-]
-RateOption = Annotated[str, typer.Option(help="Rate of the bottleneck.")]
-RttOption = Annotated[str, typer.Option(help="Base RTT, without queueing.")]
-QueueOption = Annotated[
-    str,
-    typer.Option(
-        help="Queue limit: 84p, 64kB, 100ms, 1bdp, infinite; or a discipline: codel, fq_codel…",
-        autocompletion=completing.queues,
-    ),
-]
-LossOption = Annotated[str, typer.Option(help="Random loss on the way of the data.")]
-FlowsOption = Annotated[int, typer.Option(min=1, help="Flows of the controller in each run.")]
-DurationOption = Annotated[str, typer.Option(help="Length of a run.")]
-WarmupOption = Annotated[str, typer.Option(help="Time at the start that the statistics leave out.")]
-ProcessesOption = Annotated[
-    int | None, typer.Option(min=1, max=MOST_THREADS, help="Local processes; default: one a core.")
-]
-GrowingOutOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Write tables and figures here; the same command goes on there."),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Set a key of the scenario: path.queue=1bdp, or flows.*.start=1s for all flows. Repeatable.",
-        autocompletion=completing.settings,
-    ),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        min=0, max=LARGEST_SEED, help="Seed, by default the scenario's; repetition r runs with seed + r."
-    ),
-]
-RepeatOption = Annotated[
-    int, typer.Option(min=1, max=repetitions.MOST_REPETITIONS, help="Repetitions, each with its own seed.")
-]
-OutOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write report, figures and tables into this folder.")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Write the tables as CSV too (with --out).")]
-FiguresOption = Annotated[
-    str,
-    typer.Option(
-        metavar="pdf,svg",
-        help="Write the figures in these formats too (with --out).",
-        autocompletion=completing.figures,
-    ),
-]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the report in the browser (with --out).")]
+POINTS = ("sender", "receiver", "bottleneck", "all")
+"""The points of a path at which packets are captured, the default first."""
 
 
-def _no_option(file: Path | None) -> Path | None:
-    """A file of ``--pcap``, which takes the word after it, whatever that is."""
-    if file is not None and str(file).startswith("--"):
-        raise InputError(f"--pcap: needs a FILE before {file}")
-    return file
+@dataclass(frozen=True)
+class Capture:
+    """A packet capture: its file, and the point of the path."""
 
-
-PcapOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write a packet capture (pcapng).", callback=_no_option),
-]
-
-JunitOption = Annotated[
-    Path | None,
-    typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML, for CI systems."),
-]
-PcapPoint = Literal["sender", "receiver", "bottleneck", "all"]
-
-PcapAtOption = Annotated[
-    PcapPoint | None,
-    typer.Option(
-        metavar="POINT",
-        help="Where the packet capture is taken: sender, receiver, bottleneck or all.  [default: sender]",
-    ),
-]
-ProfileOption = Annotated[
-    str,
-    typer.Option(help="The stack of the endpoints: linux, freebsd-9…", autocompletion=completing.profiles),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-
-
-def on_command_line(context: typer.Context, option: str) -> bool:
-    """True if an option was given."""
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def named(context: typer.Context, options: Iterable[str]) -> set[str]:
-    """Those of ``options`` that were given."""
-    return {option for option in options if on_command_line(context, option)}
+    file: Path
+    point: str = POINTS[0]
 
 
 def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -200,14 +105,13 @@ def check_share(option: str, value: str, between: str = " ") -> None:
         )
 
 
-def formats_of(figures: str) -> list[str]:
-    """The formats that ``--figures`` names. Raises InputError for an unknown one."""
-    named = [name.strip().lower() for name in figures.split(",") if name.strip()]
-    for name in named or [figures] * bool(figures):
-        if name not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise InputError(f"--figures {figures}: {name} is no format; there are {known}")
-    return named
+def also_of(text: str, words: Sequence[str]) -> frozenset[str]:
+    """The words of ``--also``, of those that a command has. Raises InputError for another."""
+    named = [name.strip().lower() for name in text.split(",") if name.strip()]
+    for name in named or [text] * bool(text):
+        if name not in words:
+            raise InputError(f"--also {text}: {name} is none of {', '.join(words)}")
+    return frozenset(named)
 
 
 @dataclass(frozen=True)
@@ -216,26 +120,27 @@ class Report:
 
     out: Path | None
     force: bool
-    csv: bool
     as_json: bool
-    figures: str = ""
-    """Formats of figures besides PNG, as ``--figures`` names them."""
-    open: bool = False
-    """The report is opened in the browser."""
+    also: frozenset[str] = frozenset()
+    """What ``--also`` names: formats of figures, ``csv`` for the tables, ``open``."""
 
     @property
     def formats(self) -> list[str]:
-        """The formats that ``figures`` names."""
-        return formats_of(self.figures)
+        """The formats of figures besides PNG."""
+        return [name for name in FORMATS if name in self.also]
 
     def check(self) -> None:
-        """Refuses unknown formats, options that need a folder, and a folder that cannot be used."""
-        formats_of(self.figures)
-        for option, given in (("--csv", self.csv), ("--figures", self.figures), ("--open", self.open)):
-            if given and self.out is None:
-                raise InputError(f"{option}: needs --out DIR, the folder that is written into")
+        """Refuses words of ``--also`` without a folder, and a folder that cannot be used."""
+        if self.also and self.out is None:
+            raise InputError("--also: needs --out DIR, the folder that is written into")
         if self.out is not None:
             check_folder(self.out, self.force)
+
+    def done(self, out: Path) -> None:
+        """Says where the report is, and opens it in the browser if asked."""
+        notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        if "open" in self.also:
+            click.launch(str((out / "index.html").absolute()))
 
 
 def same_repetitions(labels: Sequence[str]) -> list[str]:
@@ -348,7 +253,7 @@ def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
 
 
 def points(
-    plans: Mapping[str, _engine.Plan], seed: int | None, repeat: int, pcap: Path | None
+    plans: Mapping[str, _engine.Plan], seed: int | None, repeat: int, pcap: Capture | None
 ) -> list[repetitions.Point[str]]:
     """Labels and plans as the points of a sweep; all have the seeds of the first."""
     first = next(iter(plans.values())).seed if seed is None else seed
@@ -396,17 +301,16 @@ def cached(
         yield made, folder
 
 
-def place(pcap: Path | None, pcap_at: PcapPoint | None) -> PcapPoint:
-    """The place at which packets are captured. Refused where nothing is written."""
-    if pcap is None and pcap_at is not None:
-        raise InputError("--pcap-at: is for packet captures; --pcap FILE writes one")
-    return pcap_at or "sender"
+def point_of(capture: Capture | None) -> str:
+    """The point at which packets are captured."""
+    return POINTS[0] if capture is None else capture.point
 
 
-def captures(pcap: Path | None, names: Sequence[str]) -> list[str | None]:
-    """The file of each packet capture: ``pcap`` itself for one run, otherwise one for each name."""
-    if pcap is None:
+def captures(capture: Capture | None, names: Sequence[str]) -> list[str | None]:
+    """The file of each packet capture: that of ``capture`` for one run, otherwise one for each name."""
+    if capture is None:
         return [None] * len(names)
+    pcap = capture.file
     parent = pcap.absolute().parent
     if not parent.is_dir() or not os.access(parent, os.W_OK) or pcap.is_dir():
         raise InputError(f"--pcap {pcap}: cannot be written")

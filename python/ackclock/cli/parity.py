@@ -7,16 +7,18 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 from rich.table import Table
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import LIVE, Chosen, on_engine
+from ackclock.cli.command import Number, Option, command, flag, given
+from ackclock.cli.engine import LIVE, Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
+from ackclock.cli.options import GROWING_OUT, JUNIT, SEED, report_options
+from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine
 from ackclock.errors import InputError
@@ -36,52 +38,64 @@ REPORT_S = 1.0
 """The report is written at most this often, in seconds."""
 
 
-@on_engine(default=LIVE, defaults={"retries": 1}, without=("gso_max_segs", "qlog"), simulator=True)
+@command(
+    Option("--rates", heading="Grid", default="10mbit,50mbit", help="Rates of the bottleneck."),
+    Option("--rtts", heading="Grid", default="40ms,100ms", help="Base RTTs."),
+    Option("--queues", heading="Grid", default="0.5bdp,1bdp,2bdp", help="Queue limits."),
+    Option("--losses", heading="Grid", default="0%", help="Shares of the data that are lost at random."),
+    Option("--jitter", heading="Grid", default="0s", help="By how much ACKs are late at random, at most."),
+    Option("--flows", heading="Grid", default="1,2", help="Numbers of flows."),
+    Option(
+        "--beside",
+        heading="Grid",
+        help="Controllers of a flow beside one of each controller, on every path: compares the shares.",
+        completes=completing.controller_list,
+    ),
+    Option(
+        "--controllers",
+        heading="Grid",
+        default="newreno,cubic,cdg,siad",
+        help="Controllers.",
+        completes=completing.controller_list,
+    ),
+    Option("--duration", heading="Grid", default="30s", help="Length of a run of greedy flows."),
+    Option("--warmup", heading="Grid", default="5s", help="Time at its start that the statistics leave out."),
+    Option(
+        "--only",
+        help="Situations to run: greedy, marks…",
+        completes=completing.situations,
+    ),
+    flag("--quick", help="One path, one greedy flow, runs of 10 s, but for options given."),
+    SEED,
+    Option(
+        "--repeat",
+        heading="Runs",
+        type=Number(1, repetitions.MOST_REPETITIONS),
+        default=1,
+        help="Live runs of each cell.",
+    ),
+    Option(
+        "--simulations",
+        heading="Runs",
+        type=Number(2, repetitions.MOST_REPETITIONS),
+        default=10,
+        help="Simulated runs of each, for the spread.",
+    ),
+    engine_beside_simulator(LIVE, without=("gso_max_segs", "qlog"), defaults={"retries": 1}),
+    report_options(out=GROWING_OUT),
+    JUNIT,
+)
 def parity(
-    context: typer.Context,
-    rates: Annotated[str, typer.Option(help="Rates of the bottleneck.")] = "10mbit,50mbit",
-    rtts: Annotated[str, typer.Option(help="Base RTTs.")] = "40ms,100ms",
-    queues: Annotated[str, typer.Option(help="Queue limits.")] = "0.5bdp,1bdp,2bdp",
-    losses: Annotated[str, typer.Option(help="Shares of the data that are lost at random.")] = "0%",
-    jitter: Annotated[str, typer.Option(help="By how much ACKs are late at random, at most.")] = "0s",
-    flows: Annotated[str, typer.Option(help="Numbers of flows.")] = "1,2",
-    beside: Annotated[
-        str,
-        typer.Option(
-            help="Controllers of a flow beside one of each controller, on every path: compares the shares.",
-            show_default=False,
-            autocompletion=completing.controller_list,
-        ),
-    ] = "",
-    controllers: Annotated[
-        str, typer.Option(help="Controllers.", autocompletion=completing.controller_list)
-    ] = "newreno,cubic,cdg,siad",
-    duration: Annotated[str, typer.Option(help="Length of a run of greedy flows.")] = "30s",
-    warmup: Annotated[str, typer.Option(help="Time at its start that the statistics leave out.")] = "5s",
-    only: Annotated[
-        str,
-        typer.Option(
-            help="Situations to run: greedy, marks…", show_default=False, autocompletion=completing.situations
-        ),
-    ] = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One path, one greedy flow, runs of 10 s, but for options given.")
-    ] = False,
-    seed: output.SeedOption = None,
-    repeat: Annotated[
-        int, typer.Option(min=1, max=repetitions.MOST_REPETITIONS, help="Live runs of each cell.")
-    ] = 1,
-    simulations: Annotated[
-        int,
-        typer.Option(min=2, max=repetitions.MOST_REPETITIONS, help="Simulated runs of each, for the spread."),
-    ] = 10,
-    out: output.OutOption = None,
-    junit_file: output.JunitOption = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
-    engine: Chosen,
-    simulator: Chosen,
+    controllers: str,
+    only: str | None,
+    quick: bool,
+    seed: int | None,
+    repeat: int,
+    simulations: int,
+    engines: tuple[Chosen, Chosen],
+    report: Report,
+    junit_file: Path | None,
+    **grid: Any,
 ) -> None:
     """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
@@ -90,43 +104,48 @@ def parity(
     `--out`; after an interruption, the same command continues from there.
     Example: `ackclock parity --quick --controllers newreno,cdg --out results`
     """
-    given = {"rates": rates, "rtts": rtts, "queues": queues, "flows": flows}
-    given |= {"losses": losses, "jitter": jitter, "beside": beside, "duration": duration, "warmup": warmup}
     if quick:
-        given |= {key: value for key, value in QUICK.items() if not output.on_command_line(context, key)}
+        grid |= {key: value for key, value in QUICK.items() if not given(key)}
     from ackclock import parity as both
 
     first = 1 if seed is None else seed
     repetitions.seeds(first, max(repeat, simulations))
-    others = _list("beside", beside) if beside else []
-    alone = not others or output.on_command_line(context, "flows")
-    greedy, controller_list = _greedy(given, others, alone), _list("controllers", controllers)
-    grid_alone = quick or any(output.on_command_line(context, option) for option in given)
+    others = _list("beside", grid["beside"]) if grid["beside"] else []
+    alone = not others or given("flows")
+    greedy, controller_list = _greedy(grid, others, alone), _list("controllers", controllers)
+    grid_alone = quick or any(given(option) for option in grid)
     every = [both.GREEDY] if grid_alone else [both.GREEDY, *both.catalogue()]
     names = both.select(_list("only", only)) if only else every
     situations = [
         one for name in names for one in (greedy if name == both.GREEDY else [both.catalogue()[name]])
     ]
-    grid = both.Grid(situations, controller_list, first, repeat)
-    settings = given | {"controllers": controller_list, "only": names, "seed": first, "repeat": repeat}
-    runner, simulated = engine.make(), simulator.make()
-    output.preflight([cell.plan() for cell in grid.cells()], 1, runner)
+    cells = both.Grid(situations, controller_list, first, repeat)
+    settings: dict[str, Any] = {
+        **grid,
+        "controllers": controller_list,
+        "only": names,
+        "seed": first,
+        "repeat": repeat,
+    }
+    runner, simulated = (one.make() for one in engines)
+    out = report.out
+    output.preflight([cell.plan() for cell in cells.cells()], 1, runner)
     if out is None:
-        done, interrupted = _run(grid, simulations, simulated, runner, runner.name)
+        done, interrupted = _run(cells, simulations, simulated, runner, runner.name)
     else:
-        with output.cached(runner, out, settings, force) as (cached, folder):
-            done, interrupted = _run(grid, simulations, simulated, cached, runner.name, folder)
-        notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        with output.cached(runner, out, settings, report.force) as (cached, folder):
+            done, interrupted = _run(cells, simulations, simulated, cached, runner.name, folder)
+        report.done(out)
     if done:
-        output.show(*_tables(done), as_json=as_json)
-    if as_json:
+        output.show(*_tables(done), as_json=report.as_json)
+    if report.as_json:
         output.print_json(both.document(done))
     if junit_file is not None:
         junit.write(junit_file, "ackclock parity", [_case(one) for one in done])
     if interrupted:
         continued = "" if out is None else f"; the same command continues with the runs in {out}"
         notes.print(f"interrupted{continued}", markup=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _case(one: Comparison) -> junit.Case:
@@ -175,27 +194,27 @@ def _run(
     return done, interrupts.asked
 
 
-def _greedy(given: Mapping[str, str], others: Sequence[str], alone: bool) -> list[Situation]:
+def _greedy(grid: Mapping[str, str], others: Sequence[str], alone: bool) -> list[Situation]:
     """Every combination of paths with numbers of greedy flows, if ``alone``, and with ``others``."""
     from ackclock import parity as both
 
-    for loss in (losses := _list("losses", given["losses"])):
+    for loss in (losses := _list("losses", grid["losses"])):
         output.check_share("--losses", loss)
         try:
             _engine.quantity(loss, "fraction")
         except ValueError as error:
             raise InputError(f"--losses {loss}: {error}") from None
     try:
-        _engine.quantity(given["jitter"], "time")
+        _engine.quantity(grid["jitter"], "time")
     except ValueError as error:
-        raise InputError(f"--jitter {given['jitter']}: {error}") from None
-    lists = (_list(option, given[option]) for option in ("rates", "rtts", "queues"))
-    times = (given["duration"], given["warmup"])
+        raise InputError(f"--jitter {grid['jitter']}: {error}") from None
+    lists = (_list(option, grid[option]) for option in ("rates", "rtts", "queues"))
+    times = (grid["duration"], grid["warmup"])
     paths = [
-        both.GridPath(rate, rtt, queue, *times, loss, given["jitter"])
+        both.GridPath(rate, rtt, queue, *times, loss, grid["jitter"])
         for rate, rtt, queue, loss in product(*lists, losses)
     ]
-    numbers = _numbers(given["flows"]) if alone else []
+    numbers = _numbers(grid["flows"]) if alone else []
     return [
         situation
         for path in paths

@@ -1,45 +1,44 @@
-"""Options that describe a path: ``--trace`` and ``--tc`` beside those of single keys."""
+"""The path that options describe: single keys, ``--trace`` and ``--tc``."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ackclock import _engine, tc
-from ackclock.cli.output import notes
+from ackclock.cli.command import given
+from ackclock.cli.output import check_share, notes
 from ackclock.errors import InputError
 
-TraceOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A file over time in place of --rate: a trace of mm-link, or a table with columns like "
-        "time_s, rate_mbit, rtt_ms, loss.",
-    ),
-]
-TcOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tc",
-        metavar="LINES",
-        help="Lines of tc in its units: 'tbf rate 10mbit burst 32kbit latency 50ms', 'netem delay 40ms 5ms'.",
-    ),
-]
 
+@dataclass(frozen=True)
+class PathGiven:
+    """The options of a path: their values, and the names of those on the command line."""
 
-def path_of(
-    path: Mapping[str, Any], given: Collection[str], trace: Path | None = None, lines: str | None = None
-) -> dict[str, Any]:
-    """The keys of a path; ``given`` are those that the command line names. Raises InputError."""
-    found = dict(path)
-    if lines is not None:
-        found = _with_tc(found, given, lines)
-    if trace is not None:
-        found = _with_trace(found, given, trace, "rate" in given or isinstance(found["rate"], dict))
-    return found
+    values: Mapping[str, Any]
+    """The keys of the path."""
+    trace: Path | None
+    lines: str | None
+    """The lines of ``--tc``."""
+    given: frozenset[str]
+
+    @classmethod
+    def of(cls, trace: Path | None, tc: str | None, **values: Any) -> PathGiven:
+        """The values of the options, while their command runs. Raises InputError."""
+        check_share("--loss", values["loss"])
+        return cls(values, trace, tc, frozenset(name for name in (*values, "trace", "tc") if given(name)))
+
+    def keys(self) -> dict[str, Any]:
+        """The keys of the path, with those of ``--tc`` and ``--trace``. Raises InputError."""
+        found = dict(self.values)
+        if self.lines is not None:
+            found = _with_tc(found, self.given, self.lines)
+        if self.trace is not None:
+            has_rate = "rate" in self.given or isinstance(found["rate"], dict)
+            found = _with_trace(found, self.given, self.trace, has_rate)
+        return found
 
 
 def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_rate: bool) -> dict[str, Any]:

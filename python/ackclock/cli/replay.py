@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import LIVE, VIRTUAL, Chosen, on_engine
+from ackclock.cli.command import FILE, Argument, Option, command
+from ackclock.cli.engine import LIVE, VIRTUAL, Chosen, engine_options
+from ackclock.cli.options import JSON, JUNIT, SET
 from ackclock.cli.status import INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
@@ -19,33 +21,32 @@ if TYPE_CHECKING:
     from ackclock import replay as scripts
 
 DEFAULT_RETRIES = 3
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Packet scripts (.pkt).")]
-ProfileOption = Annotated[
-    str, typer.Option(help="The stack: its TCP options.", autocompletion=completing.profiles)
-]
-ControllerOption = Annotated[
-    str | None,
-    typer.Option(
+
+
+@command(
+    Argument("files", nargs=-1, required=True, type=FILE, metavar="FILE…", help="Packet scripts (.pkt)."),
+    Option("--profile", default="linux", help="The stack: its TCP options.", completes=completing.profiles),
+    Option(
         "--cc",
         help="The controller. Default: what the script sets, else cubic.",
-        autocompletion=completing.controllers,
+        completes=completing.controllers,
     ),
-]
-
-
-@on_engine(
-    without=("threads", "cores", "at_once", "gso_max_segs", "kernels", "disciplines", "qlog"),
-    defaults={"retries": DEFAULT_RETRIES},
+    SET,
+    engine_options(
+        without=("threads", "cores", "at_once", "gso_max_segs", "kernels", "disciplines", "qlog"),
+        defaults={"retries": DEFAULT_RETRIES},
+    ),
+    JUNIT,
+    JSON,
 )
 def replay(
-    files: FilesArgument,
-    profile: ProfileOption = "linux",
-    cc: ControllerOption = None,
-    settings: output.SetOption = None,
-    junit_file: output.JunitOption = None,
-    as_json: output.JsonOption = False,
-    *,
+    files: Sequence[Path],
+    profile: str,
+    cc: str | None,
+    settings: Sequence[str],
     engine: Chosen,
+    junit_file: Path | None,
+    as_json: bool,
 ) -> int:
     """Run packet scripts (the language of packetdrill) against the simulated sender and receiver.
 
@@ -62,9 +63,9 @@ def replay(
     if engine.name == VIRTUAL:
         from ackclock.replay.virtual import replay_virtual
 
-        verdicts = replay_virtual(files, cc, engine.given["linux"])
+        verdicts = replay_virtual(files, cc, engine.option("linux"))
     elif engine.name == LIVE:
-        verdicts = [scripts.replay_live(file, cc, engine.given["retries"]) for file in files]
+        verdicts = [scripts.replay_live(file, cc, engine.option("retries")) for file in files]
     else:
         verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
     if as_json:

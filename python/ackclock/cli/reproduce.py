@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 from rich.table import Column, Table
 from rich.text import Text
 
 from ackclock import repetitions
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
+from ackclock.cli.engine import Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
+from ackclock.cli.options import JUNIT, SEED, TRUST, report_options
+from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED
-from ackclock.cli.trust import TrustOption
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import check_folder, junit, new_folder, page_of
@@ -30,62 +31,74 @@ CLAIM_FAILED = 1
 MOST_SHAKES = 100
 
 
-@on_engine(without=("gso_max_segs", "qlog"), simulator=True)
+@command(
+    Argument(
+        "ids",
+        nargs=-1,
+        metavar="[ID|DIR…]",
+        help="Experiments, papers, suites, or folders of your own; default: all papers.",
+        completes=completing.experiments,
+    ),
+    flag("--list", "listing", help="List the experiments and leave."),
+    flag("--quick", heading="Runs", help="Fewer repetitions and points; the same bands."),
+    SEED,
+    Option(
+        "--shake",
+        heading="Runs",
+        type=Number(0, MOST_SHAKES),
+        default=0,
+        metavar="N",
+        help="Repeat everything N times with slightly other seeds, starts and base RTTs; shows how often "
+        "each claim holds.",
+    ),
+    flag(
+        "--readings",
+        heading="Runs",
+        help="Judge the claims under every reading that the paper leaves open; shows how near each is.",
+    ),
+    TRUST,
+    engine_beside_simulator(without=("gso_max_segs", "qlog")),
+    flag(
+        "--simulate-refused",
+        "rest",
+        heading="Engine",
+        help="Simulate the runs that the other engine refuses; claims compare them with its own.",
+    ),
+    report_options(
+        "pdf",
+        "svg",
+        out=Option(
+            "--out",
+            heading="Output",
+            type=FILE,
+            metavar="DIR",
+            help="Folder of the report; default: reports/reproduce-TIME.",
+        ),
+    ),
+    Option(
+        "--measurements",
+        heading="Output",
+        type=FILE,
+        metavar="FILE",
+        help="Write what the claims measure into FILE, as pages publish it.",
+    ),
+    JUNIT,
+    flag("-v", "--verbose", heading="Output", help="Show the ids of the claims."),
+)
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID|DIR…]",
-            help="Experiments, papers, suites, or folders of your own; default: all papers.",
-            autocompletion=completing.experiments,
-        ),
-    ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the experiments and leave.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer repetitions and points; the same bands.")
-    ] = False,
-    seed: output.SeedOption = None,
-    shake: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MOST_SHAKES,
-            metavar="N",
-            help="Repeat everything N times with slightly other seeds, starts and base RTTs; shows how often "
-            "each claim holds.",
-        ),
-    ] = 0,
-    readings: Annotated[
-        bool,
-        typer.Option(
-            "--readings",
-            help="Judge the claims under every reading that the paper leaves open; shows how near each is.",
-        ),
-    ] = False,
-    rest: Annotated[
-        bool,
-        typer.Option(
-            "--simulate-refused",
-            help="Simulate the runs that the other engine refuses; claims compare them with its own.",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the report; default: reports/reproduce-TIME."),
-    ] = None,
-    measurements: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write what the claims measure into FILE, as pages publish it."),
-    ] = None,
-    junit_file: output.JunitOption = None,
-    figures: output.FiguresOption = "",
-    force: output.ForceOption = False,
-    trust: TrustOption = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the ids of the claims.")] = False,
-    as_json: output.JsonOption = False,
-    *,
-    engine: Chosen,
-    simulator: Chosen,
+    ids: Sequence[str],
+    listing: bool,
+    quick: bool,
+    seed: int | None,
+    shake: int,
+    readings: bool,
+    trusted: bool,
+    engines: tuple[Chosen, Chosen],
+    rest: bool,
+    report: Report,
+    measurements: Path | None,
+    junit_file: Path | None,
+    verbose: bool,
 ) -> None:
     """Repeat experiments of papers and suites: reported beside measured, with the figures.
 
@@ -93,30 +106,31 @@ def reproduce(
     A folder of your own is written `./my-paper`; `ackclock new paper` makes one. The exit status is 1 when a
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
+    engine, simulator = engines
     other = engine if engine.name != simulator.name else None
     _check(other, shake, readings, rest)
-    formats = output.formats_of(figures)
+    formats = report.formats
     simulated = simulator.make()
-    catalogue, chosen = _chosen(ids or [], trust, listing)
+    catalogue, chosen = _chosen(ids, trusted, listing)
     if listing:
-        _list(chosen, as_json)
+        _list(chosen, report.as_json)
         return
     if quick:
         chosen = [experiment.reduced() for experiment in chosen]
     for experiment in chosen:
         repetitions.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
-    folder = out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = report.out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     if other is not None:
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
         runner = other.make()
-        with output.cached(runner, folder, settings, force) as (cached, work):
+        with output.cached(runner, folder, settings, report.force) as (cached, work):
             done = _with_another(chosen, catalogue, seed, simulated, (runner, cached, rest), work, formats)
     else:
-        check_folder(folder, force)
+        check_folder(folder, report.force)
         done = _simulated(chosen, seed, simulated, catalogue if readings else ())
         _shake(done, chosen, seed, simulated, shake)
         if done.begun:
-            with Interrupts() as interrupts, new_folder(folder, force) as work:
+            with Interrupts() as interrupts, new_folder(folder, report.force) as work:
                 with interrupts.stoppable():
                     interrupts.check()
                     with page_of(work, "Experiments reproduced"):
@@ -129,24 +143,24 @@ def reproduce(
         flags |= {"--simulate-refused": rest}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
     if other is not None or done.begun:
-        notes.print(f"report: {folder / 'index.html'}", markup=False, soft_wrap=True)
-    output.show(_table(done, verbose), as_json=as_json)
+        report.done(folder)
+    output.show(_table(done, verbose), as_json=report.as_json)
     if readings:
-        output.show(_closeness(done), as_json=as_json)
+        output.show(_closeness(done), as_json=report.as_json)
     for judgement in done.missed:
         if judgement.reason:
             claim = judgement.claim.id if verbose else f"“{judgement.claim.text}”"
             line = f"{claim} misses: {judgement.reason}"
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
-    if as_json:
+    if report.as_json:
         output.print_json(done.as_json())
     if junit_file is not None:
         junit.write(junit_file, "ackclock reproduce", _cases(done))
-    _end(done, folder if other is not None and out else None)
+    _end(done, folder if other is not None and report.out else None)
 
 
 def _chosen(
-    names: list[str], trust: bool, listing: bool
+    names: Sequence[str], trust: bool, listing: bool
 ) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
     """The known papers, with those of folders among ``names``, and the experiments that are named.
 
@@ -196,9 +210,9 @@ def _end(done: papers.Reproduction, resumable: Path | None) -> None:
     if any(one.interrupted for one in (done, *done.others.values())):
         continues = f"; the same command continues with the runs in {resumable}" if resumable else ""
         notes.print(f"interrupted: judged on what had finished{continues}", markup=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(INTERRUPTED)
     if done.missed:
-        raise typer.Exit(CLAIM_FAILED)
+        raise click.exceptions.Exit(CLAIM_FAILED)
 
 
 def _with_another(

@@ -7,65 +7,95 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ackclock import _engine, summary
 from ackclock.cli import output
-from ackclock.cli.choosing import LIVE, Chosen, on_engine
-from ackclock.cli.output import notes
-from ackclock.cli.paths import TcOption, TraceOption, path_of
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
+from ackclock.cli.engine import LIVE
+from ackclock.cli.options import (
+    EVERYTHING,
+    LOSS,
+    PCAP,
+    QUEUE,
+    RATE,
+    SEED,
+    SET,
+    TC,
+    TRACE,
+    path_options,
+    report_options,
+)
+from ackclock.cli.output import Capture, Report, notes
+from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INVALID
+from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.result import Run
 
-CONTEXT = {"allow_interspersed_args": False}
-"""Options after the command's name belong to the command."""
 
-
-@on_engine(default=LIVE, without=("threads", "cores", "at_once", "retries", "qlog"), fixed=True)
-def shell(
-    context: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- COMMAND…]", help="What to run at 10.0.0.1, the near end; default: $SHELL."
+@command(
+    Argument(
+        "command_line",
+        nargs=-1,
+        metavar="[-- COMMAND…]",
+        help="What to run at 10.0.0.1, the near end; default: $SHELL.",
+    ),
+    path_options(
+        RATE,
+        Option("--rtt", heading="Path", help="Base RTT, without queueing. Default: 40ms."),
+        Option("--delay", heading="Path", help="One-way delay, in place of --rtt."),
+        QUEUE,
+        LOSS,
+        TRACE,
+        TC,
+    ),
+    SET,
+    SEED,
+    Option("--far", metavar="COMMAND", help="What to run at the far end, 10.0.0.2, as one word."),
+    Option(
+        "--gso-max-segs",
+        type=Number(1, 65_535),
+        help="The most segments that TCP sends at once. Default: the kernel's choice.",
+    ),
+    flag("--meter", heading="Output", help="Print rates and queue once a second."),
+    Option(
+        "--log",
+        heading="Output",
+        type=FILE,
+        metavar="FILE",
+        help="Log each packet at the queue from near to far, as mm-link does.",
+    ),
+    PCAP,
+    report_options(
+        *EVERYTHING,
+        json=flag(
+            "--json",
+            "as_json",
+            heading="Output",
+            help="Print one JSON object; the output of COMMAND goes to standard error.",
         ),
-    ] = None,
-    rate: Annotated[str, typer.Option(help="Rate from near to far.")] = "10mbit",
-    rtt: Annotated[str | None, typer.Option(help="Base RTT, without queueing. Default: 40ms.")] = None,
-    delay: Annotated[str | None, typer.Option(help="One-way delay, in place of --rtt.")] = None,
-    queue: output.QueueOption = "1bdp",
-    loss: Annotated[str, typer.Option(help="Random loss on the way from near to far.")] = "0%",
-    trace: TraceOption = None,
-    lines: TcOption = None,
-    far: Annotated[
-        str, typer.Option(metavar="COMMAND", help="What to run at the far end, 10.0.0.2, as one word.")
-    ] = "",
-    settings: output.SetOption = None,
-    seed: output.SeedOption = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Log each packet at the queue from near to far, as mm-link does."),
-    ] = None,
-    pcap: output.PcapOption = None,
-    pcap_at: output.PcapAtOption = None,
-    meter: Annotated[bool, typer.Option("--meter", help="Print rates and queue once a second.")] = False,
-    out: output.OutOption = None,
-    figures: output.FiguresOption = "",
-    open_report: output.OpenOption = False,
-    force: output.ForceOption = False,
-    csv: output.CsvOption = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print one JSON object; the output of COMMAND goes to standard error."),
-    ] = False,
-    *,
-    engine: Chosen,
+    ),
+    # Options behind the program's name belong to the program.
+    context_settings={"allow_interspersed_args": False},
+)
+def shell(
+    command_line: Sequence[str],
+    path: PathGiven,
+    settings: Sequence[str],
+    seed: int | None,
+    far: str | None,
+    gso_max_segs: int | None,
+    meter: bool,
+    log: Path | None,
+    pcap: Capture | None,
+    report: Report,
 ) -> None:
     """Run programs across an emulated path.
 
@@ -74,34 +104,32 @@ def shell(
     Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     output.check_current_folder()
-    output.check_share("--loss", loss)
-    report = output.Report(out, force, csv, as_json, figures, open_report)
+    registry.find(LIVE)
     report.check()
-    if rtt is not None and delay is not None:
+    if path.given >= {"rtt", "delay"}:
         raise InputError("--rtt and --delay: only one of them can be given")
-    path = {"rate": rate, "queue": queue, "loss": loss}
-    path |= {"delay": delay} if delay is not None else {"rtt": rtt or "40ms"}
-    given = output.named(context, ("rate", "rtt", "delay", "queue", "loss"))
-    plan = _plan(path_of(path, given, trace, lines), settings)
+    unused = "rtt" if "delay" in path.given else "delay"
+    values = {key: value for key, value in path.values.items() if key != unused}
+    values |= {"rtt": values["rtt"] or "40ms"} if "rtt" in values else {}
+    plan = _plan(replace(path, values=values).keys(), settings)
     output.print_notes([plan])
     if os.geteuid() != 0:
         _engine.become_root()
     (capture,) = output.captures(pcap, ["session"])
-    where = output.place(pcap, pcap_at)
-    near = command or [os.environ.get("SHELL") or "/bin/sh"]
+    near = [*command_line] or [os.environ.get("SHELL") or "/bin/sh"]
     first = plan.seed if seed is None else seed
-    with _lent_terminal(), _standard_output_for_json(as_json):
+    with _lent_terminal(), _standard_output_for_json(report.as_json):
         told = _Meter() if meter else None
         status, ran, failed = _engine.shell(
-            plan, first, near, _words(far), log, told, engine.given["gso_max_segs"], capture, where
+            plan, first, near, _words(far or ""), log, told, gso_max_segs, capture, output.point_of(pcap)
         )
     run = _session(Run.from_engine(ran, plan, first))
     whole = run.summary("shell")
-    if out is not None:
-        _write(run, f"shell: {' '.join(near)}", out, report)
-    if as_json:
+    if report.out is not None:
+        _write(run, f"shell: {' '.join(near)}", report.out, report)
+    if report.as_json:
         output.print_json(summary.document([whole]))
-    if meter or out is not None:
+    if meter or report.out is not None:
         output.show(summary.links_table([whole]), as_json=True)
     reasons = summary.invalid_reasons([whole])
     for sentence in reasons:
@@ -110,14 +138,14 @@ def shell(
         status = status or INVALID
     if status != 0 and not far and ran.engine["turned_away"]:
         notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
-    for option, file, why in zip(("--log", "--pcap"), (log, pcap), failed, strict=True):
+    for option, file, why in zip(("--log", "--pcap"), (log, pcap and pcap.file), failed, strict=True):
         if why is not None:
             notes.print(f"ackclock: {option} {file}: it is not whole: {why}", markup=False, soft_wrap=True)
             status = status or 2
-    raise typer.Exit(status)
+    raise click.exceptions.Exit(status)
 
 
-def _plan(path: Mapping[str, Any], settings: list[str] | None) -> _engine.Plan:
+def _plan(path: Mapping[str, Any], settings: Sequence[str]) -> _engine.Plan:
     """The scenario of the path. Its one flow does not run; the language requires one."""
     # The language requires a duration, but the run ends with the command. Files over time repeat for so long.
     document = {"name": "shell", "duration": "60min", "path": path, "flows": [{"cc": "newreno"}]}
@@ -131,21 +159,19 @@ def _session(run: Run) -> Run:
     return run
 
 
-def _write(run: Run, title: str, out: Path, report: output.Report) -> None:
+def _write(run: Run, title: str, out: Path, report: Report) -> None:
     """Writes the session into the folder of ``--out``."""
     from ackclock.cli import session
     from ackclock.report import new_folder, page_of
 
     with new_folder(out, report.force) as folder:
         run.save(folder)
-        if report.csv:
+        if "csv" in report.also:
             run.to_csv(folder / "csv")
         with page_of(folder, title):
             for sentence in session.write(run, title, folder, report.formats):
                 notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
-    notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
-    if report.open:
-        typer.launch(str((out / "index.html").absolute()))
+    report.done(out)
 
 
 @contextmanager

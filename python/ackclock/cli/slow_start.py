@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
-from ackclock import _engine, repetitions, slow_start
+from ackclock import _engine, repetitions
+from ackclock import slow_start as starts_of
 from ackclock.cli import completing, output
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import FILE, Argument, Number, Option, command
+from ackclock.cli.engine import Chosen, engine_options
+from ackclock.cli.options import SEED, SET, report_options
+from ackclock.cli.output import Report
 from ackclock.errors import InputError, did_you_mean
 from ackclock.printable import write_csv
-from ackclock.report.folders import check_folder, new_folder
+from ackclock.report.folders import new_folder
 from ackclock.slow_start import METHODS, NETWORKS, POWERS, Conditions, Start, Summary
 
 TABLE = "slow-start"
@@ -26,63 +29,80 @@ READ = (
 )
 
 
-@on_engine(without=("at_once", "qlog"))
-def slow_starts(
-    methods: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="METHOD…",
-            help=f"Of {', '.join(METHODS)}; default: all.",
-            autocompletion=completing.slow_starts,
-        ),
-    ] = None,
-    cc: Annotated[
-        str, typer.Option(help="The controller that starts.", autocompletion=completing.controllers)
-    ] = "cubic",
-    paths: Annotated[int, typer.Option(min=1, max=100_000, help="How many paths are drawn.")] = 100,
-    rate: Annotated[str, typer.Option(help="Rates, LOW..HIGH.")] = "1mbit..1gbit",
-    rtt: Annotated[str, typer.Option(help="Base RTTs.")] = "5ms..600ms",
-    buffer: Annotated[str, typer.Option(help="Queue limits, in bandwidth-delay products.")] = "0.1..10",
-    network: Annotated[
-        str,
-        typer.Option(
-            help="What paths lead over: wired, wifi (802.11n with neighbours) or cellular.",
-            autocompletion=completing.networks,
-        ),
-    ] = "wired",
-    trace: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="A recorded link, as for mm-link; paths take them in turn."),
-    ] = None,
-    cross: Annotated[
-        float, typer.Option(min=0.0, max=0.95, help="The share of the link that other traffic takes.")
-    ] = 0.0,
-    application: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=10.0, help="What the application sends, as a share of the rate; 0: no limit."
-        ),
-    ] = 0.0,
-    settings: output.SetOption = None,
-    seed: output.SeedOption = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a row for each method and path here.")
-    ] = None,
-    force: output.ForceOption = False,
-    as_json: output.JsonOption = False,
-    *,
+@command(
+    Argument(
+        "methods",
+        nargs=-1,
+        metavar="[METHOD…]",
+        help=f"Of {', '.join(METHODS)}; default: all.",
+        completes=completing.slow_starts,
+    ),
+    Option("--cc", default="cubic", help="The controller that starts.", completes=completing.controllers),
+    Option(
+        "--paths", heading="Paths", type=Number(1, 100_000), default=100, help="How many paths are drawn."
+    ),
+    Option("--rate", heading="Paths", default="1mbit..1gbit", help="Rates, LOW..HIGH."),
+    Option("--rtt", heading="Paths", default="5ms..600ms", help="Base RTTs."),
+    Option("--buffer", heading="Paths", default="0.1..10", help="Queue limits, in bandwidth-delay products."),
+    Option(
+        "--network",
+        heading="Paths",
+        default="wired",
+        help="What paths lead over: wired, wifi (802.11n with neighbours) or cellular.",
+        completes=completing.networks,
+    ),
+    Option(
+        "--trace",
+        heading="Paths",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="A recorded link, as for mm-link; paths take them in turn.",
+    ),
+    Option(
+        "--cross",
+        heading="Paths",
+        type=Number(0.0, 0.95, float),
+        default=0.0,
+        help="The share of the link that other traffic takes.",
+    ),
+    Option(
+        "--application",
+        heading="Paths",
+        type=Number(0.0, 10.0, float),
+        default=0.0,
+        help="What the application sends, as a share of the rate; 0: no limit.",
+    ),
+    SET,
+    SEED,
+    engine_options(without=("at_once", "qlog")),
+    report_options(),
+)
+def slow_start(
+    methods: Sequence[str],
+    cc: str,
+    paths: int,
+    rate: str,
+    rtt: str,
+    buffer: str,
+    network: str,
+    trace: Sequence[Path],
+    cross: float,
+    application: float,
+    settings: Sequence[str],
+    seed: int | None,
     engine: Chosen,
+    report: Report,
 ) -> None:
     """Compare slow starts over drawn paths: where each ends, what it loses, how soon data arrives.
 
     Example: `ackclock slow-start classic hystart hystart++ search --cc newreno --paths 200`
     """
     output.check_current_folder()
-    if out is not None:
-        check_folder(out, force)
+    report.check()
     first = 1 if seed is None else seed
     chosen = _methods(methods)
-    conditions = _conditions(network, cross, application, trace or [])
+    conditions = _conditions(network, cross, application, trace)
     drawn = _draw(conditions, paths, rate, rtt, buffer, first)
     overrides = output.overrides(settings)
     output.check_arguments("slow-start", dict(overrides), ("cc", "parameters", "parameters.slow_start"))
@@ -99,33 +119,33 @@ def slow_starts(
     for point in points:
         runner.check(point.plan)
     found: dict[tuple[int, str], Start] = {}
-    with output.progress("slow starts") as report:
+    with output.progress("slow starts") as at:
         # Few at a time: the series of a fast path are long, and only measured numbers of them stay.
-        for result in repetitions.results(points, runner, report, batch=8):
+        for result in repetitions.results(points, runner, at, batch=8):
             index, method = result.key
-            found[result.key] = slow_start.measure(method, drawn[index], result.run)
+            found[result.key] = starts_of.measure(method, drawn[index], result.run)
     starts = [found[index, method] for index in range(len(drawn)) for method in chosen]
-    summaries = slow_start.summaries(starts, chosen)
-    if out is not None:
-        with new_folder(out, force) as folder:
+    summaries = starts_of.summaries(starts, chosen)
+    if report.out is not None:
+        with new_folder(report.out, report.force) as folder:
             _write(starts, folder)
     title = f"{cc} on {len(drawn)} paths of {rate}, {rtt}, {buffer} BDP of queue{_words(conditions)}"
-    output.show(_table(summaries, title), READ, as_json=as_json)
-    if as_json:
+    output.show(_table(summaries, title), READ, as_json=report.as_json)
+    if report.as_json:
         rows = [asdict(one) for one in summaries]
         output.print_json({"version": _engine.version(), "slow_start": {"cc": cc, "methods": rows}})
 
 
-def _methods(names: list[str] | None) -> list[str]:
+def _methods(names: Sequence[str]) -> list[str]:
     """Each named method once, or all of them. Raises InputError for an unknown one."""
-    for name in names or []:
+    for name in names:
         if name not in METHODS:
             near = did_you_mean(name, list(METHODS))
             raise InputError(f"{name}: must be one of {', '.join(METHODS)}{near}")
     return list(dict.fromkeys(names or METHODS))
 
 
-def _conditions(network: str, cross: float, application: float, traces: list[Path]) -> Conditions:
+def _conditions(network: str, cross: float, application: float, traces: Sequence[Path]) -> Conditions:
     """The conditions of the paths. Raises InputError for unknown ones."""
     if network not in NETWORKS:
         near = did_you_mean(network, list(NETWORKS))
@@ -137,15 +157,15 @@ def _conditions(network: str, cross: float, application: float, traces: list[Pat
 
 def _draw(
     conditions: Conditions, count: int, rate: str, rtt: str, buffer: str, seed: int
-) -> list[slow_start.Path]:
+) -> list[starts_of.Path]:
     """The paths, drawn from ranges in text. Raises InputError for other text."""
     try:
         ranges = (
-            slow_start.span(rate, "rate", "--rate"),
-            slow_start.span(rtt, "time", "--rtt"),
-            slow_start.span(buffer, "number", "--buffer"),
+            starts_of.span(rate, "rate", "--rate"),
+            starts_of.span(rtt, "time", "--rtt"),
+            starts_of.span(buffer, "number", "--buffer"),
         )
-        return list(slow_start.paths(count, *ranges, seed, conditions))
+        return list(starts_of.paths(count, *ranges, seed, conditions))
     except ValueError as error:
         raise InputError(str(error)) from None
 

@@ -10,20 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions
 from ackclock.cli import completing, output, titles, trust
-from ackclock.cli.choosing import Chosen, on_engine
+from ackclock.cli.command import Argument, Option, command, given
+from ackclock.cli.engine import OF_WORKERS, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import notes
-from ackclock.cli.paths import TcOption, TraceOption, path_of
+from ackclock.cli.options import EXECUTOR, GROWING_OUT, PATH, REPEATS, TRUST, Repeats, common, report_options
+from ackclock.cli.output import Report, notes
+from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INTERRUPTED
-from ackclock.cli.trust import TrustOption
 from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
@@ -47,103 +48,78 @@ HEADS = {
 WITH_INTERVALS = ("goodput", "queue_delay", "loss")
 """The columns of the terminal when each has an interval: more would not fit into 80 columns."""
 
-OF_CONTROLLERS = ("rate", "rtt", "queue", "loss", "trace", "lines", "flows", "duration", "warmup", "profile")
-"""Options that a scenario file does not take: it has its own."""
+MOST_SAMPLES = 1_000_000
+MOST_PROCESSES = 1024
 
 
-@dataclass(frozen=True)
-class _Base:
-    """The path that controllers are swept on."""
-
-    path: Mapping[str, Any]
-    flows: int
-    duration: str
-    warmup: str
-    profile: str
-
-    def document(self, one: Contender) -> str:
-        """The scenario of one controller, as JSON."""
-        return json.dumps({"name": one.name, **vars(self), "flows": [one.flow(self.flows)]})
-
-
-@on_engine(without=("at_once", "threads", "cores", "qlog"))
+@command(
+    Argument(
+        "what",
+        nargs=-1,
+        required=True,
+        metavar="CC…|FILE",
+        help="Controllers as in `compare`, each alone on the path; or one scenario.",
+        completes=completing.controllers,
+    ),
+    Option(
+        "--over",
+        heading="Points",
+        multiple=True,
+        metavar="KEY=VALUES",
+        help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
+        "rate:rtt=VALUES for keys that change together, such as 10mbit:40ms,1gbit:5ms. "
+        "Repeatable: all combinations.",
+        completes=completing.swept,
+    ),
+    Option(
+        "--samples",
+        heading="Points",
+        metavar="N[:DRAW]",
+        help=f"Draw N points from lists and ranges, not a grid; DRAW is {', '.join(DRAWS)}.  "
+        f"[default: N:{DRAWS[0]}]",
+        completes=completing.draws,
+    ),
+    PATH,
+    common(),
+    REPEATS,
+    TRUST,
+    EXECUTOR,
+    engine_options(without=OF_WORKERS),
+    report_options(out=GROWING_OUT),
+)
 def sweep(
-    context: typer.Context,
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CC…|FILE",
-            help="Controllers as in `compare`, each alone on the path; or one scenario.",
-            autocompletion=completing.controllers,
-        ),
-    ],
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUES",
-            help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
-            "rate:rtt=VALUES for keys that change together, such as 10mbit:40ms,1gbit:5ms. "
-            "Repeatable: all combinations.",
-            autocompletion=completing.swept,
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, max=1_000_000, help="Draw so many points from lists and ranges, not a grid."),
-    ] = None,
-    draw: Annotated[
-        str,
-        typer.Option(help=f"How samples are drawn: {', '.join(DRAWS)}.", autocompletion=completing.draws),
-    ] = DRAWS[0],
-    rate: output.RateOption = "10mbit",
-    rtt: output.RttOption = "40ms",
-    queue: output.QueueOption = "1bdp",
-    loss: output.LossOption = "0%",
-    trace: TraceOption = None,
-    lines: TcOption = None,
-    flows: output.FlowsOption = 1,
-    duration: output.DurationOption = "60s",
-    warmup: output.WarmupOption = "0s",
-    profile: output.ProfileOption = "linux",
-    settings: output.SetOption = None,
-    seed: output.SeedOption = None,
-    repeat: output.RepeatOption = 1,
-    executor: Annotated[
-        str,
-        typer.Option(
-            help="Where runs go: local, dask, or dask://HOST:PORT of a scheduler.",
-            autocompletion=completing.executors,
-        ),
-    ] = "local",
-    processes: output.ProcessesOption = None,
-    out: output.GrowingOutOption = None,
-    force: output.ForceOption = False,
-    trusted: TrustOption = False,
-    as_json: output.JsonOption = False,
-    *,
+    what: Sequence[str],
+    over: Sequence[str],
+    samples: str | None,
+    path: PathGiven,
+    common: Mapping[str, str],
+    repeats: Repeats,
+    trusted: bool,
+    executor: str,
     engine: Chosen,
+    report: Report,
 ) -> None:
     """Run controllers, or a scenario, over values of any keys.
 
     Example: `ackclock sweep newreno cubic cdg --over queue=0.1bdp,1bdp,5bdp --repeat 5 --out DIR`
     """
     output.check_current_folder()
-    output.check_share("--loss", loss)
-    given = [option for option in OF_CONTROLLERS if output.on_command_line(context, option)]
-    path = {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss}
-    path = path_of(path, output.named(context, path), trace, lines)
-    base = _Base(path, flows, duration, warmup, profile)
-    design = Design(tuple(map(parse, over or [])), samples, draw, seed if seed is not None else 1)
-    set_keys = dict(output.overrides(settings))
-    scenarios, compared = _scenarios(what, base, given, engine.name)
+    keys, seed = path.keys(), repeats.seed
+    options = [*sorted(path.given), *(name for name in common if given(name))]
+    count, draw = _samples(samples)
+    design = Design(tuple(map(parse, over)), count, draw, repeats.first)
+    set_keys = repeats.keys
+    scenarios, compared = _scenarios(what, {"path": keys, **common}, options, engine.name)
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
     else:
         first = next(iter(scenarios.values()))(list(set_keys.items()))
         trust.check(Path(what[0]), first, set_keys.values(), trusted)
-    if seed is not None and "seed" in design.keys and samples is None:
+    if seed is not None and "seed" in design.keys and count is None:
         raise InputError(f"--seed {seed}: the seed is swept")
-    seeds = repetitions.seeds(first_seed(scenarios, design, set_keys) if seed is None else seed, repeat)
+    seeds = repetitions.seeds(
+        first_seed(scenarios, design, set_keys) if seed is None else seed, repeats.repeat
+    )
     factories = [one.factory for one in compared if one.factory is not None]
     code = "\0".join(one.context for one in compared)
     plan = Plan(scenarios, design, seeds, set_keys, factories, code)
@@ -151,47 +127,44 @@ def sweep(
     plan = plan.on(runner)
     for sentence in [*plan.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
         notes.print(sentence, markup=False, soft_wrap=True)
-    if runner.real_time and (executor != "local" or processes is not None):
-        raise InputError(
-            f"{engine.spelled}: runs on this machine, one at a time; leave --executor and --processes out"
-        )
-    workers = workers_for(plan, runner, executor, processes)
-    title = _title(scenarios, design, path if compared else {}, list(set_keys.items()))
-    with growing_folder(out, "sweep", runner, force) as folder:
+    workers = workers_for(plan, runner, executor)
+    title = _title(scenarios, design, keys if compared else {}, list(set_keys.items()))
+    out = report.out
+    with growing_folder(report, "sweep", runner) as folder:
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
         if out is not None and not outcome.stopped:
             _page(swept, folder, len(seeds), title)
-            notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+            report.done(out)
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        output.show(_table(swept, len(seeds), title), as_json=as_json)
+        output.show(_table(swept, len(seeds), title), as_json=report.as_json)
         for sentence in output.same_repetitions(swept.alike):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
-        if as_json:
+        if report.as_json:
             _print_json(swept)
     outcome.leave(out)
 
 
 def _scenarios(
-    what: Sequence[str], base: _Base, given: Sequence[str], engine: str
+    what: Sequence[str], base: Mapping[str, Any], options: Sequence[str], engine: str
 ) -> tuple[dict[str, Resolve], list[Contender]]:
     """The scenario of each label: of each controller, or the one file; and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
-        if given:
-            option = given[0].replace("lines", "tc")
+        if options:
             raise InputError(
-                f"--{option}: belongs to controllers; set a key of {what[0]} with --set or --over"
+                f"--{options[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
         label, resolve = of_file(Path(what[0]))
         return {label: resolve}, []
     compared = contenders(what, engine)
     files = _engine.Files()
-    scenarios = {one.name: of_document(base.document(one), files) for one in compared}
+    documents = {one.name: {"name": one.name, **base, "flows": [one.flow(1)]} for one in compared}
+    scenarios = {name: of_document(json.dumps(document), files) for name, document in documents.items()}
     return scenarios, compared
 
 
@@ -209,11 +182,31 @@ class Ended:
             count = f"interrupted after {self.of.done} of {self.of.total} runs"
             where = f"; the same command continues with those in {out}" if out is not None else ""
             notes.print(f"{count}{where}", markup=False, soft_wrap=True)
-            raise typer.Exit(INTERRUPTED)
+            raise click.exceptions.Exit(INTERRUPTED)
 
 
-def workers_for(plan: Plan, engine: NamedEngine, executor: str, processes: int | None) -> executors.Workers:
-    """The workers of a command; no more processes than there are runs."""
+def _samples(text: str | None) -> tuple[int | None, str]:
+    """The number and the draw of ``--samples``. Raises InputError."""
+    count, colon, draw = (text or "").partition(":")
+    if text is None:
+        return None, DRAWS[0]
+    if not count.isdecimal() or not 1 <= int(count) <= MOST_SAMPLES or (colon and not draw):
+        raise InputError(f"--samples {text}: must be N or N:DRAW, with N from 1 to {MOST_SAMPLES}")
+    return int(count), draw or DRAWS[0]
+
+
+def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Workers:
+    """The workers that ``--executor`` names; no more processes than there are runs. Raises InputError."""
+    name, colon, count = executor.partition(":")
+    processes: int | None = None
+    if colon and not count.startswith("//"):
+        if not count.isdecimal() or not 1 <= int(count) <= MOST_PROCESSES:
+            raise InputError(
+                f"--executor {executor}: processes must be a whole number from 1 to {MOST_PROCESSES}"
+            )
+        executor, processes = name, int(count)
+    if engine.real_time and (executor != "local" or processes is not None):
+        raise InputError(f"--executor {executor}: {engine.words} runs on this machine, one at a time")
     if engine.real_time:
         return executors.one_thread()
     if processes is not None:
@@ -249,13 +242,13 @@ def run_plan(
 
 
 @contextmanager
-def growing_folder(out: Path | None, command: str, engine: NamedEngine, force: bool) -> Iterator[Path]:
+def growing_folder(report: Report, command: str, engine: NamedEngine) -> Iterator[Path]:
     """The folder of ``--out``, in which an interrupted command goes on, or one that goes with the command."""
-    if out is None:
+    if report.out is None:
         with TemporaryDirectory(prefix=f"ackclock-{command}-") as folder:
             yield Path(folder)
     else:
-        with resumable_folder(out, {"command": command, **engine.identity()}, force) as place:
+        with resumable_folder(report.out, {"command": command, **engine.identity()}, report.force) as place:
             yield place
 
 

@@ -1,21 +1,13 @@
-"""The option ``--trust``: without it the code that a file on the command line names does not run."""
+"""``--trust``: without it the code that a file on the command line names does not run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ackclock import _engine
 from ackclock.errors import InputError
 from ackclock.trust import code_of, sentence
-
-TrustOption = Annotated[
-    bool,
-    typer.Option("--trust", help="Run the code that the file names: it can do all that you can."),
-]
 
 
 def check(file: Path, plan: _engine.Plan, given: Iterable[str], trust: bool) -> None:

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from ackclock.cli import output
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, group
+from ackclock.cli.options import JSON
 from ackclock.uml import kernels
 
-app = typer.Typer(
-    name="uml",
-    help="Build Linux as a program in virtual time, for `--engine uml`.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+
+@command(
+    Argument(
+        "source",
+        required=False,
+        type=FILE,
+        metavar="[SOURCE]",
+        help="A tree of the sources of Linux, or an archive of one. Default: the newest in /usr/src.",
+    ),
+    flag("--oldest", help="Take the oldest in /usr/src."),
+    Option("--jobs", type=Number(1, 1024), help="Compilers at the same time; default: one a core."),
 )
-
-
-@app.command()
-def build(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[SOURCE]",
-            help="A tree of the sources of Linux, or an archive of one. Default: the newest in /usr/src.",
-        ),
-    ] = None,
-    oldest: Annotated[bool, typer.Option("--oldest", help="Take the oldest in /usr/src.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Compilers at the same time; default: one a core.")
-    ] = None,
-) -> None:
+def build(source: Path | None, oldest: bool, jobs: int | None) -> None:
     """Build a kernel from sources that this machine has, into your cache; about 5 minutes on two cores.
 
     Needs no root. The package `linux-source` of Debian has sources.
@@ -48,8 +39,8 @@ def build(
     output.show(f"Linux {kernel.release}: {kernel.program}", as_json=False)
 
 
-@app.command("list")
-def list_(as_json: output.JsonOption = False) -> None:
+@command(JSON)
+def list_(as_json: bool) -> None:
     """List the kernels that are built, the one that `--engine uml` takes last."""
     known = kernels.built()
     if as_json:
@@ -59,3 +50,6 @@ def list_(as_json: output.JsonOption = False) -> None:
     for one in known:
         table.add_row(one.release, ", ".join(one.controllers), ", ".join(one.disciplines), str(one.program))
     output.show(table if known else f"No kernel is built; `{kernels.BUILD}` builds one.", as_json=False)
+
+
+uml = group("uml", "Build Linux as a program in virtual time, for `--engine uml`.", build, list_)

@@ -39,19 +39,15 @@ class RealTime(NamedEngine):
 
     retries: int = option(
         0,
-        "--retries",
         "How often a live run past its error budget is repeated.",
         low=0,
         high=100,
-        why="only live runs are repeated",
     )
     at_once: int = option(
         1,
-        "--at-once",
         "Live runs at the same time; each wants a core.",
         low=1,
         high=64,
-        why="only live runs go on at the same time",
     )
     """The number of parallel runs. They slow each other down, which shows in each run's lateness."""
 

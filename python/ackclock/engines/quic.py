@@ -87,8 +87,6 @@ def log_options(folder: str | None, jobs: Sequence[Job]) -> Mapping[str, Any]:
     check_log(folder)
     seen = [(job.plan.name, job.seed) for job in jobs]
     if twice := [name for name in seen if seen.count(name) > 1]:
-        raise InputError(
-            f"--qlog {folder}: two runs have the name `{twice[0][0]}` and the seed {twice[0][1]}"
-        )
+        raise InputError(f"qlog={folder}: two runs have the name `{twice[0][0]}` and the seed {twice[0][1]}")
     Path(folder).mkdir(parents=True, exist_ok=True)
     return {"qlog": folder}

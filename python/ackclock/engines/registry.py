@@ -5,13 +5,13 @@ An engine is a class with a line in :data:`ENGINES`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from ackclock.engines import NamedEngine
 from ackclock.engines.live import Live
-from ackclock.engines.options import Option, declared
+from ackclock.engines.options import declared
 from ackclock.engines.quic import Quic
 from ackclock.engines.quic_live import QuicLive
 from ackclock.engines.simulator import Simulator
@@ -45,29 +45,11 @@ def make(name: str, **options: Any) -> NamedEngine:
     return kind(**options)
 
 
-class Offered(NamedTuple):
-    """An option that engines have."""
-
-    engines: Sequence[str]
-    """The names of the engines that have it."""
-    field: Field[Any]
-    option: Option
+def option_names() -> list[str]:
+    """The names of the options of all engines. Engines may share one."""
+    return list(dict.fromkeys(name for kind in ENGINES.values() for name in declared(kind)))
 
 
-def options() -> Mapping[str, Offered]:
-    """The options of all engines by name. Engines may share one."""
-    found: dict[str, Offered] = {}
-    for kind in ENGINES.values():
-        for name, (of, option) in declared(kind).items():
-            before = found[name].engines if name in found else ()
-            found[name] = Offered((*before, kind.name), of, option)
-    return found
-
-
-def spelled(*names: str, instead_of: str = DEFAULT) -> str:
-    """The option of an engine on a command line, or the options of several.
-
-    ``--live`` beside another engine would run that one in real time.
-    """
-    live = "--live" if instead_of == DEFAULT else f"--engine {Live.name}"
-    return " or ".join(live if name == Live.name else f"--engine {name}" for name in names)
+def spelled(name: str) -> str:
+    """The option with which the command line chooses an engine."""
+    return "--live" if name == Live.name else f"--engine {name}"

@@ -28,7 +28,7 @@ class Simulator(NamedEngine):
 
     threads: int | None = threads()
     cores: int = option(
-        1, "--cores", "Cores that one run may use; the results are the same for any number.", low=1, high=1024
+        1, "Cores that one run may use; the results are the same for any number.", low=1, high=1024
     )
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""

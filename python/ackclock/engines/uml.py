@@ -42,22 +42,18 @@ class Uml(NamedEngine):
 
     linux: str | None = option(
         None,
-        "--linux",
         "The version of the kernel in virtual time. Default: the newest that is built.",
         kind=str,
-        why="only kernels in virtual time have versions to choose from",
         known=lambda: [kernel.release for kernel in kernels.built()],
     )
     kernels: int | None = option(
-        None, "--kernels", "Kernels in virtual time side by side; default: one a core.", low=1, high=64
+        None, "Kernels in virtual time side by side. Default: one a core.", low=1, high=64
     )
     disciplines: Literal["kernel", "simulated"] | None = option(
         None,
-        "--disciplines",
         "The queue disciplines of links: the kernel's, or the simulator's. Default: the kernel's where the "
         "scenario names one that `tc` has, elsewhere the simulator's.",
         kind=Literal["kernel", "simulated"],
-        why="only kernels in virtual time have disciplines to choose from",
     )
     gso_max_segs: int | None = segments_at_once()
 

@@ -1,4 +1,4 @@
-"""The quality of a call beside background flows: table, figure and numbers of ``compare --wlan``.
+"""The quality of a call beside background flows: table, figure and numbers of ``compare --networks 802.11g``.
 
 Both directions of the call are rated, each for itself. Delay and losses are those of the network; R and MOS
 are rated at the best fixed playout (metric ``call_best_rating``).

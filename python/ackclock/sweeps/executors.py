@@ -83,7 +83,7 @@ def check_processes(count: int | None, available: int | None) -> None:
     """Refuses more local processes than memory holds, of which so many bytes are available."""
     if count is not None and available is not None and count * WORKER_BYTES > available:
         raise InputError(
-            f"--processes {count}: take {count * WORKER_BYTES / 1e9:.1f} GB of memory, "
+            f"{count} processes: take {count * WORKER_BYTES / 1e9:.1f} GB of memory, "
             f"and {available / 1e9:.1f} GB are available"
         )
 

@@ -91,6 +91,6 @@ def find(version: str | None = None) -> Kernel:
             return kernel
     names = [kernel.release for kernel in known]
     raise InputError(
-        f"--linux {version}: no such kernel is built{did_you_mean(version, names)} "
+        f"linux={version}: no such kernel is built{did_you_mean(version, names)} "
         f"(there are {', '.join(names)}; `{BUILD}` builds others)"
     )

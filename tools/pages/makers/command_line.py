@@ -6,9 +6,10 @@ import inspect
 import re
 from typing import Any
 
-import typer
+import click
 
-from ackclock.cli.app import application
+from ackclock.cli.app import HIDDEN, NAMES, application
+from ackclock.cli.show import engine_rows
 from pages.tables import PageError, Table, maker
 
 
@@ -27,9 +28,25 @@ def options(command: str, without: str = "") -> Table:
     return Table(("option", "means"), rows)
 
 
+@maker("engines")
+def engines() -> Table:
+    """A row for each option of an engine."""
+    rows = [
+        [
+            f"`{engine['name']}:{option['name']}=`",
+            engine["words"],
+            "" if option["default"] is None else str(option["default"]),
+            _plain(option["meaning"]),
+        ]
+        for engine in engine_rows()
+        for option in engine["options"]
+    ]
+    return Table(("engine and option", "runs on", "default", "means"), rows)
+
+
 def _commands() -> dict[str, Any]:
-    found: dict[str, Any] = vars(typer.main.get_command(application()))["commands"]
-    return found
+    context = click.Context(application)
+    return {name: application.get_command(context, name) for name in (*NAMES, *HIDDEN)}
 
 
 def _options(command: str) -> dict[str, str]:
@@ -37,21 +54,14 @@ def _options(command: str) -> dict[str, str]:
     if command not in _commands():
         raise PageError(f"there is no command `{command}`")
     of = _commands()[command]
-    context = typer.Context(of)
-    # Arguments have a record as well.
-    records = [one.get_help_record(context) for one in of.params if one.opts[0].startswith("--")]
-    return {f"`{_spelled(name)}`": _plain(text) for name, text in filter(None, records)}
-
-
-def _spelled(option: str) -> str:
-    """An option as a user writes it: types become words."""
-    return option.replace("<int range>", "N").replace("<float>", "X").replace("<str>", "VALUE")
+    context = click.Context(of, show_default=True)
+    records = [one.get_help_record(context) for one in of.params if isinstance(one, click.Option)]
+    return {f"`{name}`": _plain(text) for name, text in filter(None, records)}
 
 
 def _plain(text: str) -> str:
-    """Help as a cell, without ranges; paths and values in it are no Markdown."""
-    text = re.sub(r"(; )?(\d+<=)?x[<>]=\d+", "", " ".join(text.split())).replace(" []", "")
-    return re.sub(r"([*_<>])", r"\\\1", text)
+    """Help as a cell; paths and values in it are no Markdown."""
+    return re.sub(r"([*_<>])", r"\\\1", " ".join(text.split()))
 
 
 def _first(text: str | None) -> str:

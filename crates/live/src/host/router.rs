@@ -106,7 +106,7 @@ fn tc(commands: &str) -> Result<(), String> {
     let missing = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => {
             "the kernel's queue disciplines need the program `tc` (Debian: apt install iproute2), or take the \
-             simulator's (--disciplines simulated)"
+             simulator's (disciplines=simulated)"
                 .to_owned()
         }
         _ => format!("`tc` cannot be started: {error}"),
