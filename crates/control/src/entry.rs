@@ -18,7 +18,7 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
-    /// What it is for: `ackclock check` judges it by this.
+    /// What it is for: `ackclock check` tests it by this.
     pub aim: Aim,
     /// Its parameters, in the order of the paper.
     pub parameters: &'static [Parameter],

@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     probe_due: bool,
     received: u64,
     /// When data arrived last, or the connection opened.
-    heard_at: Time,
+    last_received_at: Time,
     limits: Limits,
 }
 
@@ -96,7 +96,7 @@ impl Connection {
             due: false,
             probe_due: false,
             received: 0,
-            heard_at: now,
+            last_received_at: now,
             limits: Limits::default(),
             stack,
             sender,
@@ -233,7 +233,7 @@ impl Connection {
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
-        self.heard_at = now;
+        self.last_received_at = now;
         let delivered = self.receiver.delivered_segments();
         let sequence = self.incoming.number(packet.sequence, u64::from(packet.payload), delivered)?;
         let data = Data {
@@ -315,7 +315,7 @@ impl Connection {
 
     /// How long no data arrived by `now`.
     pub(crate) fn silence(&self, now: Time) -> Span {
-        now.since(self.heard_at)
+        now.since(self.last_received_at)
     }
 
     fn data_packet(&mut self, now: Time, data: &Data) -> Packet {

@@ -19,10 +19,10 @@ const OLDEST: (u32, u32) = (6, 4);
 pub fn check() -> Result<(), LoadError> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let release = uname().release().to_string_lossy().into_owned();
-    judge(&release, Path::new("/sys/kernel/btf/vmlinux").exists(), &status)
+    check_kernel(&release, Path::new("/sys/kernel/btf/vmlinux").exists(), &status)
 }
 
-fn judge(release: &str, has_types: bool, status: &str) -> Result<(), LoadError> {
+fn check_kernel(release: &str, has_types: bool, status: &str) -> Result<(), LoadError> {
     let unavailable = |sentence: String| Err(LoadError::Unavailable(sentence));
     if version(release).is_none_or(|version| version < OLDEST) {
         return unavailable(format!(
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let said = |release, types, status| judge(release, types, status).unwrap_err().to_string();
+        let said = |release, types, status| check_kernel(release, types, status).unwrap_err().to_string();
         assert_eq!(
             said("6.1.0-13-amd64", true, ROOT),
             "loading a controller into the kernel needs Linux 6.4 or newer, this is 6.1.0-13-amd64"
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn root_and_net_admin_with_sys_admin_may_load() {
-        assert_eq!(judge("6.4.0", true, ROOT), Ok(()));
+        assert_eq!(check_kernel("6.4.0", true, ROOT), Ok(()));
         // Bits 12 and 21.
-        assert_eq!(judge("7.0.0", true, "CapEff:\t0000000000201000\n"), Ok(()));
+        assert_eq!(check_kernel("7.0.0", true, "CapEff:\t0000000000201000\n"), Ok(()));
     }
 }

@@ -9,7 +9,7 @@ use crate::table::{Column, Data, columns, kinds};
 kinds! {
     /// The state of a flow's sender.
     pub enum FlowState {
-        /// Nothing is amiss.
+        /// No duplicate ACK, loss or mark is being handled.
         Open = "open",
         /// Duplicate ACKs or SACKs arrived, nothing is deemed lost yet.
         Disorder = "disorder",

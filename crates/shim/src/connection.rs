@@ -17,7 +17,7 @@ pub(crate) enum State {
     Loss = 4,
 }
 
-/// `enum tcp_ca_event`, those that a controller of the simulator hears of.
+/// `enum tcp_ca_event`, those that the simulator has as events.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Event {

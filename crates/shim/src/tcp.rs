@@ -137,7 +137,7 @@ impl Kernel {
         tp.app_limited = if ack.application_limited { tp.delivered.wrapping_add(ack.in_flight).max(1) } else { 0 };
         tp.lost = tp.lost.wrapping_add(ack.newly_lost);
         tp.is_cwnd_limited = ack.window_limited.into();
-        // The transport has judged by the same rule: what it denies, the controller must not find.
+        // The transport has applied the same rule: what it denies, the controller must not find.
         tp.max_packets_out = if ack.window_limited { most_in_flight } else { most_in_flight.min(tp.snd_cwnd / 2) };
         tp.saw_tstamp = (ack.timestamp_echo != Time::NEVER).into();
         let tick = ack.timestamp_tick.as_nanos().max(1);
@@ -174,7 +174,7 @@ impl Kernel {
     }
 
     fn cong_control(&mut self, cx: &mut Context<'_>, ack: &Ack, flags: u64, may_raise: bool) {
-        // As with max_packets_out, the transport has judged. Past the default, SACKed data alone raise the window.
+        // As with max_packets_out, the transport has decided. Past the default, SACKed data alone raise the window.
         self.flow.connection_mut().tp.reordering = if may_raise { DEFAULT_REORDERING + 1 } else { DEFAULT_REORDERING };
         let sequence = self.sequence(ack.acknowledged_to);
         let prior_marked = ack.rate.and_then(|rate| rate.sent).map_or(ack.marked, |sent| sent.marked);

@@ -25,7 +25,7 @@ pub(crate) struct SenderHalf {
     /// When its connection was open; [`Time::NEVER`] before, and without a handshake.
     pub(crate) opened: Time,
     /// How often its SYN was sent again until then.
-    pub(crate) syn_resent: u32,
+    pub(crate) syn_retransmissions: u32,
 }
 
 /// The receiving half of a flow, in one cache line.

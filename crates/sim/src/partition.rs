@@ -155,7 +155,7 @@ impl<'a, A: Agents> Partition<'a, A> {
             start: flow.start,
             stop: flow.stop,
             opened: Time::NEVER,
-            syn_resent: 0,
+            syn_retransmissions: 0,
         };
         let receiver = ReceiverHalf {
             end: receiving,

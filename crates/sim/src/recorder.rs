@@ -263,7 +263,11 @@ fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf, opening: OpeningRecord
         completed: known(receiver.completed),
         opened: known(sender.opened),
         first_arrival: known(opening.first_arrival),
-        syn_retransmissions: sender.end.as_ref().and_then(SendingEnd::syn_resent).unwrap_or(sender.syn_resent),
+        syn_retransmissions: sender
+            .end
+            .as_ref()
+            .and_then(SendingEnd::syn_retransmissions)
+            .unwrap_or(sender.syn_retransmissions),
         syn_ack_retransmissions: opening.syn_acks.saturating_sub(1),
     }
 }

@@ -63,7 +63,7 @@ impl<'a, A: Agents> World<'a, A> {
                 let mut place = 0..;
                 let [senders, receivers, network] =
                     fabrics.map(|fabric| Box::new(Partition::new(of, fabric, None, place.next())));
-                // What the receivers answer, the senders hear of in the same turn, and the links of both.
+                // Senders get the answers of receivers in the same turn, and links the packets of both.
                 (vec![receivers, senders, network], Some(Arc::new(cut)))
             }
             None => {

@@ -6,15 +6,15 @@
 //! | every data packet towards the wireless link is cached | [`Snoop::on_data`] |
 //! | duplicate ACK for a cached packet: retransmitted locally, the ACK is discarded | [`Snoop::on_ack`] |
 //! | new ACK: the cache is cleaned, the wireless RTT updated, the ACK forwarded | [`Snoop::on_ack`] |
-//! | no SACK block tells the sender of a hole that the cache can fill | [`Verdict::ForwardWithoutSack`] |
+//! | holes that the cache can fill are taken out of SACK blocks | [`Verdict::ForwardWithoutSack`] |
 //! | duplicate ACK for a packet that is not cached: forwarded | [`Snoop::on_ack`] |
-//! | an ACK that reports a packet that came twice (D-SACK) tells of no loss: discarded | [`Snoop::on_ack`] |
+//! | an ACK that reports a packet that came twice (D-SACK) shows no loss: discarded | [`Snoop::on_ack`] |
 //! | the sender sends again what has arrived: the answer is forwarded | [`Snoop::on_data`] |
 //! | the oldest packet is retransmitted after twice the smoothed wireless RTT | [`Snoop::on_timeout`] |
 //!
 //! The agent is older than SACK, so what it does with the blocks is ours: a sender that saw them would repair a second
 //! loss of one round trip by itself. One duplicate ACK is enough, as the link keeps packets in order. The same packet
-//! is retransmitted for duplicate ACKs no more than once a wireless RTT: those that follow tell of the same loss.
+//! is retransmitted for duplicate ACKs no more than once a wireless RTT: the ones that follow are of the same loss.
 
 use std::collections::VecDeque;
 

@@ -3,8 +3,8 @@
 mod ack_delay;
 mod driver;
 mod flight;
-mod gate;
 mod opening;
+mod output;
 mod ranges;
 mod receiver;
 mod repair;

@@ -18,7 +18,7 @@
 //!
 //! Bandwidths are in 2^-24 segments a microsecond, gains in 1/256 and RTTs in whole microseconds, so that all rounds as
 //! in Linux. Differences from `tcp_bbr.c`, `tcp_rate.c` and their callers in `tcp_input.c` and `tcp_output.c`:
-//! - In recovery Linux hears of a loss before it counts the ACK that shows it, here after that; the window is the same.
+//! - In recovery Linux takes a loss before the ACK that shows it, here after it. The window is the same.
 //! - Marks (ECN) change nothing. In Linux they renew the window that is put back after recovery.
 //! - Losses that a timer shows within a recovery count with the next ACK, in Linux with none.
 //! - After a timeout what is still in flight (RACK) comes on top of the window during the repair; in Linux the window

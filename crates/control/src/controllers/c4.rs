@@ -25,7 +25,7 @@
 //! - While it probes and pushes, the window grows by a segment at least, as in the authors' code.
 //! - A loss lowers the nominal max RTT with the rate, as in the authors' code; a maximum below the nominal rate alone
 //!   replaces it in persistent congestion. The path's RTT counts as reduced where a whole era was below the minimum.
-//! - Delay is judged by RTTs without delayed ACKs, as far as the transport knows them.
+//! - Delay is measured by RTTs without delayed ACKs, as far as the transport knows them.
 //! - Losses that only a timeout shows are no signal, but the window is one segment until a delivery shows a rate
 //!   (RFC 5681, section 3.1). Marks are those of accurate ECN; an echo without count marks all that its ACK delivers.
 //!
@@ -227,7 +227,7 @@ impl C4 {
             self.initial_cwnd += bytes / f64::from(1u32 << (3 * self.no_increase.min(NO_INCREASE)));
         }
         self.resume(ack);
-        self.heed(ack, losses);
+        self.respond(ack, losses);
         if let Some(sample) = &ack.rate
             && sample.prior_delivered >= self.era_end
         {

@@ -67,7 +67,7 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// window (`ReduceOnLoss` of the authors' code).
 const HEAVY: f64 = 0.3;
 const ENOUGH: u64 = 20;
-const JUDGED_OVER: u64 = 2;
+const LOSS_RATE_OVER: u64 = 2;
 const LEFT_BY_HEAVY: f64 = 0.7;
 /// The pacing rate over the rate of the window.
 const PACING: f64 = 2.0;
@@ -113,8 +113,8 @@ pub struct Copa {
     lost: u64,
     halved: bool,
     /// When heavy losses were last looked for, and how many segments were lost and delivered by then.
-    judged_at: Time,
-    judged: (u64, u64),
+    loss_rate_at: Time,
+    counted: (u64, u64),
     /// Bits of a segment.
     bits: f64,
 }
@@ -139,8 +139,8 @@ impl Copa {
             filled: 0,
             lost: 0,
             halved: false,
-            judged_at: Time::ZERO,
-            judged: (0, 0),
+            loss_rate_at: Time::ZERO,
+            counted: (0, 0),
             bits: 0.0,
         }
     }
@@ -250,12 +250,12 @@ impl Copa {
 
     /// Lowers the window if too many of the segments since the last look were lost.
     fn count_losses(&mut self, now: Time, ack: &Ack) {
-        let lost = ack.lost.saturating_sub(self.judged.0);
-        let all = lost + ack.delivered.saturating_sub(self.judged.1);
-        if all <= ENOUGH || now <= self.judged_at + ack.smoothed_rtt * JUDGED_OVER {
+        let lost = ack.lost.saturating_sub(self.counted.0);
+        let all = lost + ack.delivered.saturating_sub(self.counted.1);
+        if all <= ENOUGH || now <= self.loss_rate_at + ack.smoothed_rtt * LOSS_RATE_OVER {
             return;
         }
-        (self.judged_at, self.judged) = (now, (ack.lost, ack.delivered));
+        (self.loss_rate_at, self.counted) = (now, (ack.lost, ack.delivered));
         if lost as f64 > HEAVY * all as f64 {
             let lowest = Reno::MINIMUM.min(self.state.reno.window);
             self.state.reno.window = (LEFT_BY_HEAVY * self.state.reno.window).max(lowest);

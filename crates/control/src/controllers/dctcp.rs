@@ -12,9 +12,9 @@
 //! | loss and timeout as in other TCPs (section 3.5) | [`Reno`] |
 //!
 //! Differences: segments are counted instead of bytes, and marks by accurate ECN (RFC 9768) instead of the receiver's
-//! state machine of section 3.2. Marks are those of `ecn = "accurate"`; with `ecn = true` the receiver repeats an echo
-//! until it hears of a reduction, and every segment until then counts as marked. The window does not grow in the window
-//! of data after a reduction (RFC 3168, section 6.1.2). A window that is not fully used does not grow.
+//! state machine of section 3.2. With `ecn = true` the receiver repeats an echo until a reduction is announced to it,
+//! and every segment until then counts as marked. The window does not grow in the window of data after a reduction
+//! (RFC 3168, section 6.1.2). A window that is not fully used does not grow.
 
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
@@ -111,7 +111,7 @@ impl Dctcp {
     }
 
     /// Takes in the marks of an ACK. True if the window may grow.
-    fn heed_marks(&mut self, ack: &Ack) -> bool {
+    fn on_marks(&mut self, ack: &Ack) -> bool {
         self.estimate(ack);
         self.reduced_to = self.reduced_to.filter(|&end| ack.acknowledged_to <= end);
         if ack.ecn_echo && self.reduced_to.is_none() {
@@ -129,13 +129,13 @@ impl Controller for Dctcp {
     }
 
     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if self.heed_marks(ack) {
+        if self.on_marks(ack) {
             self.reno.grow(ack);
         }
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.heed_marks(ack);
+        self.on_marks(ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {

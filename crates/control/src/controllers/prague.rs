@@ -175,7 +175,7 @@ impl Prague {
     }
 
     /// Takes in the marks of an ACK; gives the segments that it reports as marked.
-    fn heed_marks(&mut self, now: Time, ack: &Ack) -> u32 {
+    fn on_marks(&mut self, now: Time, ack: &Ack) -> u32 {
         self.smoothed_rtt = ack.smoothed_rtt;
         if ack.acknowledged_to > self.next_round {
             self.next_round = ack.sent_to;
@@ -213,12 +213,12 @@ impl Controller for Prague {
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let marked = self.heed_marks(cx.now, ack);
+        let marked = self.on_marks(cx.now, ack);
         self.grow(ack, marked);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.heed_marks(cx.now, ack);
+        self.on_marks(cx.now, ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {

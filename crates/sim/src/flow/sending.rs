@@ -132,8 +132,8 @@ impl SendingEnd {
     }
 
     /// How often its SYN was sent again, while that is not answered.
-    pub(crate) fn syn_resent(&self) -> Option<u32> {
-        if let Self::Opening(opening) = self { Some(opening.open.resent()) } else { None }
+    pub(crate) fn syn_retransmissions(&self) -> Option<u32> {
+        if let Self::Opening(opening) = self { Some(opening.open.retransmissions()) } else { None }
     }
 
     /// The SYN-ACK `answer` arrives. Says how often the SYN was sent again, if that opens the connection.
@@ -142,11 +142,11 @@ impl SendingEnd {
         let Opening { open, granted, mut sender } = *opening;
         let opened = open.on_answer(answer);
         // A request goes with the first SYN alone (RFC 4782, section 4.7.2).
-        match granted.filter(|_| open.resent() == 0) {
+        match granted.filter(|_| open.retransmissions() == 0) {
             Some(rate) => sender.end.open_at_rate(now, opened, rate),
             None => sender.end.open(now, opened),
         }
-        (Self::Tcp(sender), Some(open.resent()))
+        (Self::Tcp(sender), Some(open.retransmissions()))
     }
 
     /// Lets the processor fetch it.

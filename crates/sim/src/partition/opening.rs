@@ -28,8 +28,8 @@ impl<A: Agents> Partition<'_, A> {
         let Some(end) = sender.end.take() else { return };
         let (end, opened) = end.on_answer(now, answer);
         sender.end = Some(end);
-        if let Some(resent) = opened {
-            (sender.opened, sender.syn_resent) = (now, resent);
+        if let Some(retransmissions) = opened {
+            (sender.opened, sender.syn_retransmissions) = (now, retransmissions);
         }
         let forward = sender.forward;
         let size = self.plan.flows[self.drawn[index as usize].of].options.opening_size(OpeningKind::Ack);

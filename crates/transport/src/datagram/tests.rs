@@ -1,4 +1,4 @@
-//! What echoes tell the controller that watches, with numbers worked out by hand.
+//! Signals that echoes give to a watching controller, with numbers worked out by hand.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! The driver: the only caller of the controller. It hands events on and remembers what was decided.
+//! The driver: the only caller of the controller. It hands events on and stores the decisions.
 
 use control::{Context, Controller, RESOLUTION, Restart, Wants};
 use prefetch_index::prefetch_index;
@@ -23,7 +23,7 @@ pub struct Around {
     pub restart: Option<Restart>,
 }
 
-/// Decisions of the controller, for the gate.
+/// Decisions of the controller, for the output.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision {
     /// The pacing rate.
@@ -51,7 +51,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A controller that has heard nothing; `marks` says whether ECN is in use.
+    /// A controller before its first event; `marks` says whether ECN is in use.
     pub fn new(controller: Box<dyn Controller>, marks: bool, random: Random) -> Self {
         let wants = controller.wants();
         let codepoint = match marks {
@@ -71,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// Lets the controller handle an event, then reads what it decided. `is_over`: the flow will send nothing more.
+    /// Lets the controller handle an event, then reads its decisions. `is_over`: the flow will send nothing more.
     #[inline(always)]
     pub fn notify(
         &mut self,
@@ -102,7 +102,7 @@ impl Driver {
         Decision { rate, fell, quantum: Some(quantum) }
     }
 
-    /// Reads what few controllers decide: bursts, a rate for windows below one segment (`slowest`), a timer.
+    /// Reads decisions that few controllers make: bursts, a rate for windows below one segment (`slowest`), a timer.
     #[inline(never)]
     fn read_wishes(
         &mut self,

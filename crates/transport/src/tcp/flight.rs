@@ -15,7 +15,7 @@ use units::{Span, Time};
 
 pub use self::delivery_rate::{DeliveryRate, DeliveryState};
 use self::reordering::Reordering;
-use self::scoreboard::{Judge, Scoreboard};
+use self::scoreboard::{RetransmissionTest, Scoreboard};
 use super::repair::{Phase, Stage};
 use super::rtt::{DelayedAckDetector, RttEstimator, micros};
 use crate::segment::Acknowledgement;
@@ -33,7 +33,7 @@ pub(super) struct Flight {
     round_mark: u64,
     /// Segments reported as marked, with accurate ECN.
     marked: u64,
-    /// Segments deemed lost, and those among them that the controller has not heard of.
+    /// Segments deemed lost, and those not yet reported to the controller.
     lost: u64,
     unreported: u32,
     /// Duplicate ACKs in a row, without SACK.
@@ -95,8 +95,8 @@ impl Flight {
     /// Applies the cumulative point and the SACK blocks of an ACK.
     #[inline(always)]
     pub(super) fn apply(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack) -> AckSummary {
-        let judge = self.judge(stack);
-        let summary = self.board.apply(ack, now, judge);
+        let retransmission_test = self.retransmission_test(stack);
+        let summary = self.board.apply(ack, now, retransmission_test);
         self.advanced |= summary.advances_rack;
         summary
     }
@@ -104,18 +104,18 @@ impl Flight {
     /// The same, with the summary made in place.
     #[inline(always)]
     pub(super) fn apply_to(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack, summary: &mut AckSummary) {
-        let judge = self.judge(stack);
-        self.board.apply_to(ack, now, judge, summary);
+        let retransmission_test = self.retransmission_test(stack);
+        self.board.apply_to(ack, now, retransmission_test, summary);
         self.advanced |= summary.advances_rack;
     }
 
     #[inline(always)]
-    fn judge<'a>(&self, stack: &'a Stack) -> Judge<'a> {
+    fn retransmission_test<'a>(&self, stack: &'a Stack) -> RetransmissionTest<'a> {
         let clock = (stack.timestamps && stack.losses.is_rack()).then_some(&stack.clock);
-        Judge { minimum_rtt: self.shortest(), clock }
+        RetransmissionTest { minimum_rtt: self.shortest(), clock }
     }
 
-    /// Applies an ACK that was overtaken: it delivers what it SACKs, no more.
+    /// Applies an ACK that was overtaken: it delivers the segments that it SACKs, no more.
     pub(super) fn receive_old(&mut self, now: Time, ack: &Acknowledgement, stack: &Stack) -> AckSummary {
         let summary = self.apply(now, ack, stack);
         self.delivery.on_delivered(now, summary.delivered);
@@ -189,7 +189,7 @@ impl Flight {
         }
     }
 
-    /// How this ACK counts. Byte counting takes a segment at most while what a timeout deemed lost is sent again: an
+    /// How this ACK counts. Byte counting takes a segment at most while losses of a timeout are retransmitted: an
     /// ACK may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
     fn counting(&self, stage: Stage, growth: &Growth) -> Counting {
         match growth.counting {
@@ -200,7 +200,7 @@ impl Flight {
         }
     }
 
-    /// Segments deemed lost of which the controller has not heard; from now on it has.
+    /// Segments deemed lost that were not yet reported to the controller; they count as reported from now on.
     pub(super) fn take_unreported(&mut self) -> u32 {
         std::mem::take(&mut self.unreported)
     }
@@ -211,8 +211,8 @@ impl Flight {
         self.unreported += count;
     }
 
-    /// Everything outstanding that left up to `recent` is lost. Says how many segments that marks, of which the
-    /// controller has yet to hear only if `unreported`.
+    /// Everything outstanding that left up to `recent` is lost. Returns how many segments that marks. They
+    /// are yet to be reported to the controller only if `unreported`.
     pub(super) fn lose_outstanding(&mut self, recent: Time, stack: &Stack, unreported: bool) -> u32 {
         if !stack.sack() {
             self.board.clear_duplicates();
@@ -223,13 +223,13 @@ impl Flight {
         lost
     }
 
-    /// When what RACK still waits for left, [`Time::NEVER`] without RACK.
+    /// The time from which on segments left that RACK still waits for; [`Time::NEVER`] without RACK.
     pub(super) fn recent_since(&self, now: Time, stack: &Stack) -> Time {
         if stack.losses.is_rack() { self.board.recent_since(now) } else { Time::NEVER }
     }
 
-    /// A reduction was spurious: what it deemed lost was not.
-    pub(super) fn forgive(&mut self, summary: &AckSummary) {
+    /// A reduction was spurious: segments sent once are not lost.
+    pub(super) fn unmark_lost(&mut self, summary: &AckSummary) {
         if self.reordering.counts()
             && let Some((extent, _)) = summary.overtaken
         {
@@ -248,23 +248,23 @@ impl Flight {
         }
     }
 
-    /// Duplicate SACKs have shown a reduction to be needless: RACK goes on to wait as long as now.
-    pub(super) fn wait_longer(&mut self) {
-        self.reordering.on_needless();
+    /// Duplicate SACKs have shown a reduction to be spurious: RACK keeps its reordering window.
+    pub(super) fn keep_reordering_window(&mut self) {
+        self.reordering.on_spurious();
     }
 
-    /// True if something that was sent again may be out: a retransmission, or the first segment was one (in Linux
+    /// True if a retransmission may be in flight: one is, or the first segment was retransmitted (in Linux
     /// tcp_any_retrans_done).
-    pub(super) fn awaits_what_was_resent(&self) -> bool {
+    pub(super) fn has_any_retransmitted(&self) -> bool {
         self.board.retransmitted_count() > 0 || self.board.was_sent_again(self.board.first())
     }
 
-    /// True if any segment is lost, or may be out after it was sent again.
-    pub(super) fn is_amiss(&self) -> bool {
-        self.board.lost_count() > 0 || self.awaits_what_was_resent()
+    /// True if any segment is lost, or may be in flight as a retransmission.
+    pub(super) fn has_lost_or_retransmitted(&self) -> bool {
+        self.board.lost_count() > 0 || self.has_any_retransmitted()
     }
 
-    /// The timer expires though much has arrived above what is missing: the path reorders less than was thought (in
+    /// The timer expires though many segments have arrived above a hole: the path reorders less than assumed (in
     /// Linux since 3.12 tcp_enter_loss).
     pub(super) fn doubt_reordering(&mut self, stack: &Stack) {
         if stack.losses.is_linux_rack() && self.board.sacked_count() >= stack.losses.threshold {

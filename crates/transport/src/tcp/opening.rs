@@ -62,7 +62,7 @@ struct Awaited {
     /// It leaves now.
     due: bool,
     expiries: u32,
-    resent: u32,
+    retransmissions: u32,
 }
 
 impl Awaited {
@@ -76,7 +76,7 @@ impl Awaited {
             deadline: Time::NEVER,
             due: false,
             expiries: 0,
-            resent: 0,
+            retransmissions: 0,
         }
     }
 
@@ -85,7 +85,7 @@ impl Awaited {
         if self.first == Time::NEVER {
             self.first = now;
         } else {
-            self.resent += 1;
+            self.retransmissions += 1;
         }
         self.due = true;
         let doublings = self.expiries.saturating_sub(self.rule.even).min(16);
@@ -116,7 +116,7 @@ impl Awaited {
         let spurious = stack.opening.undo
             && echo.is_some_and(|echo| stack.clock.timestamp(echo) == stack.clock.timestamp(self.first));
         Opened {
-            since: if self.resent == 0 { Some(self.first) } else { echo },
+            since: if self.retransmissions == 0 { Some(self.first) } else { echo },
             cautious: self.expiries >= stack.opening.cautious_after && !spurious,
         }
     }
@@ -172,8 +172,8 @@ impl ActiveOpen {
     }
 
     /// How often the SYN was sent again.
-    pub fn resent(&self) -> u32 {
-        self.syn.resent
+    pub fn retransmissions(&self) -> u32 {
+        self.syn.retransmissions
     }
 
     /// The SYN-ACK `answer` arrives: the connection is open.
@@ -265,7 +265,7 @@ mod tests {
             open.on_timeout(due);
             times.extend(open.poll_transmit(due).map(|syn| syn.timestamp.as_nanos() / 1_000_000));
         }
-        assert_eq!(open.resent() as usize, times.len() - 1);
+        assert_eq!(open.retransmissions() as usize, times.len() - 1);
         times
     }
 

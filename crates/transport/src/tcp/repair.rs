@@ -27,7 +27,7 @@ pub(super) use self::deadlines::Due;
 pub use self::stage::Phase;
 pub(super) use self::stage::Stage;
 
-/// Counters of what is rare: none of the last three comes near 2^32 in a run.
+/// Counters of rare events: none of the last four comes near 2^32 in a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) retransmitted: u64,
@@ -115,10 +115,10 @@ impl Repair {
         self.stage().is_open() && (stack.losses.is_linux() || self.recovery.is_announced(first))
     }
 
-    /// An echo that the controller answers by itself: the receiver stops once it hears of an answer, of which there is
-    /// one for each window of data, up to `next` (RFC 8257, section 3.3, after RFC 3168).
+    /// An echo that the controller answers by itself is announced to the receiver, once for each window of data, up to
+    /// `next` (RFC 8257, section 3.3, after RFC 3168).
     #[inline(never)]
-    pub(super) fn hear_echo(&mut self, first: u64, next: u64, stack: &Stack) {
+    pub(super) fn announce_on_echo(&mut self, first: u64, next: u64, stack: &Stack) {
         if announces(stack) && self.stage().is_open() && self.recovery.is_announced(first) {
             self.recovery.announce_to(next);
         }
@@ -131,8 +131,8 @@ impl Repair {
 
     /// True if nothing is being repaired or reduced.
     #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
-        self.recovery.is_plain()
+    pub(super) fn is_idle(&self) -> bool {
+        self.recovery.is_idle()
     }
 
     /// True if no probe is in flight, no timeout is tested, and `ack` shows no reduction to be spurious; it is no
@@ -144,8 +144,10 @@ impl Repair {
         let may_undo = || {
             let undo = self.recovery.undo();
             undo.is_some_and(|undo| {
-                let open =
-                    || undo.were_all_reported() || (self.stage().is_repairing() && self.recovery.resent_nothing());
+                let open = || {
+                    undo.were_all_reported()
+                        || (self.stage().is_repairing() && self.recovery.is_retransmit_stamp_clear())
+                };
                 (linux && open()) || (tells && self.recovery.left_before(ack.echo, &stack.clock))
             })
         };
@@ -153,7 +155,7 @@ impl Repair {
         quiet && !may_undo()
     }
 
-    /// A recovery was needless before its end: in Linux the ACK that shows it then answers no echo.
+    /// A recovery is spurious before its end: in Linux the ACK that shows this answers no echo.
     pub(super) fn ignore_echo(&mut self) {
         self.recovery.ignore_echo(true);
     }
@@ -182,7 +184,7 @@ impl Repair {
     }
 
     /// True if fast recovery goes on after it proved spurious.
-    pub(super) fn was_needless(&self) -> bool {
+    pub(super) fn was_spurious(&self) -> bool {
         self.recovery.phase() == Phase::Recovery && self.recovery.undo().is_none()
     }
 
@@ -191,9 +193,9 @@ impl Repair {
         self.recovery.reduced_to()
     }
 
-    /// Nothing that was sent again is out.
-    pub(super) fn forget_resent(&mut self) {
-        self.recovery.forget_resent();
+    /// No retransmission is in flight.
+    pub(super) fn clear_retransmit_stamp(&mut self) {
+        self.recovery.clear_retransmit_stamp();
     }
 
     /// The fate of a tail loss probe (RFC 8985, section 7.4): the segment, if it repaired a loss that nothing else
@@ -235,7 +237,7 @@ impl Repair {
     }
 
     /// An ACK is processed; see [`Recovery::on_ack`]. `disorder`: segments above the cumulative point have arrived.
-    /// `counts`: it counts for what limits the flight.
+    /// `counts`: it counts for the reduction.
     #[inline]
     pub(super) fn end_ack(&mut self, window: u32, signal: &Ack, disorder: bool, progress: bool, counts: bool) {
         self.recovery.note_disorder(disorder);
@@ -244,11 +246,11 @@ impl Repair {
         self.recovery.on_ack(window, delivered, signal.in_flight, progress);
     }
 
-    /// Nothing is repaired and nothing that was sent again is out: what left again then is no evidence any more (in
-    /// Linux tcp_try_to_open).
-    pub(super) fn settle_resent(&mut self, flight: &Flight) {
-        if !self.stage().is_repairing() && !flight.awaits_what_was_resent() {
-            self.recovery.forget_resent();
+    /// Outside of repairs the time of the first retransmission is cleared once none is in flight (in Linux
+    /// tcp_try_to_open).
+    pub(super) fn settle_retransmit_stamp(&mut self, flight: &Flight) {
+        if !self.stage().is_repairing() && !flight.has_any_retransmitted() {
+            self.recovery.clear_retransmit_stamp();
         }
     }
 
@@ -264,8 +266,8 @@ impl Repair {
         self.recovery.enter_repair(next, fast);
     }
 
-    /// The window was reduced already for what is lost: recovery goes on to the end of the flight, in Linux to that of
-    /// the reduction (tcp_enter_recovery).
+    /// The window was reduced already for these losses: recovery goes on to the end of the flight, in Linux to the end
+    /// of the reduction (tcp_enter_recovery).
     pub(super) fn extend(&mut self, flight: &Flight, stack: &Stack) {
         let end = if stack.losses.is_linux() { self.recovery.point() } else { flight.next() };
         self.recovery.extend(end, flight.in_flight());
@@ -293,9 +295,9 @@ impl Repair {
         self.probe.forget();
     }
 
-    /// `beside` segments that a timeout does not deem lost lie beside the window.
-    pub(super) fn spare(&mut self, beside: u32) {
-        self.recovery.spare(beside);
+    /// The timeout leaves `beside` segments in flight that do not count towards the window.
+    pub(super) fn note_in_flight_at_timeout(&mut self, beside: u32) {
+        self.recovery.note_in_flight_at_timeout(beside);
     }
 
     /// A timeout is counted.
@@ -397,7 +399,7 @@ impl Repair {
     /// Rules 3 and 4 of NextSeg (RFC 6675, section 4): the lowest hole that was not sent again, else, once in a
     /// recovery, the highest segment that was not SACKed. Says whether it is a hole.
     pub(super) fn last_resort(&mut self, now: Time, flight: &Flight) -> Option<(u64, bool)> {
-        if let Some(hole) = flight.next_hole(self.recovery.resent_to()) {
+        if let Some(hole) = flight.next_hole(self.recovery.high_retransmitted()) {
             self.recovery.on_retransmission(now, hole);
             self.counters.retransmitted += 1;
             return Some((hole, true));
@@ -419,10 +421,10 @@ impl Repair {
         self.recovery.has_prr()
     }
 
-    /// Segments on top of which the window comes after a timeout.
+    /// Segments that a timeout left in flight, beside the window.
     #[cfg(test)]
-    pub(super) fn spared(&self) -> u32 {
-        self.recovery.spared()
+    pub(super) fn in_flight_at_timeout(&self) -> u32 {
+        self.recovery.in_flight_at_timeout()
     }
 }
 

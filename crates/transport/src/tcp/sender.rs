@@ -1,6 +1,7 @@
-//! The sending half of a TCP connection. Its rooms each mind their own state: the [`Flight`] what is on its way, the
-//! [`Driver`] the controller, the [`Gate`] what may leave, the [`Repair`] losses and timers. Here is the order in which
-//! they are asked: `acknowledge.rs` for an ACK, `transmit.rs` for a segment, `reduce.rs` for a loss, a mark or a timer.
+//! The sending half of a TCP connection. Each room has its own state: [`Flight`] outstanding segments, [`Driver`] the
+//! controller, [`Output`] limits on new segments, [`Repair`] losses and timers. They are asked in this order: in
+//! `acknowledge.rs` for an ACK, in `undo.rs` for spurious reductions in Linux, in `transmit.rs` for a segment, in
+//! `reduce.rs` for a loss, a mark or a timer.
 
 mod acknowledge;
 #[cfg(test)]
@@ -21,8 +22,8 @@ use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
 use super::driver::{Around, Driver};
 use super::flight::Flight;
-use super::gate::{Blocked, Gate};
 use super::opening::Opened;
+use super::output::{Blocked, Output};
 use super::repair::Repair;
 use crate::application::{Application, Backlog};
 use crate::segment::Data;
@@ -30,13 +31,13 @@ use crate::{Marks, Stack};
 
 /// The sender of one connection.
 ///
-/// Its rooms stay in this order, each with what every ACK and every segment touches at its front: with many flows each
-/// cache line is a miss.
+/// Its rooms stay in this order. The fields that every ACK and every segment touches come first in each: with many
+/// flows each cache line is a miss.
 #[repr(C)]
 pub struct Sender {
     flight: Flight,
     driver: Driver,
-    gate: Gate,
+    output: Output,
     stack: Arc<Stack>,
     backlog: Backlog,
     repair: Repair,
@@ -55,7 +56,7 @@ impl Sender {
         Self {
             flight: Flight::new(&stack, driver.wants()),
             driver,
-            gate: Gate::new(&stack),
+            output: Output::new(&stack),
             backlog: Backlog::new(application, stack.segment_size),
             repair: Repair::new(),
             stack,
@@ -72,15 +73,15 @@ impl Sender {
         self.begin(now, self.stack.initial_window);
     }
 
-    /// The handshake is over, which left what `opened` says: from now on [`poll_transmit`](Self::poll_transmit) yields
+    /// The handshake is over with the result `opened`: from now on [`poll_transmit`](Self::poll_transmit) yields
     /// segments.
     pub fn open(&mut self, now: Time, opened: Opened) {
         let initial = if opened.cautious { 1 } else { self.stack.initial_window };
         self.open_with(now, opened, initial);
     }
 
-    /// The same with a rate that the routers of the path have granted the SYN (Quick-Start, RFC 4782): the window is
-    /// what this sends in the RTT of the handshake, and leaves at this rate until the first ACK.
+    /// The same with a rate that the routers of the path have granted the SYN (Quick-Start, RFC 4782). The window holds
+    /// as many segments as this rate sends in the RTT of the handshake. They leave at this rate until the first ACK.
     pub fn open_at_rate(&mut self, now: Time, opened: Opened, granted: Rate) {
         let payload = self.stack.segment_size.get();
         let size = self.wire_size(payload as u32).get();
@@ -89,7 +90,7 @@ impl Sender {
         self.open_with(now, opened, window.max(self.stack.initial_window));
         // Routers grant packets with their headers, pacing counts payload.
         let paced = u128::from(granted.bits_per_second()) * u128::from(payload) / u128::from(size);
-        self.gate.set_rate(Rate::from_bits_per_second(paced as u64));
+        self.output.set_rate(Rate::from_bits_per_second(paced as u64));
     }
 
     /// Opens with a window of `initial` segments.
@@ -104,7 +105,7 @@ impl Sender {
 
     fn begin(&mut self, now: Time, initial: u32) {
         self.flight.restart(now);
-        self.gate.open(now, initial);
+        self.output.open(now, initial);
         self.backlog.start(now);
         self.notify_at_start(now, initial, |controller, cx| controller.on_start(cx));
     }
@@ -124,7 +125,7 @@ impl Sender {
         self.driver.codepoint()
     }
 
-    /// Lets the controller handle an event; the gate follows what it decides.
+    /// Lets the controller handle an event; the output follows its decisions.
     #[inline(never)]
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         self.notify_of(now, None, event);
@@ -158,7 +159,7 @@ impl Sender {
             now,
             segment_size: self.stack.segment_size,
             initial_window,
-            departure: self.gate.departure(),
+            departure: self.output.departure(),
             host_clock_at_start: self.stack.clock.at_start,
             smoothed: self.flight.rtt().smoothed,
             restart,
@@ -166,15 +167,15 @@ impl Sender {
         let (flight, backlog) = (&self.flight, &self.backlog);
         let is_over = || flight.outstanding() == 0 && backlog.is_over(flight.next());
         let decision = self.driver.notify(&around, is_over, event);
-        self.gate.follow(&decision);
+        self.output.follow(&decision);
     }
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = self.repair.next().min(self.driver.wake_at());
-        let next = match self.gate.blocked() {
+        let next = match self.output.blocked() {
             Blocked::Application => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
-            Blocked::Pace => timers.min(self.gate.departure()),
+            Blocked::Pace => timers.min(self.output.departure()),
             Blocked::Window | Blocked::Receiver => timers,
         };
         (next != Time::NEVER).then_some(next)
@@ -187,13 +188,13 @@ impl Sender {
         outcome
     }
 
-    /// Lets the processor fetch what the next ACK needs beside the sender itself, without waiting for it.
+    /// Lets the processor fetch the lines that the next ACK needs besides the sender itself, without waiting for them.
     pub fn prefetch(&self) {
         self.flight.prefetch();
         self.driver.prefetch();
     }
 
-    /// Lets it fetch what that refers to in turn.
+    /// Lets it fetch the lines that those refer to.
     #[inline]
     pub fn prefetch_holes(&self) {
         self.flight.prefetch_holes();

@@ -46,7 +46,7 @@ fn linux_grows_the_window_on_the_ack_that_ends_a_recovery() {
         s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10).arrives(ack(0).sack(1, 3)).leaves(11);
         s.arrives(ack(0).sack(1, 4)).leaves_again(0).phase(Phase::Recovery);
         s.at(80).arrives(ack(12)).phase(Phase::Open).window_is(window);
-        // The controller hears that recovery is over before it hears of the ACK.
+        // The controller is notified of the end of recovery before it gets the ACK.
         let mut s = SenderScript::new(options, 10.0);
         s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10).arrives(ack(0).sack(1, 3)).leaves(11);
         s.arrives(ack(0).sack(1, 4)).leaves_again(0);

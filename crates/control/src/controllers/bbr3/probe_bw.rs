@@ -74,7 +74,7 @@ impl ProbeBw {
     }
 
     /// The probe ends, whether or not it went `too_high`.
-    pub(super) fn judge(&mut self, too_high: bool) {
+    pub(super) fn end_probe(&mut self, too_high: bool) {
         self.prev_too_high = too_high;
         if too_high {
             self.is_sample = false;

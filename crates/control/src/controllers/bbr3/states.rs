@@ -93,7 +93,7 @@ impl Bbr3 {
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if self.rounds.begins() => self.start_probe_bw_up(),
             State::Up if self.is_time_to_go_down() => {
-                self.probe_bw.judge(false);
+                self.probe_bw.end_probe(false);
                 self.start_probe_bw_down(cx);
             }
             _ => {}
@@ -206,7 +206,7 @@ impl Bbr3 {
 
     /// HandleInflightTooHigh().
     fn handle_inflight_too_high(&mut self, cx: &mut Context<'_>) {
-        self.probe_bw.judge(true);
+        self.probe_bw.end_probe(true);
         if !self.rs.is_app_limited {
             let least = self.target_inflight() * BETA;
             self.model.bound_long_term(self.rs.tx_in_flight.max(least));

@@ -1,4 +1,4 @@
-//! The signs of congestion that C4 heeds, and how much it gives up: the faster a flow, the sooner.
+//! Signals of congestion, and the response to them: the faster a flow, the sooner.
 
 use super::{BETA, C4, ENOUGH_FOR_LOSS, LEAST_MAX_RTT, NO_INCREASE_CONGESTED, State};
 use crate::Ack;
@@ -49,8 +49,8 @@ impl C4 {
         (2.0 - self.sensitivity()) * 3.0 / 32.0
     }
 
-    /// Heeds the signs of congestion of `ack`, which shows `losses`.
-    pub(super) fn heed(&mut self, ack: &Ack, losses: u64) {
+    /// Responds to the congestion that `ack` shows, with `losses`.
+    pub(super) fn respond(&mut self, ack: &Ack, losses: u64) {
         if self.counts_losses(ack, losses) {
             self.on_signal(Signal::Loss, BETA);
         }

@@ -29,7 +29,7 @@ use crate::medium::{Attempt, Fate, Listener};
 pub(super) struct Hidden {
     stations: usize,
     /// For each pair of stations: true if they do not hear each other.
-    deaf: Vec<bool>,
+    hidden_pairs: Vec<bool>,
     /// Who hears each station.
     hearers: Vec<Vec<u32>>,
     views: Vec<View>,
@@ -109,21 +109,21 @@ struct Failure {
 impl Hidden {
     pub(super) fn new(settings: &MediumSettings) -> Self {
         let stations = settings.stations.len();
-        let mut deaf = vec![false; stations * stations];
+        let mut hidden_pairs = vec![false; stations * stations];
         for &[one, other] in &settings.hidden {
             let [one, other] = [one, other].map(|station| station as usize);
-            deaf[one * stations + other] = true;
-            deaf[other * stations + one] = true;
+            hidden_pairs[one * stations + other] = true;
+            hidden_pairs[other * stations + one] = true;
         }
         let hears = |station: &u32, sender: usize| {
             let station = *station as usize;
-            station != sender && !deaf[station * stations + sender]
+            station != sender && !hidden_pairs[station * stations + sender]
         };
         let of = |sender| (0..stations as u32).filter(|station| hears(station, sender)).collect();
         Self {
             stations,
             hearers: (0..stations).map(of).collect(),
-            deaf,
+            hidden_pairs,
             views: vec![View::default(); stations],
             changed: Vec::new(),
             await_data: Vec::new(),
@@ -138,7 +138,7 @@ impl Hidden {
     }
 
     fn hears(&self, station: u32, sender: u32) -> bool {
-        station != sender && !self.deaf[station as usize * self.stations + sender as usize]
+        station != sender && !self.hidden_pairs[station as usize * self.stations + sender as usize]
     }
 
     fn view(&mut self, station: u32) -> &mut View {

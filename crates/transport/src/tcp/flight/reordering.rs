@@ -14,9 +14,9 @@ const RACK_MAX_THRESHOLD: u32 = 300;
 pub(crate) struct Reordering {
     /// DupThresh: segments that must have arrived above one for it to be lost.
     pub(crate) threshold: u32,
-    /// The highest SACKed number alone tells what is lost (FACK).
+    /// The highest SACKed number alone shows which segments are lost (FACK).
     pub(crate) forward: bool,
-    /// DupThresh follows what is observed.
+    /// DupThresh follows observed reordering.
     adapts: bool,
     /// RACK counts no segments, and duplicate ACKs in place of SACK need no memory of them: DupThresh has no bound but
     /// its own.
@@ -87,8 +87,8 @@ impl Reordering {
         }
     }
 
-    /// Duplicate SACKs have shown a reduction to be needless (in Linux tcp_try_undo_dsack).
-    pub(crate) fn on_needless(&mut self) {
+    /// Duplicate SACKs have shown a reduction to be spurious (in Linux tcp_try_undo_dsack).
+    pub(crate) fn on_spurious(&mut self) {
         self.persistence = (self.persistence + 1).min(PERSISTENCE);
     }
 

@@ -15,8 +15,8 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
-pub(crate) use self::arrivals::{AckSummary, Judge};
-use self::place::{AHEAD, Place, Resent};
+pub(crate) use self::arrivals::{AckSummary, RetransmissionTest};
+use self::place::{AHEAD, Place, Retransmission};
 use super::delivery_rate::DeliveryState;
 use super::segment_reports::SegmentReports;
 use crate::tcp::ranges::Ranges;
@@ -28,12 +28,12 @@ const RETRANSMITTED: u32 = 4;
 /// Sent more than once: samples are ambiguous (Karn).
 const AMBIGUOUS: u32 = 8;
 const APPLICATION_LIMITED: u32 = 16;
-/// RACK has found it lost, and does not look at it again until it is sent again: in Linux it has left the list of what
-/// RACK looks at. What a timeout deems lost has not (tcp_timeout_mark_lost).
+/// RACK has found it lost, and does not examine it again until it is retransmitted: in Linux it has left RACK's list
+/// (`tsorted_sent_queue`). Segments that a timeout deems lost have not (tcp_timeout_mark_lost).
 const FOUND: u32 = 32;
 
-/// One outstanding segment. A ring of them is most of what a flow takes, hence 32 bytes and no more; and none of them
-/// unused, so that they are moved whole.
+/// One outstanding segment. A ring of them is most of the memory of a flow, hence 32 bytes and no more. No byte is
+/// padding, so that they are moved whole.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// When it was last sent.
@@ -111,7 +111,7 @@ struct Holes {
     rack_cursor: u64,
     retransmit_cursor: u64,
     /// Segments sent again, in order of sending, for RACK and FACK.
-    resent: VecDeque<Resent>,
+    retransmissions: VecDeque<Retransmission>,
     /// Segments whose retransmission was lost too, in the order of their numbers: the cursor may be past them.
     lost_again: VecDeque<u64>,
 }
@@ -180,10 +180,10 @@ impl Scoreboard {
         }
     }
 
-    /// Lets the processor fetch what an ACK looks up first.
+    /// Lets the processor fetch the lines that an ACK reads first.
     pub(crate) fn prefetch(&self) {
         let (front, back) = self.segments.as_slices();
-        // Two: what an ACK covers may lie in both.
+        // Two lines: the segments that an ACK covers may be in both.
         prefetch_index(front, 0);
         prefetch_index(front, 2);
         // The place of the next segment.
@@ -195,13 +195,13 @@ impl Scoreboard {
         }
     }
 
-    /// Lets the processor fetch what is known of segments out of order. The references to it should be there already.
+    /// Lets the processor fetch the state of segments out of order. The references to it should be cached already.
     #[inline]
     pub(crate) fn prefetch_holes(&self) {
         if let Some(holes) = self.holes.as_deref().filter(|_| self.sacked_count > 0) {
             holes.sacked.prefetch();
             prefetch_index(holes.highest_sacked.as_slices().0, 0);
-            prefetch_index(holes.resent.as_slices().0, 0);
+            prefetch_index(holes.retransmissions.as_slices().0, 0);
         }
     }
 
@@ -232,7 +232,7 @@ impl Scoreboard {
         self.segments.push_back(Sent::new(now, state, 0));
     }
 
-    /// The ring grows by a half, not to twice its size: the rings are much of what many flows take.
+    /// The ring grows by a half, not to twice its size: rings are most of the memory of many flows.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
@@ -252,7 +252,7 @@ impl Scoreboard {
         self.work.get()
     }
 
-    /// Recounts everything from the flags: what the counters must equal.
+    /// Recounts everything from the flags: the counters must be equal.
     #[cfg(test)]
     pub(crate) fn check(&self, sack: bool, resends_unlost: bool) {
         let count = |mask: u32, value: u32| self.segments.iter().filter(|s| s.flags & mask == value).count() as u32;

@@ -28,12 +28,12 @@ impl Flight {
         self.board.in_flight()
     }
 
-    /// True if nothing outstanding is SACKed, deemed lost or sent again, and the controller has heard of every loss.
+    /// True if no outstanding segment is SACKed, lost or retransmitted, and all losses are reported.
     #[inline(always)]
-    pub(in crate::tcp) fn is_plain(&self) -> bool {
+    pub(in crate::tcp) fn is_in_order(&self) -> bool {
         let board = &self.board;
-        let amiss = board.sacked_count() | board.lost_count() | board.retransmitted_count();
-        amiss | self.unreported | self.duplicates == 0
+        let irregular = board.sacked_count() | board.lost_count() | board.retransmitted_count();
+        irregular | self.unreported | self.duplicates == 0
     }
 
     /// True if an ACK that counts `marked` segments as marked counts none that is new.
@@ -141,12 +141,12 @@ impl Flight {
         &self.rtt
     }
 
-    /// Lets the processor fetch what an ACK looks up first.
+    /// Lets the processor fetch the lines that an ACK reads first.
     pub(in crate::tcp) fn prefetch(&self) {
         self.board.prefetch();
     }
 
-    /// Lets it fetch what that refers to in turn.
+    /// Lets it fetch the lines that those refer to.
     #[inline]
     pub(in crate::tcp) fn prefetch_holes(&self) {
         self.board.prefetch_holes();

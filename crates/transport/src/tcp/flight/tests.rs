@@ -85,7 +85,7 @@ fn what_a_spurious_reduction_deemed_lost_is_forgiven() {
     let mut flight = ten(&stack);
     let lost = flight.lose_outstanding(Time::NEVER, &stack, true);
     assert_eq!((lost, flight.in_flight(), flight.lost()), (10, 0, 10));
-    flight.forgive(&AckSummary::default());
+    flight.unmark_lost(&AckSummary::default());
     assert_eq!((flight.in_flight(), flight.next_lost(), flight.take_unreported()), (10, None, 0));
 }
 

@@ -30,8 +30,9 @@ pub(super) struct Recovery {
     announce: bool,
     /// After recovery: the flight may grow to the window only by slow start (RFC 6582, section 3.2, step 3).
     ramp: Option<u32>,
-    /// After a timeout: segments that left too recently to be deemed lost, and lie beside the window.
-    spared: u32,
+    /// Segments that a timeout left in flight, as they were sent too recently to be deemed lost. They do not count
+    /// towards the window.
+    in_flight_at_timeout: u32,
     /// It is over when everything below is acknowledged (RecoveryPoint, RFC 6675).
     point: u64,
     /// Boxed: a flow has it only while it reduces.
@@ -47,11 +48,11 @@ pub(super) struct Recovery {
     ignores_echo: bool,
     /// A duplicate SACK is to widen RACK's reordering window (RACK.dsack, in Linux `rack.dsack_seen`).
     dsack: bool,
-    /// When the first segment left again of those that may still be out; [`Time::NEVER`] if none is (in Linux
+    /// When the first retransmission left of those that may be in flight; [`Time::NEVER`] if none is (in Linux
     /// `retrans_stamp`).
-    resent_since: Time,
-    /// In this recovery: below are the segments that were sent again (HighRxt and one, RFC 6675).
-    resent_to: u64,
+    retransmit_stamp: Time,
+    /// In this recovery: retransmitted segments are below (HighRxt + 1, RFC 6675).
+    high_retransmitted: u64,
     /// The highest segment was sent again on suspicion (RescueRxt, RFC 6675).
     rescued: bool,
 }
@@ -63,7 +64,7 @@ impl Default for Recovery {
             beginning: Beginning::LossEvent,
             announce: false,
             ramp: None,
-            spared: 0,
+            in_flight_at_timeout: 0,
             point: 0,
             prr: None,
             recover: 0,
@@ -71,8 +72,8 @@ impl Default for Recovery {
             prior_threshold: 0,
             ignores_echo: false,
             dsack: false,
-            resent_since: Time::NEVER,
-            resent_to: 0,
+            retransmit_stamp: Time::NEVER,
+            high_retransmitted: 0,
             rescued: false,
         }
     }
@@ -99,15 +100,15 @@ impl Recovery {
         }
     }
 
-    /// True if the receiver, with the cumulative point at `first`, has heard of the last reduction (RFC 3168,
-    /// section 6.1.2).
+    /// True if the last reduction was announced to the receiver, whose cumulative point is `first` (RFC 3168, section
+    /// 6.1.2).
     pub(super) fn is_announced(&self, first: u64) -> bool {
         first > self.point
     }
 
     /// True if nothing unusual goes on, and the window alone limits the flight.
     #[inline]
-    pub(super) fn is_plain(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.phase == Phase::Open && self.prr.is_none()
     }
 
@@ -116,7 +117,7 @@ impl Recovery {
         match (&self.prr, self.ramp) {
             (Some(prr), _) => prr.limit(),
             (None, Some(ramp)) => ramp.min(window),
-            (None, None) => window + self.spared,
+            (None, None) => window + self.in_flight_at_timeout,
         }
     }
 
@@ -132,10 +133,10 @@ impl Recovery {
         self.prr.is_some()
     }
 
-    /// Segments on top of which the window comes after a timeout.
+    /// Segments that a timeout left in flight, beside the window.
     #[cfg(test)]
-    pub(super) fn spared(&self) -> u32 {
-        self.spared
+    pub(super) fn in_flight_at_timeout(&self) -> u32 {
+        self.in_flight_at_timeout
     }
 
     /// A segment leaves.
@@ -147,29 +148,29 @@ impl Recovery {
 
     /// Segment `sequence` leaves again.
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64) {
-        self.resent_to = self.resent_to.max(sequence + 1);
-        self.resent_since = self.resent_since.min(now);
+        self.high_retransmitted = self.high_retransmitted.max(sequence + 1);
+        self.retransmit_stamp = self.retransmit_stamp.min(now);
         if let Some(undo) = &mut self.undo {
             undo.on_sent();
         }
     }
 
-    /// True if nothing that was sent again may be out.
-    pub(super) fn resent_nothing(&self) -> bool {
-        self.resent_since == Time::NEVER
+    /// True if no retransmission is in flight.
+    pub(super) fn is_retransmit_stamp_clear(&self) -> bool {
+        self.retransmit_stamp == Time::NEVER
     }
 
-    /// True if an ACK that echoes the timestamp `echo` is for an original: it left before anything that was sent again,
-    /// on the clock of timestamps.
+    /// True if an ACK that echoes the timestamp `echo` is for an original: that left before any retransmission, on the
+    /// clock of timestamps.
     pub(super) fn left_before(&self, echo: Time, clock: &Clock) -> bool {
         // Asked of every ACK: the first question mostly answers it without a division.
-        let since = self.resent_since;
+        let since = self.retransmit_stamp;
         echo < since && since != Time::NEVER && clock.timestamp(echo) < clock.timestamp(since)
     }
 
-    /// Nothing that was sent again is out.
-    pub(super) fn forget_resent(&mut self) {
-        self.resent_since = Time::NEVER;
+    /// No retransmission is in flight.
+    pub(super) fn clear_retransmit_stamp(&mut self) {
+        self.retransmit_stamp = Time::NEVER;
     }
 
     /// True if an undo gives the window back.
@@ -214,13 +215,13 @@ impl Recovery {
     }
 
     /// From here on rule 3 of NextSeg looks for holes (RFC 6675, section 4).
-    pub(super) fn resent_to(&self) -> u64 {
-        self.resent_to
+    pub(super) fn high_retransmitted(&self) -> u64 {
+        self.high_retransmitted
     }
 
     /// There is no hole below `sequence`: those that were lost are sent again by rule 1.
     pub(super) fn no_hole_below(&mut self, sequence: u64) {
-        self.resent_to = self.resent_to.max(sequence);
+        self.high_retransmitted = self.high_retransmitted.max(sequence);
     }
 
     /// True if rule 4 of NextSeg lets a segment leave on suspicion: it does so once.
@@ -280,7 +281,7 @@ impl Recovery {
         }
     }
 
-    /// The window was reduced already for what is lost: recovery goes on to `next`, with a retransmission first.
+    /// The window was reduced already for these losses: recovery goes on to `next`, with a retransmission first.
     pub(super) fn extend(&mut self, next: u64, in_flight: u32) {
         self.point = next;
         self.forbid_undo();
@@ -294,7 +295,7 @@ impl Recovery {
         self.phase = Phase::Reduced;
     }
 
-    /// The retransmission timer has expired, `undo` says what may show that to be spurious.
+    /// The retransmission timer has expired. `undo` is evidence that may show this to be spurious.
     pub(super) fn enter_loss(&mut self, next: u64, ecn: bool, undo: Option<Retransmissions>) {
         self.phase = Phase::Loss;
         self.beginning = Beginning::Timeout { answered: false };
@@ -305,9 +306,9 @@ impl Recovery {
         self.recover = next;
     }
 
-    /// `beside` segments that the timeout does not deem lost lie beside the window.
-    pub(super) fn spare(&mut self, beside: u32) {
-        self.spared = beside;
+    /// The timeout leaves `beside` segments in flight that do not count towards the window.
+    pub(super) fn note_in_flight_at_timeout(&mut self, beside: u32) {
+        self.in_flight_at_timeout = beside;
     }
 
     /// The repair of a timeout goes on to `next`: new segments leave meanwhile.
@@ -321,16 +322,16 @@ impl Recovery {
     }
 
     /// Begins any reduction: it holds for the data sent so far, up to `next`, it is announced to the
-    /// receiver where `ecn` is in use, and what led to earlier ones is settled.
+    /// receiver where `ecn` is in use, and evidence of earlier ones is dropped.
     pub(super) fn begin(&mut self, next: u64, ecn: bool) {
         self.point = next;
         self.announce = ecn;
         self.prr = None;
         self.ramp = None;
-        self.spared = 0;
+        self.in_flight_at_timeout = 0;
         self.undo = None;
         self.forbid_undo();
-        self.resent_to = 0;
+        self.high_retransmitted = 0;
         self.rescued = false;
     }
 
@@ -372,7 +373,7 @@ impl Recovery {
     pub(super) fn leave(&mut self) {
         self.phase = Phase::Open;
         self.prr = None;
-        self.spared = 0;
+        self.in_flight_at_timeout = 0;
     }
 
     /// The reduction was spurious. If its window is given back, there is nothing to announce.
@@ -387,7 +388,7 @@ impl Recovery {
     pub(super) fn revert_in_place(&mut self) {
         self.announce &= !self.may_restore();
         self.ramp = None;
-        self.spared = 0;
+        self.in_flight_at_timeout = 0;
         self.undo = None;
         if let Beginning::Timeout { answered } = &mut self.beginning {
             *answered = true;

@@ -76,7 +76,7 @@ impl Repair {
     pub(in crate::tcp) fn count_dsack(&mut self, ack: &Acknowledgement, summary: &AckSummary, flight: &Flight) {
         let Some(number) = ack.duplicate else { return };
         let known = number < flight.first() - u64::from(summary.acknowledged);
-        if (known || summary.duplicate_was_resent)
+        if (known || summary.duplicate_was_retransmitted)
             && let Some(undo) = self.recovery.undo_mut()
         {
             undo.were_all_duplicates(number);
@@ -96,7 +96,7 @@ impl Repair {
         // Without SACK a repair that waits for its end has forgotten when something left again.
         let tells = || stack.sack() || !self.stage().is_complete(first);
         self.recovery.undo().is_some()
-            && ((self.recovery.resent_nothing() && tells())
+            && ((self.recovery.is_retransmit_stamp_clear() && tells())
                 || (stack.timestamps && self.recovery.left_before(ack.echo, &stack.clock)))
     }
 
@@ -143,7 +143,7 @@ impl Repair {
         if ack.duplicate.is_some_and(|sequence| undo.were_all_duplicates(sequence)) {
             return true;
         }
-        // A late segment beside lost ones: what was sent again for those may still prove necessary.
+        // A segment is late and others are lost: retransmissions of those may still prove necessary.
         echoes_original && !(partial && flight.retransmitted_count() > 0)
     }
 
@@ -154,14 +154,14 @@ impl Repair {
         self.recovery.undo().is_some() && timestamps && self.recovery.left_before(ack.echo, &stack.clock)
     }
 
-    /// Evidence that may show a reduction which begins now to be spurious. Timestamps tell nothing of what left since
-    /// the first retransmission while a timeout is repaired, and with RACK while any of them is out (in Linux
-    /// `retrans_stamp` stays).
+    /// Evidence that may show a reduction which begins now to be spurious. Timestamps show nothing about segments that
+    /// left since the first retransmission while a timeout is repaired. In Linux's order this holds while any
+    /// retransmission is in flight (`retrans_stamp` stays).
     pub(super) fn evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) -> Option<Retransmissions> {
         if !stack.losses.undoes_first() && (self.recovery.phase() != Phase::Loss || self.recovery.undo().is_none()) {
-            self.recovery.forget_resent();
+            self.recovery.clear_retransmit_stamp();
         }
-        // As tcp_init_undo in Linux: what is under way may be reported as a duplicate, a probe included.
+        // As tcp_init_undo in Linux: retransmissions in flight may be reported as duplicates, also a probe.
         let under_way = flight.retransmitted_count() + u32::from(probed);
         stack.undo.then(|| Retransmissions::from(flight.first(), under_way))
     }
@@ -169,8 +169,8 @@ impl Repair {
     /// From now on the reduction may prove spurious.
     pub(in crate::tcp) fn await_evidence(&mut self, flight: &Flight, stack: &Stack, probed: bool) {
         // tcp_retrans_stamp_cleanup
-        if stack.losses.undoes_first() && !flight.awaits_what_was_resent() {
-            self.recovery.forget_resent();
+        if stack.losses.undoes_first() && !flight.has_any_retransmitted() {
+            self.recovery.clear_retransmit_stamp();
         }
         let evidence = self.evidence(flight, stack, probed);
         self.recovery.undo_on(evidence);

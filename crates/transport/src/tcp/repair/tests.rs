@@ -79,9 +79,9 @@ fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left
     // Nothing has left again: what is acknowledged was late, but for an end that is reached.
     let ack = Acknowledgement::default();
     assert_eq!([3, 4].map(|first| repair.shows_delay(&ack, first, &stack)), [true, false]);
-    assert!(!repair.was_needless());
+    assert!(!repair.was_spurious());
     repair.revert_in_place();
-    assert!(repair.was_needless() && repair.phase() == Phase::Recovery);
+    assert!(repair.was_spurious() && repair.phase() == Phase::Recovery);
     assert_eq!(repair.counters().spurious, 1);
 }
 

@@ -36,16 +36,16 @@ impl Sender {
     #[inline(always)]
     fn is_plain(&self, ack: &Acknowledgement) -> bool {
         let advances = self.flight.first() < ack.cumulative && ack.cumulative <= self.flight.next();
-        advances && ack.sack.is_empty() && self.flight.is_plain() && self.repair.is_plain()
+        advances && ack.sack.is_empty() && self.flight.is_in_order() && self.repair.is_idle()
     }
 
     /// As [`on_any_acknowledgement`](Self::on_any_acknowledgement), without the steps that have nothing to do.
     #[inline(always)]
     fn on_plain_acknowledgement(&mut self, now: Time, ack: &Acknowledgement) -> Option<Span> {
-        self.gate.look_again();
+        self.output.look_again();
         let in_flight_before = self.flight.in_flight();
         let summary = self.flight.apply(now, ack, &self.stack);
-        self.gate.set_peer_window(ack.window);
+        self.output.set_peer_window(ack.window);
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
         let signal = Ack {
@@ -57,7 +57,7 @@ impl Sender {
             ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
         };
         self.notify_of(now, None, |controller, cx| controller.on_ack(cx, &signal));
-        self.gate.restart_clock(now);
+        self.output.restart_clock(now);
         self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
         self.repair.on_ack(true);
         sample.map(|sample| sample.value)
@@ -79,7 +79,7 @@ impl Sender {
         }
         let without;
         let mut ack = ack;
-        if ack.duplicate.is_some() && self.is_of_network() {
+        if ack.duplicate.is_some() && self.is_network_duplicate() {
             without = Acknowledgement { duplicate: None, ..*ack };
             ack = &without;
         }
@@ -98,20 +98,20 @@ impl Sender {
         arrivals: bool,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
-        self.gate.look_again();
+        self.output.look_again();
         let in_flight_before = self.flight.in_flight();
         let had_duplicates = self.flight.sacked_count() > 0;
         let mut summary = AckSummary::default();
         self.flight.apply_to(now, ack, &self.stack, &mut summary);
         let counted = if arrivals { 0 } else { self.count_duplicates(ack, &mut summary) };
-        self.gate.set_peer_window(ack.window);
+        self.output.set_peer_window(ack.window);
         let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
         let reports = !arrivals && self.driver.wants().segments.any();
         let sent = if reports { self.flight.state_when_sent(&summary) } else { None };
         let round_start = self.flight.round_ends();
         let newly_marked = if arrivals { 0 } else { self.flight.count_marks(ack) };
-        // Before the controller hears of the ACK (in Linux tcp_process_tlp_ack).
+        // Before the controller gets the ACK (in Linux tcp_process_tlp_ack).
         if !arrivals && let Some(repeated) = self.repair.settles_probe(ack, summary.acknowledged, self.flight.first()) {
             self.on_probe_repair(now, repeated, in_flight_before, journal);
         }
@@ -160,7 +160,7 @@ impl Sender {
     #[inline(never)]
     fn count_duplicates(&mut self, ack: &Acknowledgement, summary: &mut AckSummary) -> u32 {
         if ack.duplicate.is_some() {
-            // A needless retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
+            // A spurious retransmission was delivered as well (in Linux since 5.8 tcp_dsack_seen, with RACK).
             summary.delivered += u32::from(self.stack.losses.is_linux_rack());
         }
         if self.stack.sack() {
@@ -206,9 +206,10 @@ impl Sender {
         newly_lost
     }
 
-    /// With RACK: true if a duplicate SACK is of a segment that the network doubled, as nothing else explains so many.
+    /// True if a duplicate SACK must be of a segment that the network duplicated: there are more of them than
+    /// retransmissions.
     #[cold]
-    fn is_of_network(&mut self) -> bool {
+    fn is_network_duplicate(&mut self) -> bool {
         self.stack.losses.is_linux_rack() && !self.repair.counts_duplicate()
     }
 
@@ -267,9 +268,10 @@ impl Sender {
     /// True if the ACK shows the timeout that is tested to be spurious (F-RTO).
     #[inline]
     pub(super) fn shows_spurious_timeout(&mut self, now: Time, summary: &AckSummary) -> bool {
-        let (flight, gate, backlog) = (&self.flight, &self.gate, &mut self.backlog);
+        let (flight, output, backlog) = (&self.flight, &self.output, &mut self.backlog);
         let sack = self.stack.sack();
-        self.repair.is_timeout_spurious(summary, flight, sack, || super::transmit::has_new(now, flight, gate, backlog))
+        self.repair
+            .is_timeout_spurious(summary, flight, sack, || super::transmit::has_new(now, flight, output, backlog))
     }
 
     /// The reduction is over. Returns true if the window may grow on the ACK that ends it: then it is left.
@@ -288,7 +290,7 @@ impl Sender {
     fn signal(&mut self, now: Time, grows: bool, signal: &Ack) {
         if grows {
             self.notify(now, |controller, cx| controller.on_ack(cx, signal));
-            self.gate.restart_clock(now);
+            self.output.restart_clock(now);
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, signal));
         }
@@ -297,17 +299,17 @@ impl Sender {
     /// True if the window counts as used with `in_flight` segments before the ACK, so that it may grow.
     #[inline]
     pub(super) fn is_window_limited(&self, in_flight: u32) -> bool {
-        self.gate.is_window_limited(self.driver.decided(), in_flight, self.stack.growth.validation)
+        self.output.is_window_limited(self.driver.decided(), in_flight, self.stack.growth.validation)
     }
 
     /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
-        let resent = self.repair.stage().is_repairing() && self.stack.losses.is_linux_rack();
-        resent && self.flight.shows_older_arrival(summary)
+        let repairing = self.repair.stage().is_repairing() && self.stack.losses.is_linux_rack();
+        repairing && self.flight.shows_older_arrival(summary)
     }
 
-    /// Reports to a controller that asks for it what became of segments, delivered ones first.
+    /// Reports the fate of segments to a controller that asks for it, delivered ones first.
     #[inline]
     pub(super) fn report_segments(&mut self, now: Time) {
         if self.driver.wants().segments.any() {
@@ -356,13 +358,13 @@ impl Sender {
     #[inline(never)]
     fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
         journal.note(Event::Spurious);
-        self.flight.forgive(summary);
+        self.flight.unmark_lost(summary);
         self.repair.revert();
         self.give_back(now);
     }
 
-    /// Moves between the phases, and lets what limits the flight count the ACK. `progress`: it moved the cumulative
-    /// point, and showed no loss.
+    /// Moves between the phases, and lets the reduction count the ACK. `progress`: it moved the cumulative point, and
+    /// showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if signal.newly_acknowledged > 0 {
             self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
@@ -377,16 +379,16 @@ impl Sender {
                 self.repair.forbid_undo();
             }
         } else if signal.ecn_echo && self.driver.wants().governs_marks {
-            self.repair.hear_echo(first, self.flight.next(), &self.stack);
+            self.repair.announce_on_echo(first, self.flight.next(), &self.stack);
         } else if signal.ecn_echo && !self.repair.ignores_echo() && self.repair.answers_echo(first, &self.stack) {
             self.enter_reduction(now, signal.in_flight_before, journal);
         }
-        // In Linux an ACK with nothing outstanding before it does not reach what limits the flight (no_queue).
+        // In Linux an ACK with nothing outstanding before it does not count for the reduction (no_queue).
         let counts =
             !self.stack.losses.undoes_first() || signal.newly_acknowledged > 0 || self.flight.outstanding() > 0;
         self.repair.end_ack(self.driver.window(), signal, self.is_disordered(), progress, counts);
         if self.stack.losses.undoes_first() {
-            self.repair.settle_resent(&self.flight);
+            self.repair.settle_retransmit_stamp(&self.flight);
         }
     }
 
@@ -394,7 +396,7 @@ impl Sender {
     /// (tcp_try_keep_open).
     #[inline]
     fn is_disordered(&self) -> bool {
-        self.flight.sacked_count() > 0 || (self.stack.losses.undoes_first() && self.flight.is_amiss())
+        self.flight.sacked_count() > 0 || (self.stack.losses.undoes_first() && self.flight.has_lost_or_retransmitted())
     }
 
     /// All that had been sent when the reduction began is acknowledged.

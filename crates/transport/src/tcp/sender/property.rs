@@ -33,14 +33,14 @@ struct Channel {
 
 /// Reports to the controller.
 #[derive(Debug, Default)]
-struct Heard {
+struct Notified {
     sent: u64,
     delivered: u64,
     lost: u64,
 }
 
 /// NewReno that may pace, and counts segments.
-struct Paced(NewReno, Option<Rate>, Arc<Mutex<Heard>>);
+struct Paced(NewReno, Option<Rate>, Arc<Mutex<Notified>>);
 
 impl Controller for Paced {
     fn wants(&self) -> Wants {
@@ -91,16 +91,16 @@ enum Packet {
     Ack(Acknowledgement),
 }
 
-/// Two ends and what is on the way between them.
+/// Both endpoints, and the packets in flight between them.
 struct World {
     now: Time,
     sender: Sender,
     receiver: Receiver,
-    heard: Arc<Mutex<Heard>>,
+    notified: Arc<Mutex<Notified>>,
     stack: Stack,
     channel: Channel,
     random: Random,
-    /// When what arrives: the index is into `packets`.
+    /// Times of arrival, with the index into `packets`.
     arrivals: BinaryHeap<Reverse<(Time, usize)>>,
     packets: Vec<Packet>,
     events: Vec<Event>,
@@ -109,11 +109,11 @@ struct World {
 impl World {
     fn new(stack: Stack, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
         let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let controller = Box::new(Paced(NewReno::default(), pacing, heard.clone()));
+        let notified = Arc::new(Mutex::new(Notified::default()));
+        let controller = Box::new(Paced(NewReno::default(), pacing, notified.clone()));
         Self {
             now: Time::ZERO,
-            heard,
+            notified,
             sender: Sender::new(stack.clone(), controller, application, Random::stream(seed, "flow", 0)),
             receiver: Receiver::new(&stack, channel.delay * 2),
             stack,
@@ -141,15 +141,15 @@ impl World {
         self.packets.push(packet);
     }
 
-    /// Lets the sender send, and checks what it did.
+    /// Lets the sender send, and checks its state.
     fn send(&mut self) {
         let mut left = 0;
         loop {
             let next = self.sender.flight.next();
             let probing = self.sender.repair.is_probing();
             let before = self.sender.in_flight();
-            // After a timeout it comes on top of what is still on its way.
-            let window = (self.sender.controller().window() as u32).max(1) + self.sender.repair.spared();
+            // After a timeout it is added to the segments still in flight.
+            let window = (self.sender.controller().window() as u32).max(1) + self.sender.repair.in_flight_at_timeout();
             let recovering = self.sender.repair.is_limited();
             let Some(data) = self.sender.poll_transmit(self.now, &mut self.events) else { break };
             left += 1;
@@ -168,7 +168,7 @@ impl World {
     }
 
     fn check(&self) {
-        // Rule 3 of NextSeg resends what is not lost; in Linux an undo leaves retransmissions of what is not.
+        // Rule 3 of NextSeg retransmits segments that are not lost. In Linux an undo leaves such retransmissions.
         let unlost = self.stack.losses.retransmits() == Retransmits::NextSeg || self.stack.losses.undoes_first();
         self.sender.flight.board().check(self.stack.sack(), unlost);
         assert!(self.sender.acknowledged() <= self.receiver.delivered_segments());
@@ -222,10 +222,10 @@ impl World {
         assert!(self.sender.poll_transmit(self.now, &mut self.events).is_none());
         assert_eq!(self.sender.poll_timeout(), None, "nothing is left to do");
         assert_eq!(self.sender.in_flight(), 0);
-        let (heard, counters) = (self.heard.lock().unwrap(), self.sender.counters());
-        assert_eq!((heard.sent, heard.delivered), (counters.sent, segments));
+        let (notified, counters) = (self.notified.lock().unwrap(), self.sender.counters());
+        assert_eq!((notified.sent, notified.delivered), (counters.sent, segments));
         // A loss that only a tail loss probe repaired has no report.
-        let unreported = counters.lost - heard.lost;
+        let unreported = counters.lost - notified.lost;
         assert!(unreported == 0 || self.stack.losses.probes_tail(), "{unreported} lost segments without a report");
     }
 

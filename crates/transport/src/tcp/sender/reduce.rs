@@ -1,5 +1,5 @@
-//! The order of what a loss event, an ECN echo or a timer leads to: fast recovery, go-back-N or a plain reduction, and
-//! its end; and of what becomes of a window that the application does not use.
+//! The steps after a loss event, an ECN echo or a timer: fast recovery, go-back-N or a plain reduction, and its end.
+//! Also the reduction of a window that the application does not use.
 
 use control::{Loss, Marks, Restart};
 use units::{Span, Time};
@@ -13,9 +13,9 @@ use crate::{IdleRestart, Reduction, Retransmits, WindowValidation};
 const LEFT_BY_MARK: f64 = 2.0;
 
 impl Sender {
-    /// Deadlines have passed: does what is due at `now`. Afterwards poll what to transmit.
+    /// Deadlines have passed: handles those due at `now`. Afterwards poll what to transmit.
     pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        self.gate.look_again();
+        self.output.look_again();
         if self.repair.takes_suspect(now) {
             self.on_reordering_timeout(now, journal);
         }
@@ -28,7 +28,7 @@ impl Sender {
     }
 
     fn on_reordering_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        self.gate.only_repairs();
+        self.output.only_repairs();
         self.repair.wait_for_next(false);
         let in_flight = self.flight.in_flight();
         let found = self.flight.detect_by_time(now, self.repair.stage());
@@ -44,10 +44,10 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK but for what left recently; the window is the
+    /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK except recent segments. The window is the
     /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        self.gate.only_repairs();
+        self.output.only_repairs();
         self.repair.wait_for_next(false);
         let answered = self.repair.answers_timeout(self.flight.first());
         if !answered && self.stack.losses.undoes_first() {
@@ -70,15 +70,15 @@ impl Sender {
         journal.note(Event::Timeout { window });
         let loss = self.loss(in_flight, lost, again, now);
         self.notify(now, |controller, cx| controller.on_timeout(cx, &loss));
-        self.gate.restart_clock(now);
+        self.output.restart_clock(now);
         self.repair.enter_loss(now, answered, again, &self.flight, &self.stack);
-        self.spare_recent(now);
+        self.keep_recent(now);
         self.flight.back_off();
     }
 
-    /// Segments that left too recently to be deemed lost come on top of the window: they are part of that of a
-    /// controller that starts slowly (in Linux tcp_enter_loss), and lie beside that of any other.
-    fn spare_recent(&mut self, now: Time) {
+    /// Segments that left too recently to be deemed lost are added to the window of a controller that starts slowly (in
+    /// Linux tcp_enter_loss). They do not count towards the window of any other.
+    fn keep_recent(&mut self, now: Time) {
         let mut beside = self.flight.in_flight();
         if beside == 0 {
             return;
@@ -88,7 +88,7 @@ impl Sender {
                 reno.window += f64::from(std::mem::take(&mut beside));
             }
         });
-        self.repair.spare(beside);
+        self.repair.note_in_flight_at_timeout(beside);
     }
 
     /// Fast recovery begins, or without it go-back-N. If the window is already coming down for an ECN echo of this
@@ -106,7 +106,7 @@ impl Sender {
             self.report_segments(now);
         }
         if !fast {
-            // Everything outstanding is lost, and what limits its repair is the window alone (4.3BSD-Tahoe).
+            // Everything outstanding is lost, and the window alone limits its repair (4.3BSD-Tahoe).
             self.flight.lose_outstanding(Time::NEVER, &self.stack, true);
             self.repair.forget_suspects();
             self.report_segments(now);
@@ -132,8 +132,8 @@ impl Sender {
         self.repair.await_evidence(&self.flight, &self.stack, probed);
     }
 
-    /// The least slow-start threshold that an undo of the reduction which begins now gives back: what it is, in Linux
-    /// unless it reduces already at least three quarters of the window (tcp_current_ssthresh).
+    /// The least slow-start threshold that an undo of the reduction which begins now gives back: the present one, in
+    /// Linux at least three quarters of the window unless that is being reduced (tcp_current_ssthresh).
     fn threshold_at_reduction(&self) -> u32 {
         let controller = self.driver.controller();
         let threshold = controller.slow_start_threshold() as u32;
@@ -197,8 +197,8 @@ impl Sender {
         self.repair.limit_by(self.stack.reduction, before, target, self.flight.in_flight(), owed);
     }
 
-    /// The window is what the flight was limited to, as one that is given back otherwise than at the end of a reduction
-    /// (in Linux both are `snd_cwnd`).
+    /// The window becomes the limit of the flight, as the end of the reduction will not set it (in Linux both are
+    /// `snd_cwnd`).
     pub(super) fn settle_at_limit(&mut self, now: Time) {
         let Some(limit) = self.repair.reduced_to() else { return };
         self.notify(now, |controller, _| {
@@ -212,7 +212,7 @@ impl Sender {
     pub(super) fn leave_reduction(&mut self, now: Time, journal: &mut dyn Journal) {
         journal.note(Event::Recovered);
         // tcp_end_cwnd_reduction
-        if self.stack.losses.undoes_first() && self.stack.undo && self.repair.was_needless() {
+        if self.stack.losses.undoes_first() && self.stack.undo && self.repair.was_spurious() {
             self.settle_at_limit(now);
         }
         let ramps = self.repair.phase() != Phase::Loss
@@ -220,7 +220,7 @@ impl Sender {
             && self.driver.is_held_in_recovery();
         self.repair.leave();
         self.notify(now, |controller, cx| controller.on_recovered(cx));
-        self.gate.restart_clock(now);
+        self.output.restart_clock(now);
         self.flight.shrink();
         let start = self.flight.in_flight().max(1) + 1;
         if ramps && start < self.driver.window() {
@@ -257,17 +257,17 @@ impl Sender {
                 let window = before.checked_shr(halvings.min(32) as u32).unwrap_or(0);
                 let window = window.max(before.min(self.stack.initial_window));
                 if self.repair.lower_limit(window) {
-                    return self.gate.restart_usage(now);
+                    return self.output.restart_usage(now);
                 }
                 Some(restart(before, window, true))
             }
         };
         self.notify_of(now, restart, |controller, cx| controller.on_idle_restart(cx));
-        self.gate.restart_usage(now);
+        self.output.restart_usage(now);
     }
 
     /// As Linux (tcp_cwnd_application_limited): while the window is not filled and no ACK has let it grow for a
-    /// timeout, it comes down halfway to what was used, but not to less than the initial one.
+    /// timeout, it comes down halfway to the used part, but not to less than the initial one.
     #[inline]
     pub(super) fn note_unused_window(&mut self, now: Time) {
         let filled = match self.stack.growth.validation {
@@ -276,7 +276,7 @@ impl Sender {
             _ => self.is_window_limited(self.flight.in_flight()),
         };
         if filled {
-            self.gate.restart_usage(now);
+            self.output.restart_usage(now);
         } else {
             self.lower_unused_window(now);
         }
@@ -284,12 +284,12 @@ impl Sender {
 
     #[inline(never)]
     fn lower_unused_window(&mut self, now: Time) {
-        let held_back = self.gate.blocked() != Blocked::Application;
+        let held_back = self.output.blocked() != Blocked::Application;
         if held_back || self.driver.wants().governs_recovery {
             return;
         }
         let timeout = self.flight.timeout(&self.stack.timers);
-        let Some(used) = self.gate.unused_for(timeout, now, self.flight.outstanding()) else { return };
+        let Some(used) = self.output.unused_for(timeout, now, self.flight.outstanding()) else { return };
         let (used, window) = (used.max(self.stack.initial_window), self.driver.window());
         if self.repair.phase() == Phase::Open && used < window {
             let restart = restart(window, window.midpoint(used), false);
@@ -298,7 +298,7 @@ impl Sender {
     }
 }
 
-/// A window of `window` segments, and a threshold of three quarters of what it was `before`.
+/// A window of `window` segments, and a threshold of three quarters of the window `before`.
 fn restart(before: u32, window: u32, idle: bool) -> Restart {
     Restart { window: f64::from(window), threshold: f64::from(three_quarters(before)), idle }
 }

@@ -120,6 +120,6 @@ impl Sender {
     /// The receive window changed, to `segments`, with a packet that is no acknowledgement otherwise. Afterwards poll
     /// what to transmit.
     pub fn note_receive_window(&mut self, segments: u32) {
-        self.gate.set_peer_window(segments);
+        self.output.set_peer_window(segments);
     }
 }

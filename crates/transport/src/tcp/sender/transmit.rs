@@ -1,5 +1,5 @@
-//! The order in which it is found what leaves: the next segment that window, receiver, pace and application let go, or
-//! the reason why none does.
+//! The search for the next segment that leaves: window, receiver, pace and application allow one, or one of them is the
+//! reason why none does.
 
 use control::{Transmission, TransmitStart};
 use units::Time;
@@ -10,7 +10,7 @@ use crate::journal::{Event, Journal};
 use crate::segment::Data;
 use crate::tcp::driver::Driver;
 use crate::tcp::flight::Flight;
-use crate::tcp::gate::{Gate, Room};
+use crate::tcp::output::{Output, Room};
 use crate::tcp::repair::{Phase, Repair};
 use crate::{IdleRestart, Retransmits, Stack};
 
@@ -21,7 +21,7 @@ struct Leaving {
     how: How,
 }
 
-/// In what role a segment leaves.
+/// The role in which a segment leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     New,
@@ -34,7 +34,7 @@ impl Sender {
     /// The next segment that leaves now, if one does. Call until it answers `None`: only then is the timer set.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Data> {
-        if self.gate.take_ready() {
+        if self.output.take_ready() {
             let sequence = self.flight.push(now);
             return Some(self.leave(now, Leaving { sequence, how: How::New }));
         }
@@ -51,20 +51,20 @@ impl Sender {
     /// reported to the controller.
     #[inline(always)]
     pub fn send_ready(&mut self, now: Time, mut out: impl FnMut(&Data)) {
-        while self.gate.take_ready() {
+        while self.output.take_ready() {
             let sequence = self.flight.push(now);
             self.repair.on_sent();
-            self.gate.note_departure(now, false);
+            self.output.note_departure(now, false);
             let push = self.is_pushed(now, sequence);
             let payload = self.backlog.payload(sequence);
             out(&Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push });
         }
     }
 
-    /// True if the new segment `sequence` is the last of a piece, or of what was written.
+    /// True if the new segment `sequence` is the last of a piece, or the last one written.
     #[inline(always)]
     fn is_pushed(&mut self, now: Time, sequence: u64) -> bool {
-        let ends_piece = self.gate.counts_piece() && self.ends_piece();
+        let ends_piece = self.output.counts_piece() && self.ends_piece();
         ends_piece || self.backlog.is_last_written(sequence, now)
     }
 
@@ -72,8 +72,8 @@ impl Sender {
     #[inline(always)]
     fn note_usage(&mut self, now: Time) {
         let (first, next) = (self.flight.first(), self.flight.next());
-        let Self { gate, backlog, .. } = self;
-        let shows = gate.close(first, next, || next < backlog.written(now, next));
+        let Self { output, backlog, .. } = self;
+        let shows = output.close(first, next, || next < backlog.written(now, next));
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -82,7 +82,7 @@ impl Sender {
     fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let in_flight = self.flight.in_flight();
         if in_flight >= self.repair.limit(self.driver.window()) {
-            self.gate.block(Blocked::Window);
+            self.output.block(Blocked::Window);
             return None;
         }
         let lost = if self.repair.sends_new() { None } else { self.flight.next_lost() };
@@ -93,15 +93,15 @@ impl Sender {
                 // There was no new segment after all.
                 return self.next_segment(now, journal);
             }
-            self.gate.block(reason);
+            self.output.block(reason);
             return if self.resorts(reason) { self.last_resort(now, journal) } else { None };
         }
         if lost.is_some() {
             // It leaves alone.
-            self.gate.end_train();
+            self.output.end_train();
         }
-        if self.gate.paces(now) {
-            self.gate.block(Blocked::Pace);
+        if self.output.paces(now) {
+            self.output.block(Blocked::Pace);
             return None;
         }
         if let Some(sequence) = lost {
@@ -110,7 +110,7 @@ impl Sender {
         }
         if self.waits_for_train(now) {
             let room = self.driver_room();
-            self.gate.block(if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
+            self.output.block(if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
             return None;
         }
         let leaving = self.send_new(now);
@@ -121,12 +121,12 @@ impl Sender {
     /// True if the next new segment waits until a train of them may leave.
     #[inline]
     fn waits_for_train(&mut self, now: Time) -> bool {
-        if self.gate.goes_on() {
+        if self.output.goes_on() {
             return false;
         }
-        let Self { flight, driver, gate, stack, backlog, repair } = self;
-        let peer_window = gate.peer_window();
-        gate.waits_for_train(
+        let Self { flight, driver, output, stack, backlog, repair } = self;
+        let peer_window = output.peer_window();
+        output.waits_for_train(
             now,
             || room(flight, driver, repair, stack, peer_window),
             |patience| {
@@ -140,34 +140,34 @@ impl Sender {
 
     /// The room that window and receiver leave.
     fn driver_room(&self) -> Room {
-        let Self { flight, driver, gate, stack, repair, .. } = self;
-        room(flight, driver, repair, stack, gate.peer_window())
+        let Self { flight, driver, output, stack, repair, .. } = self;
+        room(flight, driver, repair, stack, output.peer_window())
     }
 
     /// A new segment leaves: whether more may do so at once, as far as the answer is plain.
     #[inline]
     fn look_for_train(&mut self) {
         let wants = self.driver.wants();
-        let plain = self.repair.phase() == Phase::Open && !self.gate.is_paced() && !self.repair.sends_new();
+        let plain = self.repair.phase() == Phase::Open && !self.output.is_paced() && !self.repair.sends_new();
         if !plain || wants.sent || wants.segments.any() {
             return;
         }
         let window = self.repair.limit(self.driver.window()).saturating_sub(self.flight.in_flight());
-        let receiver = self.gate.peer_room(self.flight.outstanding());
-        self.gate.note_ready(window.min(receiver).min(self.backlog.left_at_once(self.flight.next())));
+        let receiver = self.output.peer_room(self.flight.outstanding());
+        self.output.note_ready(window.min(receiver).min(self.backlog.left_at_once(self.flight.next())));
     }
 
     /// Why no new segment leaves although the window has room, if none does.
     fn withholds_new(&mut self, now: Time, in_flight: u32) -> Option<Blocked> {
         let (next, outstanding) = (self.flight.next(), self.flight.outstanding());
-        if self.gate.peer_room(outstanding) == 0 {
+        if self.output.peer_room(outstanding) == 0 {
             return Some(Blocked::Receiver);
         }
         let disorder = self.repair.phase() == Phase::Disorder;
         if disorder && !self.stack.limited_transmit && outstanding >= self.driver.window() {
             return Some(Blocked::Window);
         }
-        if self.gate.holds_new() {
+        if self.output.holds_new() {
             return Some(Blocked::Window);
         }
         if next >= self.backlog.written(now, next) {
@@ -180,7 +180,7 @@ impl Sender {
     #[inline(always)]
     fn send_new(&mut self, now: Time) -> Leaving {
         if self.flight.outstanding() == 0 {
-            let idle = now.since(self.gate.idle_since());
+            let idle = now.since(self.output.idle_since());
             if self.stack.idle_restart.is_some() && idle > self.flight.timer(&self.stack.timers) {
                 self.restart_after(now, idle);
             }
@@ -209,8 +209,8 @@ impl Sender {
 
     #[inline(never)]
     fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        if self.gate.paces(now) {
-            self.gate.block(Blocked::Pace);
+        if self.output.paces(now) {
+            self.output.block(Blocked::Pace);
             return None;
         }
         let (sequence, hole) = self.repair.last_resort(now, &self.flight)?;
@@ -223,7 +223,7 @@ impl Sender {
     #[inline(never)]
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let next = self.flight.next();
-        let new = has_new(now, &self.flight, &self.gate, &mut self.backlog);
+        let new = has_new(now, &self.flight, &self.output, &mut self.backlog);
         let repeated = if new { None } else { Some(self.flight.last_unsacked()?) };
         journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         let leaving = if let Some(sequence) = repeated {
@@ -242,34 +242,34 @@ impl Sender {
         let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
         let payload = self.backlog.payload(sequence);
         self.repair.on_sent();
-        if self.gate.is_paced() {
+        if self.output.is_paced() {
             self.pace(now, payload, retransmission);
         }
-        self.gate.note_departure(now, retransmission);
+        self.output.note_departure(now, retransmission);
         let wants = self.driver.wants();
         if wants.sent || wants.segments.any() {
             self.report_sent(now, sequence, retransmission);
         }
-        let ends_piece = !retransmission && self.gate.counts_piece() && self.ends_piece();
+        let ends_piece = !retransmission && self.output.counts_piece() && self.ends_piece();
         let push = ends_piece || self.backlog.is_last_written(sequence, now);
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
 
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u32, retransmission: bool) {
-        let Self { flight, driver, gate, stack, repair, .. } = self;
-        let peer_window = gate.peer_window();
-        gate.pace(now, payload, retransmission, || room(flight, driver, repair, stack, peer_window));
+        let Self { flight, driver, output, stack, repair, .. } = self;
+        let peer_window = output.peer_window();
+        output.pace(now, payload, retransmission, || room(flight, driver, repair, stack, peer_window));
     }
 
     #[inline]
     fn ends_piece(&mut self) -> bool {
-        let Self { flight, driver, gate, stack, repair, .. } = self;
-        let peer_window = gate.peer_window();
-        gate.ends_piece(|| room(flight, driver, repair, stack, peer_window))
+        let Self { flight, driver, output, stack, repair, .. } = self;
+        let peer_window = output.peer_window();
+        output.ends_piece(|| room(flight, driver, repair, stack, peer_window))
     }
 
-    /// Remembers in what state segment `sequence` leaves, and tells a controller that wants to know.
+    /// Stores the state in which segment `sequence` leaves, and notifies a controller that asks for it.
     #[inline(never)]
     fn report_sent(&mut self, now: Time, sequence: u64, retransmission: bool) {
         let state = self.flight.state_at_departure(now, sequence);
@@ -301,7 +301,7 @@ fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack, peer_w
 }
 
 /// True if the application has written a segment that the receive window lets leave.
-pub(super) fn has_new(now: Time, flight: &Flight, gate: &Gate, backlog: &mut Backlog) -> bool {
+pub(super) fn has_new(now: Time, flight: &Flight, output: &Output, backlog: &mut Backlog) -> bool {
     let next = flight.next();
-    next < backlog.written(now, next) && gate.peer_room(flight.outstanding()) > 0
+    next < backlog.written(now, next) && output.peer_room(flight.outstanding()) > 0
 }

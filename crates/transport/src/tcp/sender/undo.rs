@@ -49,8 +49,8 @@ impl Sender {
         if partial && spurious.is_some() {
             self.repair.ignore_echo();
         }
-        if self.is_held() && !self.flight.awaits_what_was_resent() {
-            self.repair.forget_resent();
+        if self.is_held() && !self.flight.has_any_retransmitted() {
+            self.repair.clear_retransmit_stamp();
         }
         self.repair.wait_for_next(next == Next::Wait);
         let newly_lost = if next == Next::Detect { self.detect_after_undo(now, summary) } else { 0 };
@@ -71,7 +71,7 @@ impl Sender {
         found.lost
     }
 
-    /// Tests the reduction under way. If `ack` shows it to be spurious, the answer says what becomes of loss marks.
+    /// Tests the reduction under way. If `ack` shows it to be spurious, the answer says whether loss marks are kept.
     fn test_reduction(&mut self, now: Time, ack: &Acknowledgement, summary: &AckSummary) -> (Option<LossMarks>, Next) {
         let stage = self.repair.stage();
         let advances = summary.acknowledged > 0;
@@ -91,7 +91,7 @@ impl Sender {
             }
             // tcp_try_undo_dsack: duplicate SACKs report all retransmissions.
             Phase::Open | Phase::Disorder | Phase::Recovery if all_twice => {
-                self.flight.wait_longer();
+                self.flight.keep_reordering_window();
                 (Some(LossMarks::Kept), Next::Detect)
             }
             Phase::Open | Phase::Disorder | Phase::Recovery | Phase::Reduced => (None, Next::Detect),

@@ -48,20 +48,20 @@ pub(crate) struct AckSummary {
     /// When the oldest and the newest segment left whose age is an RTT: sent once, and SACKed where the cumulative
     /// point passed one that was sent more often.
     pub(crate) samples: Option<(Time, Time)>,
-    /// The cumulative point passed a segment that was sent more than once: what it covers may have waited for that
-    /// one, so its age is not an RTT.
+    /// The cumulative point passed a segment that was sent more than once: segments above may have waited for that one,
+    /// so their age is not an RTT.
     pub(crate) ambiguous: bool,
     /// The newest delivered segment: its state, when and whether more than once it was sent, and its number.
     pub(crate) newest: Option<Newest>,
-    /// A segment arrived below what was SACKed before this ACK: by how many numbers it was overtaken, and whether
-    /// it was sent once, so that the path must have reordered it.
+    /// A segment arrived below the highest one SACKed before this ACK: the numbers by which it was overtaken, and true
+    /// if it was sent once, so that the path must have reordered it.
     pub(crate) overtaken: Option<(u64, bool)>,
     /// The lowest of such segments that were sent once.
     pub(crate) late: Option<u64>,
     /// RACK has learned of an arrival, which may show losses.
     pub(crate) advances_rack: bool,
-    /// What a duplicate SACK reports was sent more than once, and outstanding.
-    pub(crate) duplicate_was_resent: bool,
+    /// The segment in a duplicate SACK is outstanding and was sent more than once.
+    pub(crate) duplicate_was_retransmitted: bool,
 }
 
 impl AckSummary {
@@ -77,18 +77,18 @@ impl AckSummary {
     }
 }
 
-/// What tells the ACK of a retransmission from that of its original, for RACK.
+/// Tells the ACK of a retransmission from the ACK of its original, for RACK.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Judge<'a> {
+pub(crate) struct RetransmissionTest<'a> {
     /// A retransmission is not acknowledged sooner (RFC 8985, section 6.2, step 2).
     pub(crate) minimum_rtt: Span,
-    /// With timestamps, the clock that they tell: what the cumulative point covers left by then (in Linux
+    /// With timestamps, their clock: segments below the cumulative point left by the time that the ACK echoes (in Linux
     /// tcp_skb_spurious_retrans).
     pub(crate) clock: Option<&'a Clock>,
 }
 
-impl Judge<'_> {
-    /// True if `ack` may answer what left at `at`.
+impl RetransmissionTest<'_> {
+    /// True if `ack` may answer the transmission at `at`.
     #[inline]
     fn answers(&self, ack: &Acknowledgement, at: Time) -> bool {
         ack.echo >= at || self.clock.is_none_or(|clock| clock.timestamp(ack.echo) >= clock.timestamp(at))
@@ -96,22 +96,28 @@ impl Judge<'_> {
 }
 
 impl Scoreboard {
-    /// Applies cumulative point and SACK blocks. `judge` tells the ACK of a retransmission from that of its original.
+    /// Applies cumulative point and SACK blocks. `test` tells the ACK of a retransmission from the ACK of its original.
     #[inline(always)]
-    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, judge: Judge) -> AckSummary {
+    pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest) -> AckSummary {
         self.apply_plain(ack, now).unwrap_or_else(|| {
             let mut summary = AckSummary::default();
-            self.apply_any(ack, now, judge, &mut summary);
+            self.apply_any(ack, now, test, &mut summary);
             summary
         })
     }
 
     /// The same, but for an ACK that may have SACK blocks: its `summary` is made in place.
     #[inline(always)]
-    pub(crate) fn apply_to(&mut self, ack: &Acknowledgement, now: Time, judge: Judge, summary: &mut AckSummary) {
+    pub(crate) fn apply_to(
+        &mut self,
+        ack: &Acknowledgement,
+        now: Time,
+        test: RetransmissionTest,
+        summary: &mut AckSummary,
+    ) {
         match self.apply_plain(ack, now) {
             Some(plain) => *summary = plain,
-            None => self.apply_any(ack, now, judge, summary),
+            None => self.apply_any(ack, now, test, summary),
         }
     }
 
@@ -153,12 +159,12 @@ impl Scoreboard {
     }
 
     #[inline(never)]
-    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, judge: Judge, summary: &mut AckSummary) {
+    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest, summary: &mut AckSummary) {
         let highest = self.highest_sacked();
         self.note_duplicate(ack, summary);
         // The last segment to be looked at gives RACK its RTT: in Linux that of the highest number.
         for (start, end) in ack.sack.ascending().iter(ack.cumulative) {
-            self.sack(start.max(self.first), end.min(self.next()), (now, judge.minimum_rtt), highest, summary);
+            self.sack(start.max(self.first), end.min(self.next()), (now, test.minimum_rtt), highest, summary);
         }
         let sacked = summary.samples;
         while self.first < ack.cumulative {
@@ -173,7 +179,7 @@ impl Scoreboard {
             } else {
                 summary.delivered += 1;
                 summary.note_overtaken(number, highest, segment.flags);
-                let minimum_rtt = if judge.answers(ack, segment.at) { judge.minimum_rtt } else { Span::MAX };
+                let minimum_rtt = if test.answers(ack, segment.at) { test.minimum_rtt } else { Span::MAX };
                 self.delivered(number, segment, (now, minimum_rtt), summary);
             }
         }
@@ -197,7 +203,7 @@ impl Scoreboard {
     fn note_duplicate(&mut self, ack: &Acknowledgement, summary: &mut AckSummary) {
         let Some(number) = ack.duplicate.filter(|number| (self.first..self.next()).contains(number)) else { return };
         let flags = self.segments[self.index(number)].flags;
-        summary.duplicate_was_resent = flags & AMBIGUOUS != 0;
+        summary.duplicate_was_retransmitted = flags & AMBIGUOUS != 0;
         if flags & (AMBIGUOUS | SACKED) == AMBIGUOUS | SACKED {
             summary.late = Some(number);
         }
@@ -208,7 +214,7 @@ impl Scoreboard {
         if start >= end {
             return;
         }
-        // Taken out, because what is gained changes the rest of the board.
+        // Taken out, as each new SACK changes the rest of the board.
         let mut holes = self.holes.take().unwrap_or_default();
         let Holes { sacked, highest_sacked, .. } = &mut *holes;
         sacked.insert(start, end, |from, to| {
@@ -229,7 +235,7 @@ impl Scoreboard {
         self.holes = Some(holes);
     }
 
-    /// Takes a segment that is no longer outstanding out of the counts of what is lost.
+    /// Takes a segment that is no longer outstanding out of the counts of lost and retransmitted ones.
     fn forget(&mut self, flags: u32) {
         if flags & LOST != 0 {
             self.lost_count -= 1;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use units::{Span, Time};
 
-use super::{AMBIGUOUS, FOUND, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard};
+use super::{AMBIGUOUS, FOUND, LOST, RETRANSMITTED, Retransmission, SACKED, Scoreboard};
 use crate::MAX_THRESHOLD;
 
 /// Segment `number` is SACKed as well: notes it among the `highest`, if it is one of them.
@@ -44,7 +44,7 @@ impl Scoreboard {
         true
     }
 
-    /// Marks the first outstanding segment lost: NewReno's judgement (RFC 6582), which has no SACK to go by.
+    /// Marks the first outstanding segment lost: NewReno (RFC 6582), which has no SACK.
     pub(crate) fn mark_first_lost(&mut self) -> u32 {
         if self.segments.is_empty() {
             return 0;
@@ -66,7 +66,7 @@ impl Scoreboard {
     pub(crate) fn detect_forward(&mut self, threshold: u32) -> u32 {
         let Some(highest) = self.highest_sacked() else { return 0 };
         let mut marked = self.lose_below((highest + 1).saturating_sub(u64::from(threshold)));
-        while let Some(Resent { number, at, sent_to }) = self.first_resent() {
+        while let Some(Retransmission { number, at, sent_to }) = self.first_retransmission() {
             if self.awaits(number, at) {
                 if highest < sent_to {
                     break;
@@ -74,7 +74,7 @@ impl Scoreboard {
                 self.lose_again(number);
                 marked += 1;
             }
-            self.holes().resent.pop_front();
+            self.holes().retransmissions.pop_front();
         }
         marked
     }
@@ -96,7 +96,7 @@ impl Scoreboard {
     /// long the timer of RACK waits, and an ACK may find the earlier ones.
     pub(crate) fn detect_by_time(&mut self, now: Time, reordering_window: Span) -> (u32, bool, Option<Time>) {
         let rack = self.rack;
-        let patience = rack.rtt + reordering_window;
+        let wait = rack.rtt + reordering_window;
         let mut marked = 0;
         let mut next: Option<Time> = None;
         // Segments sent once stand in the order of their numbers…
@@ -108,9 +108,9 @@ impl Scoreboard {
                 if segment.place(cursor) >= rack.last {
                     break;
                 }
-                let due = segment.at + patience;
+                let due = segment.at + wait;
                 if due > now {
-                    next = Some(self.last_suspect(cursor) + patience);
+                    next = Some(self.last_suspect(cursor) + wait);
                     break;
                 }
                 marked += u32::from(self.mark_lost(cursor));
@@ -124,21 +124,21 @@ impl Scoreboard {
         }
         // …and retransmissions in the order of their sending.
         let mut again = false;
-        while let Some(resent @ Resent { number, at, .. }) = self.first_resent() {
+        while let Some(retransmission @ Retransmission { number, at, .. }) = self.first_retransmission() {
             if self.awaits(number, at) {
-                if resent.place() >= rack.last {
+                if retransmission.place() >= rack.last {
                     break;
                 }
-                let due = at + patience;
+                let due = at + wait;
                 if due > now {
-                    let due = self.last_resent_suspect().unwrap_or(at) + patience;
+                    let due = self.last_suspect_retransmission().unwrap_or(at) + wait;
                     next = Some(next.map_or(due, |n| n.max(due)));
                     break;
                 }
                 again |= self.lose_again(number);
                 marked += 1;
             }
-            self.holes().resent.pop_front();
+            self.holes().retransmissions.pop_front();
         }
         (marked, again, next)
     }
@@ -167,13 +167,13 @@ impl Scoreboard {
     }
 
     /// The same of those sent again.
-    fn last_resent_suspect(&self) -> Option<Time> {
-        let mut resent = self.holes.as_ref()?.resent.iter().rev();
-        resent.find(|one| one.place() < self.rack.last && self.awaits(one.number, one.at)).map(|one| one.at)
+    fn last_suspect_retransmission(&self) -> Option<Time> {
+        let mut retransmissions = self.holes.as_ref()?.retransmissions.iter().rev();
+        retransmissions.find(|one| one.place() < self.rack.last && self.awaits(one.number, one.at)).map(|one| one.at)
     }
 
-    fn first_resent(&self) -> Option<Resent> {
-        self.holes.as_ref().and_then(|holes| holes.resent.front().copied())
+    fn first_retransmission(&self) -> Option<Retransmission> {
+        self.holes.as_ref().and_then(|holes| holes.retransmissions.front().copied())
     }
 
     /// True if the transmission of `number` at `at` is the last one and nothing is known of its fate.
@@ -208,15 +208,15 @@ impl Scoreboard {
         retransmission
     }
 
-    /// When what RACK still waits for left: before that it would be lost without a reordering window.
+    /// The time from which on segments left that RACK still waits for: older ones are lost without a reordering window.
     pub(crate) fn recent_since(&self, now: Time) -> Time {
         Time::ZERO + now.since(Time::ZERO + self.rack.rtt)
     }
 
-    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), but for what left after `recent`, the
-    /// first excepted (RFC 8985, section 6.3). Returns how many were newly marked.
+    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), except segments that left after
+    /// `recent`, but with the first (RFC 8985, section 6.3). Returns how many were newly marked.
     pub(crate) fn lose_all(&mut self, recent: Time) -> u32 {
-        let (mut marked, mut spared) = (0, false);
+        let (mut marked, mut excepted) = (0, false);
         self.retransmitted_count = 0;
         self.to_retransmit = 0;
         self.lost_count = 0;
@@ -228,7 +228,7 @@ impl Scoreboard {
             if index > 0 && segment.at > recent && in_flight {
                 self.lost_count += u32::from(segment.flags & LOST != 0);
                 self.retransmitted_count += u32::from(segment.flags & RETRANSMITTED != 0);
-                spared = true;
+                excepted = true;
                 continue;
             }
             // A retransmission under way is lost as well, and counts like one that RACK finds.
@@ -240,9 +240,9 @@ impl Scoreboard {
             self.lost_count += 1;
             self.to_retransmit += 1;
         }
-        let (first, next) = (self.first, if spared { self.first } else { self.next() });
+        let (first, next) = (self.first, if excepted { self.first } else { self.next() });
         let holes = self.holes();
-        holes.resent.retain(|resent| resent.number > first && resent.at > recent);
+        holes.retransmissions.retain(|retransmission| retransmission.number > first && retransmission.at > recent);
         holes.lost_again.clear();
         holes.retransmit_cursor = first;
         holes.count_cursor = next;
@@ -250,8 +250,8 @@ impl Scoreboard {
         marked
     }
 
-    /// Nothing is lost: the reduction was spurious. Original and retransmission of one segment are both in flight then,
-    /// and what RACK found lost it does not look at again (in Linux tcp_undo_cwnd_reduction with unmark_loss).
+    /// Nothing is lost: the reduction was spurious. Original and retransmission of one segment are both in flight then.
+    /// RACK does not examine the segments that it found lost again (in Linux tcp_undo_cwnd_reduction with unmark_loss).
     pub(crate) fn unmark_all(&mut self) {
         for segment in &mut self.segments {
             segment.flags &= !LOST;

@@ -3,7 +3,7 @@
 use super::Scoreboard;
 
 impl Scoreboard {
-    /// Without SACK, a duplicate ACK tells that some segment arrived (RFC 6582 inflates the window instead). Says
+    /// Without SACK, a duplicate ACK shows that some segment arrived (RFC 6582 inflates the window instead). Says
     /// whether there is one that may have.
     pub(crate) fn count_duplicate(&mut self) -> bool {
         let room = self.sacked_count + self.lost_count.max(1) < self.outstanding();

@@ -40,14 +40,14 @@ impl Sent {
 
 /// A retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resent {
+pub(super) struct Retransmission {
     pub(super) number: u64,
     pub(super) at: Time,
     /// The next new segment at that moment.
     pub(super) sent_to: u64,
 }
 
-impl Resent {
+impl Retransmission {
     pub(super) fn place(&self) -> Place {
         Place::new(self.at, self.number, self.sent_to - self.number)
     }
@@ -70,8 +70,11 @@ mod tests {
         assert!(sent(5, 0).place(8) < again);
         assert!(again < sent(5, 0).place(9));
         assert!(again < sent(6, 0).place(4), "the time counts first");
-        let resent = Resent { number: 3, at: Time::from_nanos(5), sent_to: 9 };
-        assert_eq!((resent.place(), again.number(), sent(5, 0).place(8).number()), (again, 3, 8));
-        assert!(again < Resent { number: 4, ..resent }.place(), "of two sent again the lower left first");
+        let retransmission = Retransmission { number: 3, at: Time::from_nanos(5), sent_to: 9 };
+        assert_eq!((retransmission.place(), again.number(), sent(5, 0).place(8).number()), (again, 3, 8));
+        assert!(
+            again < Retransmission { number: 4, ..retransmission }.place(),
+            "of two sent again the lower left first"
+        );
     }
 }

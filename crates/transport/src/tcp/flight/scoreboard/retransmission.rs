@@ -1,8 +1,8 @@
-//! Which segment is sent again next (RFC 6675, NextSeg), and what is in flight once it was.
+//! Retransmissions: which segment is next (RFC 6675, NextSeg), and the segments in flight afterwards.
 
 use units::Time;
 
-use super::{AHEAD, AMBIGUOUS, LOST, RETRANSMITTED, Resent, SACKED, Scoreboard, Sent};
+use super::{AHEAD, AMBIGUOUS, LOST, RETRANSMITTED, Retransmission, SACKED, Scoreboard, Sent};
 use crate::tcp::flight::delivery_rate::DeliveryState;
 
 impl Scoreboard {
@@ -81,11 +81,11 @@ impl Scoreboard {
         }
         if track {
             let (first, sent_to) = (self.first, self.next());
-            let resent = &mut self.holes().resent;
-            while resent.front().is_some_and(|settled| settled.number < first) {
-                resent.pop_front();
+            let retransmissions = &mut self.holes().retransmissions;
+            while retransmissions.front().is_some_and(|settled| settled.number < first) {
+                retransmissions.pop_front();
             }
-            resent.push_back(Resent { number, at: now, sent_to });
+            retransmissions.push_back(Retransmission { number, at: now, sent_to });
         }
     }
 }

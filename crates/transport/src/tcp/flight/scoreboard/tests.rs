@@ -4,7 +4,7 @@ use super::detection::note_highest;
 use super::*;
 use crate::{Acknowledgement, MAX_THRESHOLD, linux};
 
-const BY_RTT: Judge<'static> = Judge { minimum_rtt: Span::ZERO, clock: None };
+const BY_RTT: RetransmissionTest<'static> = RetransmissionTest { minimum_rtt: Span::ZERO, clock: None };
 
 #[test]
 fn a_segment_is_newer_across_the_wrap_of_what_was_delivered() {
@@ -184,7 +184,10 @@ fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
     board.resend(0, at(60), state, true);
     board.resend(1, at(60), state, true);
     assert_eq!((board.lose_all(at(59)), board.in_flight(), board.retransmitted_count()), (4, 1, 1));
-    assert_eq!((board.next_lost(), board.holes().resent.front().map(|resent| resent.number)), (Some(0), Some(1)));
+    assert_eq!(
+        (board.next_lost(), board.holes().retransmissions.front().map(|retransmission| retransmission.number)),
+        (Some(0), Some(1))
+    );
     // A spurious timeout: what was sent once is not lost any more.
     board.unmark_lost();
     assert_eq!((board.lost_count(), board.next_lost()), (2, Some(0)));
@@ -227,7 +230,7 @@ fn after_a_needless_reduction_original_and_retransmission_are_both_in_flight() {
     assert_eq!((board.in_flight(), board.next_lost(), board.retransmitted_count()), (4, None, 1));
     // RACK has left them behind, and finds the retransmission alone: of two in flight one is lost, which is not sent
     // again.
-    board.rack.last = board.rack.last.max(Resent { number: 9, at: at(200), sent_to: 10 }.place());
+    board.rack.last = board.rack.last.max(Retransmission { number: 9, at: at(200), sent_to: 10 }.place());
     assert_eq!(board.detect_by_time(at(400), Span::ZERO), (1, false, None));
     assert_eq!((board.in_flight(), board.next_lost()), (3, None));
     board.check(true, true);
@@ -243,7 +246,7 @@ fn lost_segments_are_sent_again_by_their_numbers() {
         board.resend(number, at(100 + number), state, true);
     }
     // What left after them has arrived: all three are lost again.
-    board.rack.last = Resent { number: 9, at: at(200), sent_to: 10 }.place();
+    board.rack.last = Retransmission { number: 9, at: at(200), sent_to: 10 }.place();
     assert_eq!(board.detect_by_time(at(400), Span::ZERO), (3, true, None));
     let mut again = Vec::new();
     while let Some(number) = board.next_lost() {
@@ -263,12 +266,12 @@ fn a_duplicate_sack_of_what_was_sent_again_shows_reordering_where_the_original_w
     sack.push(0, 1, 2);
     let arrival = Acknowledgement { sack, ..Acknowledgement::default() };
     let summary = board.apply(&arrival, at(110), BY_RTT);
-    assert_eq!((summary.late, summary.duplicate_was_resent), (None, false));
+    assert_eq!((summary.late, summary.duplicate_was_retransmitted), (None, false));
     let summary = board.apply(&Acknowledgement { duplicate: Some(1), ..arrival }, at(120), BY_RTT);
-    assert_eq!((summary.late, summary.duplicate_was_resent), (Some(1), true));
-    // Segment 2 was sent once: the network doubled it.
+    assert_eq!((summary.late, summary.duplicate_was_retransmitted), (Some(1), true));
+    // Segment 2 was sent once: the network duplicated it.
     let summary = board.apply(&Acknowledgement { duplicate: Some(2), ..arrival }, at(130), BY_RTT);
-    assert_eq!((summary.late, summary.duplicate_was_resent), (None, false));
+    assert_eq!((summary.late, summary.duplicate_was_retransmitted), (None, false));
 }
 
 #[test]
@@ -276,11 +279,11 @@ fn a_timestamp_from_before_a_retransmission_tells_rack_nothing() {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
     let clock = linux().clock;
-    let judge = Judge { clock: Some(&clock), ..BY_RTT };
+    let test = RetransmissionTest { clock: Some(&clock), ..BY_RTT };
     for (echo, advances) in [(99, false), (100, true)] {
         let (mut board, _) = four(&[]);
         board.resend(0, at(100), state, true);
         let ack = Acknowledgement { cumulative: 1, echo: at(echo), ..Acknowledgement::default() };
-        assert_eq!(board.apply(&ack, at(150), judge).advances_rack, advances);
+        assert_eq!(board.apply(&ack, at(150), test).advances_rack, advances);
     }
 }

@@ -24,7 +24,7 @@ fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps()
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let mut clock = Clock { timestamp_tick: Span::from_millis(4), ..plain().clock };
     let mut recovery = Recovery::default();
-    assert!(recovery.resent_nothing() && !recovery.left_before(at(0), &clock));
+    assert!(recovery.is_retransmit_stamp_clear() && !recovery.left_before(at(0), &clock));
     recovery.on_retransmission(at(10), 3);
     recovery.on_retransmission(at(30), 4);
     // Ticks of 4 ms: 10 ms is the third, which begins at 8 ms.
@@ -32,8 +32,8 @@ fn an_original_left_before_the_first_retransmission_on_the_clock_of_timestamps()
     // On a clock that showed 3 ms at time zero that tick begins at 9 ms.
     clock.at_start = Span::from_millis(3);
     assert_eq!([8, 9].map(|ms| recovery.left_before(at(ms), &clock)), [true, false]);
-    recovery.forget_resent();
-    assert!(recovery.resent_nothing() && !recovery.left_before(at(0), &clock));
+    recovery.clear_retransmit_stamp();
+    assert!(recovery.is_retransmit_stamp_clear() && !recovery.left_before(at(0), &clock));
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn a_timeout_in_a_row_is_answered_until_data_is_acknowledged() {
     let mut recovery = Recovery::default();
     assert!(!recovery.answers_timeout(0));
     recovery.enter_loss(10, false, None);
-    recovery.spare(4);
+    recovery.note_in_flight_at_timeout(4);
     assert!(recovery.answers_timeout(3) && !recovery.is_reported());
-    assert_eq!((recovery.limit(1), recovery.point(), recovery.spared()), (5, 10, 4));
+    assert_eq!((recovery.limit(1), recovery.point(), recovery.in_flight_at_timeout()), (5, 10, 4));
     recovery.on_progress(|| 1, 10.0);
     assert!(!recovery.answers_timeout(3));
     // What was sent when a recovery began is answered by it, and no more.
@@ -63,15 +63,15 @@ fn holes_are_looked_for_above_what_was_sent_again_and_the_rescue_is_one() {
     assert!(recovery.take_announcement() && !recovery.take_announcement());
     recovery.on_retransmission(Time::ZERO, 7);
     recovery.on_retransmission(Time::ZERO, 4);
-    assert_eq!(recovery.resent_to(), 8);
+    assert_eq!(recovery.high_retransmitted(), 8);
     recovery.no_hole_below(6);
-    assert_eq!(recovery.resent_to(), 8);
+    assert_eq!(recovery.high_retransmitted(), 8);
     recovery.no_hole_below(12);
-    assert_eq!(recovery.resent_to(), 12);
+    assert_eq!(recovery.high_retransmitted(), 12);
     assert!(recovery.take_rescue() && !recovery.take_rescue());
     recovery.begin(40, false);
     assert!(!recovery.take_announcement() && recovery.take_rescue());
-    assert_eq!((recovery.resent_to(), recovery.point()), (0, 40));
+    assert_eq!((recovery.high_retransmitted(), recovery.point()), (0, 40));
     recovery.move_point(50);
     assert_eq!(recovery.point(), 50);
     assert!(!recovery.is_announced(50) && recovery.is_announced(51));

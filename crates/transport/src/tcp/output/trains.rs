@@ -20,7 +20,7 @@ const SHORTEST: u32 = 2;
 /// The share of the window that leaves whatever the train (tcp_tso_win_divisor).
 const SHARE: u32 = 3;
 
-/// How long a full train is, and for what that holds.
+/// The length of a full train, and the conditions under which it holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullTrain {
     segments: u32,
@@ -44,7 +44,7 @@ fn piece(segments: u32) -> u16 {
     if segments < SHORTEST { 0 } else { u16::try_from(segments).unwrap_or(u16::MAX) }
 }
 
-/// The room that the window leaves, and what makes a train.
+/// The room in the window, and the measures that make a train.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Room {
     /// Segments that may be in flight, and those that are.
@@ -80,14 +80,15 @@ impl Room {
 /// The trains of a sender.
 #[derive(Clone, Debug)]
 pub(super) struct Trains {
-    /// New segments that have yet to leave: with segmentation offload of the running train, else of what is ready.
+    /// New segments that have yet to leave: the rest of the running train, without segmentation offload all that are
+    /// ready.
     train: u32,
     /// Segments that have yet to leave of the piece of a train that is handed down at once.
     piece: u16,
     /// The rest of the train may leave without another look.
     is_ready: bool,
     offload: bool,
-    /// Boxed: what few flows have.
+    /// Boxed, as few flows have it.
     full: Option<Box<FullTrain>>,
 }
 

@@ -1,4 +1,4 @@
-//! The gate: what lets a new segment leave, or holds it back: the window, the receive window, pacing, the train that it
+//! The output: limits on new segments. These are the window, the receive window, pacing, the train that a segment
 //! leaves in, and the use of the window.
 
 mod pacing;
@@ -25,9 +25,9 @@ pub(super) enum Blocked {
     Application,
 }
 
-/// The gate of a sender. State that every segment touches comes first.
+/// The output of a sender. State that every segment touches comes first.
 #[repr(C)]
-pub(super) struct Gate {
+pub(super) struct Output {
     trains: Trains,
     /// The receive window in segments.
     peer_window: u32,
@@ -42,7 +42,7 @@ pub(super) struct Gate {
     pacer: Pacer,
 }
 
-impl Gate {
+impl Output {
     /// Nothing has left yet.
     pub(super) fn new(stack: &Stack) -> Self {
         Self {
@@ -283,27 +283,27 @@ mod tests {
 
     #[test]
     fn segments_that_are_ready_leave_without_another_look_until_something_happens() {
-        let mut gate = Gate::new(&plain());
-        gate.note_ready(2);
-        assert_eq!([(); 3].map(|()| gate.take_ready()), [true, true, false]);
-        gate.note_ready(2);
-        gate.look_again();
-        assert!(!gate.take_ready());
+        let mut output = Output::new(&plain());
+        output.note_ready(2);
+        assert_eq!([(); 3].map(|()| output.take_ready()), [true, true, false]);
+        output.note_ready(2);
+        output.look_again();
+        assert!(!output.take_ready());
     }
 
     #[test]
     fn the_receive_window_leaves_what_is_not_outstanding() {
-        let mut gate = Gate::new(&plain());
-        gate.set_peer_window(5);
-        assert_eq!([0, 4, 5, 6].map(|outstanding| gate.peer_room(outstanding)), [5, 1, 0, 0]);
+        let mut output = Output::new(&plain());
+        output.set_peer_window(5);
+        assert_eq!([0, 4, 5, 6].map(|outstanding| output.peer_room(outstanding)), [5, 1, 0, 0]);
     }
 
     #[test]
     fn a_rate_holds_back_what_follows_a_train() {
-        let mut gate = Gate::new(&linux());
-        gate.open(at(40), 10);
+        let mut output = Output::new(&linux());
+        output.open(at(40), 10);
         // Two segments of 1000 bytes at 8 Mbit/s take 2 ms.
-        gate.follow(&decision(Some(Rate::from_bits_per_second(8_000_000)), false));
+        output.follow(&decision(Some(Rate::from_bits_per_second(8_000_000)), false));
         let room = Room {
             limit: 10,
             in_flight: 1,
@@ -315,48 +315,49 @@ mod tests {
             minimum: Span::from_millis(40),
             segment_size: 1000,
         };
-        gate.pace(at(40), 1000, false, || room);
-        assert!(!gate.paces(at(40)), "the second of the train");
-        gate.pace(at(40), 1000, false, || room);
-        assert_eq!((gate.paces(at(41)), gate.departure()), (true, at(42)));
+        output.pace(at(40), 1000, false, || room);
+        assert!(!output.paces(at(40)), "the second of the train");
+        output.pace(at(40), 1000, false, || room);
+        assert_eq!((output.paces(at(41)), output.departure()), (true, at(42)));
     }
 
     #[test]
     fn a_window_that_came_down_has_no_largest_flight_yet() {
-        let mut gate = Gate::new(&plain());
-        gate.open(at(0), 10);
-        let may_grow = |gate: &Gate| gate.is_window_limited((15.0, 20.0), 0, WindowValidation::RateLimitedIncrease);
-        assert!(may_grow(&gate), "15 are less than twice 10");
-        gate.follow(&decision(None, true));
-        assert!(!may_grow(&gate));
+        let mut output = Output::new(&plain());
+        output.open(at(0), 10);
+        let may_grow =
+            |output: &Output| output.is_window_limited((15.0, 20.0), 0, WindowValidation::RateLimitedIncrease);
+        assert!(may_grow(&output), "15 are less than twice 10");
+        output.follow(&decision(None, true));
+        assert!(!may_grow(&output));
     }
 
     #[test]
     fn only_an_instant_at_which_something_left_or_a_full_window_shows_how_it_is_used() {
-        let mut gate = Gate::new(&plain());
-        gate.note_departure(at(1), false);
-        gate.block(Blocked::Application);
-        assert!(gate.close(0, 3, || true) && !gate.close(0, 3, || true));
-        gate.block(Blocked::Window);
+        let mut output = Output::new(&plain());
+        output.note_departure(at(1), false);
+        output.block(Blocked::Application);
+        assert!(output.close(0, 3, || true) && !output.close(0, 3, || true));
+        output.block(Blocked::Window);
         // A window that no new segment fills, or that only repairs fill, says nothing.
-        assert!(!gate.close(0, 3, || false));
-        gate.only_repairs();
-        assert!(!gate.close(0, 3, || true) && gate.close(0, 3, || true));
-        assert!(gate.is_window_limited((9.0, 5.0), 0, WindowValidation::Round));
+        assert!(!output.close(0, 3, || false));
+        output.only_repairs();
+        assert!(!output.close(0, 3, || true) && output.close(0, 3, || true));
+        assert!(output.is_window_limited((9.0, 5.0), 0, WindowValidation::Round));
     }
 
     #[test]
     fn a_window_may_grow_while_three_segments_of_it_are_free() {
-        let gate = Gate::new(&plain());
-        let may_grow = |window| gate.is_window_limited((window, 5.0), 10, WindowValidation::Flight);
+        let output = Output::new(&plain());
+        let may_grow = |window| output.is_window_limited((window, 5.0), 10, WindowValidation::Flight);
         assert_eq!([9.0, 13.9, 14.0].map(may_grow), [true, true, false]);
     }
 
     #[test]
     fn a_window_may_grow_unused_to_the_receive_window_and_a_segment_more() {
-        let mut gate = Gate::new(&plain());
-        gate.set_peer_window(20);
-        let may_grow = |window| gate.is_window_limited((window, 5.0), 0, WindowValidation::ReceiveWindow);
+        let mut output = Output::new(&plain());
+        output.set_peer_window(20);
+        let may_grow = |window| output.is_window_limited((window, 5.0), 0, WindowValidation::ReceiveWindow);
         assert_eq!([7.0, 20.0, 20.05].map(may_grow), [true, true, false]);
     }
 }
