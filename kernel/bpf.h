@@ -186,9 +186,9 @@ inline_always s64 timestamp_rtt(const struct sock *sk)
 /*
  * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there
  * is none that can be trusted. An ACK for one segment is not trusted if its receiver otherwise acknowledges several at
- * once: the sample may contain the delayed-ACK timer (the counter from 0 to 5 of the specification of CDG, section
- * 2.2). The kernel falls back on timestamps if segments were sent twice: the sample is then a whole number of their
- * ticks, and not of one transmission.
+ * once: the sample may contain the delayed-ACK timer. The counter from 0 to 5 is that of FreeBSD's h_ertt, from which
+ * CDG has its RTTs there. The kernel falls back on timestamps if segments were sent twice: the sample is then a whole
+ * number of their ticks, and not of one transmission.
  */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
 {

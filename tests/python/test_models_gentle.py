@@ -1,4 +1,4 @@
-"""TCP-Gentle in closed form, against the worked examples of chapter 7."""
+"""TCP-Gentle in closed form, against the worked examples of chapter 7 of the thesis."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ackclock.papers.data.edwan2010.models.gentle import (
     slow_start_increases,
 )
 
-# The example of section 7.2.1: 300 Mbit/s, 100 ms, packets of 1000 bytes, Q_max 50, N = 4.
+# The example of the thesis, section 7.2.1: 300 Mbit/s, 100 ms, packets of 1000 bytes, Q_max 50, N = 4.
 EXAMPLE = Damping(pipe=3750, rtt=0.1, queue=50, counter=4)
 
 

@@ -1,4 +1,4 @@
-"""Illinois of any order, against the values of chapter 6."""
+"""Illinois of any order, against the values of chapter 6 of the thesis."""
 
 import numpy as np
 import pytest

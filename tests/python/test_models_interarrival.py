@@ -1,4 +1,4 @@
-"""Loss differentiation from inter-arrival times, against chapter 8."""
+"""Loss differentiation from inter-arrival times, against chapter 8 of the thesis."""
 
 import numpy as np
 import pytest

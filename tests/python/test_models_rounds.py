@@ -41,7 +41,7 @@ def test_yeah_decongests_every_seven_rounds():
 
 @pytest.mark.parametrize(("floor", "ends"), [(0.0, [209.6, 298.8]), (0.1, [195.0, 253.0, 311.0])])
 def test_the_late_epochs_at_300_megabits_depend_on_the_floor(floor, ends):
-    # Figure 7.8: 92 ms, packets of 1000 bytes, Q_max 80.
+    # The thesis, figure 7.8: 92 ms, packets of 1000 bytes, Q_max 80.
     found = course(Gentle(80, floor=floor), 3450, 0.092, 320.0)
     late = found.decongestions[found.decongestions > 190]
     assert late == pytest.approx(ends, rel=0.02)

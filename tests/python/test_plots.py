@@ -98,8 +98,8 @@ def test_a_controller_without_a_look_has_dashes_that_no_other_has():
 @pytest.mark.parametrize(
     ("one", "other", "published"),
     [
-        # From table 1 of Sharma, Wu and Dalal: a turn of hue near blue, no chroma, hues on both sides of the
-        # axis, a large difference, two greens.
+        # From table 1 of Sharma, Wu and Dalal 2005: a turn of hue near blue, no chroma, hues on both sides of
+        # the axis, a large difference, two greens.
         ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
         ((50.0, 0.0, 0.0), (50.0, -1.0, 2.0), 2.3669),
         ((50.0, 2.49, -0.001), (50.0, -2.49, 0.0009), 7.1792),

@@ -154,7 +154,8 @@ impl Connection {
     /// The same for one whose window grows on ACKs alone.
     fn apply_to_window(&mut self, operation: &Operation) -> (f64, f64) {
         let before = self.controller.window();
-        // A controller that tracks the window of a loss-based flow may return to it on a loss (CDG, equation 8).
+        // A controller that tracks the window of a loss-based flow may return to it on a loss (Hayes and
+        // Armitage 2011, equation 8).
         let before_loss = probes(&*self.controller).get("shadow_window").copied().unwrap_or(0.0).max(before);
         // Some set their window at the end of recovery: Westwood+ of Linux (COMPLETE_CWR), Reno with loss
         // differentiation.

@@ -1,5 +1,5 @@
-//! The reference runs of the specification of Edwan's thesis, chapter 7: one flow over 100 Mbit/s and 100 ms, an ACK
-//! for each packet of 1500 bytes, `Q_max = 50`, no slow start, no limit of the queue.
+//! TCP-Gentle through the whole simulator (Edwan 2010, chapter 7): one flow over 100 Mbit/s and 100 ms, an ACK for each
+//! packet of 1500 bytes, `Q_max = 50`, no slow start, no limit of the queue.
 
 mod common;
 

@@ -109,8 +109,8 @@ fn a_lost_window_update_is_repeated() {
 
 #[test]
 fn acknowledgements_nearby_grow_the_window_faster() {
-    // Section 2.10: with a proxy that acknowledges at once the window over a long path grows faster than from end to
-    // end. 1 % of loss on the near link costs a flow of 20 ms little, and one of 220 ms most of its rate.
+    // Edwan 2010, section 2.10: with a proxy that acknowledges at once the window over a long path grows faster than
+    // from end to end. 1 % of loss on the near link costs a flow of 20 ms little, and one of 220 ms most of its rate.
     let near = "rate = \"20mbit\"\ndelay = \"10ms\"\nqueue = \"100p\"\nreverse = {}\nloss = \"1%\"";
     let far = "rate = \"20mbit\"\ndelay = \"100ms\"\nqueue = \"400p\"\nreverse = {}";
     let split = split("", near, far, "1MB");

@@ -1,4 +1,4 @@
-//! SIAD through the whole simulator, against the closed forms of its saw-tooth.
+//! SIAD (Kühlewind 2016) through the whole simulator, against the closed forms of its saw-tooth.
 //!
 //! In steady state the window of one flow runs from the bandwidth-delay product BDP, less one, to `BDP + B`, in N round
 //! trips. It does so in `B + 1` where those are fewer, as it grows by one segment at least. The path is 100 ms, a

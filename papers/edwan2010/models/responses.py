@@ -111,7 +111,7 @@ def scalable(loss: npt.ArrayLike, a: float = 0.01, beta: float = 0.125) -> Array
 def cubic(loss: npt.ArrayLike, rtt: float, c: float = 0.4, remaining: float = 0.7) -> Array:
     """CUBIC, (C (3 + f)/(4 (1 - f)))^(1/4) (R/p)^(3/4) at an RTT of R seconds, or Reno where that is less.
 
-    RFC 9438, section 5.1, equation (5), where f is called beta_cubic.
+    RFC 9438, section 5.1, figure 5, where f is called beta_cubic.
     """
     p = probabilities("loss", loss)
     share("remaining", remaining)
@@ -156,8 +156,8 @@ def westwood(loss: npt.ArrayLike, rtt: float, queueing: float) -> Array:
     """Westwood+ at an RTT of ``rtt`` seconds, of which ``queueing`` is queueing delay on average.
 
     A loss sets the window to the measured rate times the base RTT, so that the share queueing/rtt is removed:
-    sqrt(rtt/queueing (1 - p)/p), after Grieco and Mascolo, "Performance evaluation and comparison of
-    Westwood+, New Reno, and Vegas TCP congestion control" (2004), equation 7.
+    sqrt(rtt/queueing (1 - p)/p), after equation 7 of Grieco and Mascolo 2004, "Performance evaluation and
+    comparison of Westwood+, New Reno, and Vegas TCP congestion control".
     """
     p = probabilities("loss", loss)
     if not 0 < positive("queueing", queueing) < positive("rtt", rtt):

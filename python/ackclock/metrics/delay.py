@@ -1,4 +1,4 @@
-"""Round-trip times and queues (RFC 5166, section 2.2)."""
+"""Round-trip times and queues (RFC 5166, section 2.1.2)."""
 
 from __future__ import annotations
 

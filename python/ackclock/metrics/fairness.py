@@ -1,4 +1,4 @@
-"""Fairness and convergence (RFC 5166, section 2.6)."""
+"""Fairness and convergence (RFC 5166, section 2.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss rates and events (RFC 5166, section 2.3)."""
+"""Loss rates and events (RFC 5166, section 2.1.3)."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_spurious_loss_goes_back_to_the_state_that_it_ended() {
-        // Section 5.5.11: Startup and UP are resumed, but not out of ProbeRTT.
+        // draft-ietf-ccwg-bbr, section 5.5.11: Startup and UP are resumed, but not out of ProbeRTT.
         for (ended, now, then, is_full) in [
             (None, Cruise, Cruise, true),
             (None, Startup, Startup, true),

@@ -104,7 +104,7 @@ fn close(measured: f64, expected: f64) -> bool {
 
 #[test]
 fn orders_one_to_three_have_the_values_of_the_thesis() {
-    // Section 6.2 of the specification of the thesis: delay in units of d_m, alpha and beta of orders 1, 2 and 3.
+    // The functions of Edwan 2010, section 6.1: delay in units of d_m, alpha and beta of orders 1, 2 and 3.
     for (d, alpha, beta) in [
         (0.1, [2.538, 7.575, 9.687], [0.125, 0.125, 0.125]),
         (0.3, [0.955, 2.559, 5.339], [0.232, 0.173, 0.144]),
