@@ -16,7 +16,7 @@ pub struct CaptureTo {
     pub point: Point,
 }
 
-/// The interface that a capture has for each place; `None` for a place that it does not see.
+/// The interface that a capture has for each place, or `None` for a place that it does not see.
 #[derive(Debug)]
 pub struct Interfaces {
     /// Packets that leave the senders and come back to them.

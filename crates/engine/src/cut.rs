@@ -9,9 +9,9 @@ use crate::route::Routes;
 
 /// The place of the senders.
 pub const SENDERS: usize = 0;
-/// That of the receivers.
+/// The place of the receivers.
 pub const RECEIVERS: usize = 1;
-/// That of the links.
+/// The place of the links.
 pub const NETWORK: usize = 2;
 
 /// A cut: the end of each wire, and how long it takes from place to place at least.
@@ -19,14 +19,14 @@ pub const NETWORK: usize = 2;
 pub struct Cut {
     /// The place to which each wire brings packets.
     pub(crate) end: Vec<usize>,
-    /// By origin and destination; [`Span::MAX`] where nothing leads there.
+    /// By origin and destination. A pair without a wire has [`Span::MAX`].
     lookahead: [[Span; 3]; 3],
 }
 
 impl Cut {
-    /// The cut of the network of `plan` with these `routes`; `None` where it has to stay whole: every wire must lead
-    /// from one place to one place, and take its time if they are not the same. Nor may a row depend on the instant at
-    /// which a link is looked at, as those of a queue that drops or marks at its head do.
+    /// The cut of the network of `plan` with these `routes`, or `None` if it has to stay whole. Every wire must lead
+    /// from one place to one place. A wire between two places must have a delay. No row may depend on the instant at
+    /// which a link is looked at, as rows do if a queue drops or marks at its head.
     pub(crate) fn new(plan: &Plan, routes: &Routes) -> Option<Self> {
         let managed = plan.links.iter().any(|link| link.settings.queue.discipline != DisciplineSettings::Fifo);
         if !plan.media.is_empty() || (managed && plan.record.events) {

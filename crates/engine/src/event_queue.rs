@@ -5,13 +5,13 @@ use units::Time;
 
 /// Times for a fixed set of slots, each pending at most once. Equal times come in the order of the slots.
 ///
-/// Up to [`FEW`] slots stand in a table, whose smallest time is found without a branch. More are in a binary heap,
-/// where moving a slot costs a walk and not a second entry.
+/// Up to [`FEW`] slots are in a table, whose smallest time is found without a branch. More are in a binary heap, where
+/// moving a slot costs a walk and not a second entry.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// When the first slot is due; [`Time::NEVER`] if nothing is pending.
+    /// When the first slot is due, or [`Time::NEVER`] if nothing is pending.
     next: Time,
-    /// Which slot that is; any, if nothing is pending.
+    /// The slot that is due then, or any slot if nothing is pending.
     first: u32,
     /// When each slot is due, if there are few.
     table: [Time; FEW],
@@ -55,7 +55,7 @@ impl EventQueue {
         Self { next: Time::NEVER, first: 0, table: [Time::NEVER; FEW], slots, heap: SlotHeap::new(many) }
     }
 
-    /// The earliest time; [`Time::NEVER`] if nothing is pending.
+    /// The earliest time, or [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
@@ -67,7 +67,7 @@ impl EventQueue {
         self.first
     }
 
-    /// `slot` wants to be looked at `at` that time, and at no other; [`Time::NEVER`]: not at all.
+    /// `slot` wants to be looked at `at` that time, and at no other. With [`Time::NEVER`] it is not looked at.
     #[inline]
     pub fn set(&mut self, slot: u32, at: Time) {
         if self.slots > FEW {
@@ -93,8 +93,8 @@ impl EventQueue {
     }
 }
 
-/// The one of two slots that is due first; `a`, whose number is smaller, if both are at once. Without a branch: which
-/// it is can hardly be guessed.
+/// The one of two slots that is due first, or `a`, whose number is smaller, if both are due at once. There is no
+/// branch, because a processor can hardly predict the result.
 #[inline(always)]
 fn earlier(a: (Time, u32), b: (Time, u32)) -> (Time, u32) {
     let sooner = b.0 < a.0;

@@ -2,7 +2,7 @@
 //! looked at.
 //!
 //! A packet enters with [`Fabric::forward`] on the first step of its route. [`Fabric::next`] says when something is
-//! due; then [`Fabric::begin`], [`Fabric::pop_due`] and [`Fabric::end`] hand out what arrives there. An engine that
+//! due. Then [`Fabric::begin`], [`Fabric::pop_due`] and [`Fabric::end`] hand out what arrives there. An engine that
 //! wants to know more than the rows hold watches through a [`Tap`]. Everything is dispatched statically: a packet costs
 //! no indirect call.
 
@@ -33,7 +33,7 @@ pub struct Fabric<P> {
 
 impl<P: Routed> Fabric<P> {
     /// The network of `plan` under `seed`, with nothing on it. Where reports have to come `in_time`, links whose queue
-    /// may drop a packet when its turn comes are looked at for every service; otherwise such a drop may be reported
+    /// may drop a packet when its turn comes are looked at for every service. Otherwise such a drop may be reported
     /// later than it happens.
     pub fn new(plan: &Plan, seed: u64, in_time: bool) -> Self {
         Self::of(plan, seed, in_time, Arc::new(Routes::new(plan, false)))
@@ -107,7 +107,7 @@ impl<P: Routed> Fabric<P> {
         Self { links: Vec::new(), media: Vec::new(), state }
     }
 
-    /// Hands over to `other`, the same network in another place, what is on wires that end there.
+    /// Moves the packets on wires that end in `other`, the same network in another place, to it.
     pub fn hand_over(&mut self, other: &mut Self) {
         let Ways { wires, filled, .. } = &mut self.state.ways;
         filled.retain(|&wire| {
@@ -150,13 +150,13 @@ impl<P: Routed> Fabric<P> {
         self.state.ways.routes.starts[flow]
     }
 
-    /// When something has to be looked at; [`Time::NEVER`] if nothing is under way.
+    /// When something has to be looked at, or [`Time::NEVER`] if nothing is under way.
     #[inline]
     pub fn next(&self) -> Time {
         self.state.ways.pending.next()
     }
 
-    /// Looks at what is due first, at `now`. If that is a wire: ask it for what arrives ([`Fabric::pop_due`]), then
+    /// Looks at the first element due, at `now`. If that is a wire, take its arrivals with [`Fabric::pop_due`], then
     /// call [`Fabric::end`].
     #[inline]
     pub fn begin(&mut self, now: Time, tap: &mut impl Tap<P>) -> Option<u32> {
@@ -231,7 +231,7 @@ impl<P: Routed> Fabric<P> {
         self.state.ways.pending.set(wire, or_never(next));
     }
 
-    /// Tells if `packet` is on the last step of its route.
+    /// True if `packet` is on the last step of its route.
     #[inline]
     pub fn is_last(&self, packet: &P) -> bool {
         self.state.ways.routes.steps[packet.step() as usize].last
@@ -281,8 +281,9 @@ impl<P: Routed> Fabric<P> {
         self.wake_link(link);
     }
 
-    /// Packets begin the step they are on, each at its time, as long as `next` gives one. It is asked with what is
-    /// looked at next here, and gives none behind that. Packets for one link follow each other in one loop.
+    /// Packets begin the step they are on, each at its time, as long as `next` gives one. Its argument is the next
+    /// element that the fabric will look at, and it gives no packet after that. Packets for one link follow each other
+    /// in one loop.
     pub fn forward_all<T: Tap<P>>(
         &mut self,
         tap: &mut T,
@@ -291,7 +292,7 @@ impl<P: Routed> Fabric<P> {
         while let Some((now, packet)) = next(tap, (self.next(), self.next_slot())) {
             let first = packet.step();
             let link = self.state.ways.routes.steps[first as usize].link;
-            // A link that is itself looked at changes what is next.
+            // A link that is itself looked at changes the next time.
             let alone = |state: &LinkState| state.wake_after.is_some() || state.is_special();
             if self.state.links.get(link as usize).is_none_or(alone) {
                 self.forward(now, packet, tap);
@@ -440,8 +441,8 @@ impl<P: Routed> Fabric<P> {
     }
 }
 
-/// Marks the link that limited the flows: of [`Plan::limiting`] the one that was busy for the largest share of the
-/// interval, the first of equals; the expected one where none was busy.
+/// Marks the link that limited the flows. It is the link of [`Plan::limiting`] that was busy for the largest share of
+/// the interval, the first of equals. If none was busy, it is the expected one.
 pub fn mark_bottleneck(rows: &mut [LinkRow], plan: &Plan) {
     let busier = |most: Option<usize>, link: usize| {
         let busy = rows[link].busy_share;

@@ -1,8 +1,8 @@
-//! What every engine shares: what a run is, the network of a plan in motion, its meters and rows, and the sources of
-//! its flows.
+//! Shared parts of all engines: runs, the network of a plan in motion, its meters and rows, and the sources of its
+//! flows.
 //!
-//! An engine brings a clock and the two ends of each flow. In between lies a [`Fabric`], which is handed `now` and
-//! reads no clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
+//! An engine brings a clock and the two ends of each flow. A [`Fabric`] connects them. It is handed `now` and reads no
+//! clock itself: virtual time and real time drive the same links, queues and wires and fill the same rows.
 
 mod capture;
 mod controllers;

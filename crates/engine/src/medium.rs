@@ -1,4 +1,4 @@
-//! The wireless media of a fabric. Their queues are links by index; their service is contended for.
+//! The wireless media of a fabric. Their queues are links by index, and they contend for service.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::cut::{NETWORK, RECEIVERS, SENDERS};
 /// One step of a route: an optional link, then a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// The link to pass; `NO_LINK` where there is nothing but delay.
+    /// The link to pass, or `NO_LINK` if there is only delay.
     pub(crate) link: u32,
     pub(crate) wire: u32,
     /// The station at the other end, where the link is the queue of a wireless station.
@@ -26,11 +26,11 @@ pub(crate) const NO_LINK: u32 = u32::MAX;
 /// The routes of a plan as steps.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    /// All steps; those of one route follow each other.
+    /// All steps, grouped by route.
     pub(crate) steps: Vec<Step>,
     /// First step of data and of ACKs, per flow.
     pub(crate) starts: Vec<(u32, u32)>,
-    /// The link in front of each wire; `NO_LINK` for none.
+    /// The link in front of each wire, or `NO_LINK` for none.
     pub(crate) wire_link: Vec<u32>,
     /// The delay of each wire, and whether packets may overtake each other on it.
     pub(crate) delays: Vec<(Propagation, bool)>,
@@ -71,7 +71,7 @@ impl Routes {
     /// Packets that leave the same link for the same delay share a wire: they arrive in the order in which they leave.
     /// So the number of pending events is the number of different delays, however many flows there are.
     ///
-    /// With `hosts`, those of the plan take time for a packet (see [`Plan::has_phases`]).
+    /// With `hosts`, the hosts of the plan take time for a packet (see [`Plan::has_phases`]).
     pub(crate) fn new(plan: &Plan, hosts: bool) -> Self {
         let mut wires = Wires::new();
         let mut routes = Self {

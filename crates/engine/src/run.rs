@@ -1,4 +1,4 @@
-//! Runs: the job, the outcome with its cost, the failures; and the trait of engines.
+//! Runs: the job, the outcome with its cost, the failures, and the trait of engines.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,8 @@ pub trait Engine: Sized {
     /// Its notes on a run beside tables and cost.
     type Notes;
 
-    /// Refuses a controller that it cannot build. By default it builds those of the registry, in files, and in Python.
+    /// Refuses a controller that it cannot build. By default it builds controllers of the registry, in files, and in
+    /// Python.
     ///
     /// # Errors
     /// Why not: a sentence that begins with the name.
@@ -25,7 +26,7 @@ pub trait Engine: Sized {
         cc.check_registered().map_err(|error| error.to_string())
     }
 
-    /// Refuses a plan that it cannot run; by default one whose controllers it cannot build.
+    /// Refuses a plan that it cannot run, by default one whose controllers it cannot build.
     ///
     /// # Errors
     /// [`Failure::Scenario`], [`Failure::Refused`] or [`Failure::Machine`], about the first thing that it cannot do.
@@ -45,7 +46,7 @@ pub trait Engine: Sized {
 pub struct Job {
     /// The scenario, resolved.
     pub plan: Arc<Plan>,
-    /// Master seed of this run; in place of the plan's.
+    /// Master seed of this run, in place of the plan's.
     pub seed: u64,
 }
 
@@ -56,7 +57,8 @@ pub struct Watch {
     pub stop: AtomicBool,
     /// How far the run has come, in nanoseconds of the scenario.
     pub elapsed_nanos: AtomicU64,
-    /// Called on the thread of the run whenever it looks at `stop`: what it holds for others to have, it lets go.
+    /// Called on the thread of the run whenever it looks at `stop`, so that a caller can let other threads run or show
+    /// progress.
     pub looking: Option<fn()>,
 }
 
@@ -74,8 +76,8 @@ pub struct Outcome<N = ()> {
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Events handled: of the simulator those of its queues, which depend on how the plan is cut; of a live run the
-    /// packets moved.
+    /// Events handled. The simulator counts events of its queues, which depend on how the plan is cut. A live run
+    /// counts packets moved.
     pub events: u64,
     /// Data packets sent.
     pub data_packets: u64,
@@ -85,8 +87,8 @@ pub struct Cost {
     pub wall_s: f64,
 }
 
-/// The clocks by which an engine that reads none itself says what a run cost. Readings count; only their differences
-/// mean something.
+/// Clocks for the cost of a run, for engines that read no clock themselves. Only differences of their readings have a
+/// meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     /// CPU time of the calling thread, seconds.
@@ -107,7 +109,7 @@ impl Stopwatch {
 pub enum Failure {
     /// Stopped through [`Watch::stop`].
     Interrupted,
-    /// The scenario asks for what cannot be, under this seed.
+    /// The scenario is impossible under this seed.
     Scenario(scenario::Error),
     /// The engine cannot run the plan.
     Refused(String),
@@ -117,7 +119,7 @@ pub enum Failure {
     CapturePoint(String),
     /// The capture that was asked for could not be written.
     Capture(io::Error),
-    /// The machine does not do what is needed.
+    /// The machine lacks something that the run needs.
     Machine(String),
 }
 

@@ -39,13 +39,13 @@ impl Schedule {
         Self { spans, due, next, warmup: Time::ZERO + plan.warmup }
     }
 
-    /// When the next rows are due; [`Time::NEVER`] if none are.
+    /// When the next rows are due, or [`Time::NEVER`] if none are.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Tells if rows of `series` are due at `now`; if so they are next due a span later.
+    /// True if rows of `series` are due at `now`. The next ones are then due a span later.
     pub fn take(&mut self, series: Series, now: Time) -> bool {
         let due = self.due[series as usize] <= now;
         if due && let Some(span) = self.spans[series as usize] {
@@ -55,12 +55,12 @@ impl Schedule {
         due
     }
 
-    /// The end of the warm-up; [`Time::NEVER`] once it was taken.
+    /// The end of the warm-up, or [`Time::NEVER`] once it was taken.
     pub fn warmup(&self) -> Time {
         self.warmup
     }
 
-    /// Tells once that the warm-up has ended by `now`.
+    /// True once, when the warm-up has ended by `now`.
     pub fn take_warmup(&mut self, now: Time) -> bool {
         let ends = self.warmup <= now;
         if ends {
@@ -78,7 +78,7 @@ pub struct AckRows {
 }
 
 impl AckRows {
-    /// The rows of so many `flows`; `None` where rows are not counted in ACKs.
+    /// The rows of so many `flows`, or `None` if rows are not counted in ACKs.
     pub fn new(sampling: Sampling, flows: usize) -> Option<Self> {
         match sampling {
             Sampling::Acks(every) => Some(Self { every: u64::from(every), counts: vec![0; flows] }),

@@ -4,8 +4,8 @@ use scenario::{Arrivals, DrawnFlow, PlannedFlow, Source};
 use transport::{Pace, Periods};
 use units::{Bytes, Random};
 
-/// The instants at which the application of `drawn`, a flow of `planned`, writes units of `size`; `None` if it always
-/// has data. Under one seed they are the same for every engine.
+/// The instants at which the application of `drawn`, a flow of `planned`, writes units of `size`, or `None` if it
+/// always has data. Under one seed they are the same for every engine.
 pub fn pace(planned: &PlannedFlow, drawn: &DrawnFlow, size: Bytes, seed: u64) -> Option<Pace> {
     let Source::Paced(paced) = &planned.source else { return None };
     let stream = |name| Random::stream(seed, name, drawn.stream());

@@ -1,4 +1,4 @@
-//! State of a network beside its links: meters, wires, routes; and the reports of links to an engine.
+//! State of a network beside its links: meters, wires, routes, and the reports of links to an engine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ pub trait Routed: Packet {
     /// It has crossed the wire of its step and begins the next.
     fn next_step(&mut self);
 
-    /// The number of its segment, by which rows name it; `None` for what carries no data.
+    /// The number of its segment, by which rows name it, or `None` if the packet carries no data.
     fn sequence(&self) -> Option<u64>;
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Ways<P> {
     pub(crate) pending: EventQueue,
     /// In one place of several: those wires that end in another are only filled here.
     pub(crate) elsewhere: Vec<bool>,
-    /// Those of them on which something has been put.
+    /// The wires that end in another place and on which a packet has been put.
     pub(crate) filled: Vec<u32>,
 }
 
@@ -93,8 +93,8 @@ impl<P> Ways<P> {
 #[derive(Debug)]
 pub(crate) struct LinkState {
     pub(crate) meter: LinkMeter,
-    /// Bytes that the link could have sent, and those before the measured interval; the tokens that a bucket holds at
-    /// its start count in it.
+    /// Bytes that the link could have sent, and those before the measured interval. The tokens that a bucket holds at
+    /// its start count as offered.
     pub(crate) offered: Offered,
     pub(crate) offered_before: f64,
     pub(crate) jitter: Jitter,
@@ -102,7 +102,8 @@ pub(crate) struct LinkState {
     pub(crate) held: Option<Box<Held>>,
     /// Which packets arrive twice, where some do.
     pub(crate) twice: Option<Box<(Chances, Random)>>,
-    /// The link is looked at this long after the next service starts; only when a wire behind it has to be, if `None`.
+    /// The link is looked at this long after the next service starts. With `None` it is looked at only when a wire
+    /// behind it has to be.
     pub(crate) wake_after: Option<Span>,
     /// The shortest delay behind it.
     pub(crate) shortest: Span,
