@@ -32,7 +32,7 @@ pub trait Algorithm: Send {
     /// It sets the pacing rate. The kernel computes one for every flow.
     fn paces(&self) -> bool;
 
-    /// Asks its flows to tell of themselves.
+    /// Asks its flows to report internal values.
     fn show(&mut self, sampling: Sampling) {
         let _ = sampling;
     }
@@ -42,7 +42,7 @@ pub trait Algorithm: Send {
         let _ = (socket, port, at, out);
     }
 
-    /// Hands out what they have reported since the last time.
+    /// Hands out the values reported since the last call.
     fn drain(&mut self, out: &mut dyn FnMut(Internal<'_>)) {
         let _ = out;
     }
@@ -100,7 +100,7 @@ impl Listed {
         Self(names)
     }
 
-    /// Those of the kernel that runs now.
+    /// The algorithms of the running kernel.
     pub fn here() -> Self {
         let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
         Self(available.split_whitespace().map(str::to_owned).collect())

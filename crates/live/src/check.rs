@@ -11,12 +11,12 @@ use crate::algorithm::Algorithms;
 
 /// As many connections as one run may have.
 pub const MOST_FLOWS: usize = 64;
-/// The profile that the kernel's TCP stands for.
+/// The profile that describes the kernel's TCP.
 const PROFILE: &str = "linux";
 /// The kernel sends no smaller segments (its setting tcp_min_snd_mss).
 const SMALLEST_SEGMENT: u64 = 48;
 
-/// The kernel's controller whose receiver tells the sender of each mark, by a state machine of its own in place of
+/// The kernel's controller whose receiver reports each mark to the sender, by a state machine of its own in place of
 /// accurate ECN (RFC 8257, section 3.2).
 const COUNTS_MARKS: &str = "dctcp";
 

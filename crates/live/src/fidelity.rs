@@ -25,7 +25,7 @@ pub struct Fidelity {
     pub reasons: Vec<String>,
     /// By how much deliveries were late.
     pub lateness_us: Lateness,
-    /// By how much the sockets were written, read and looked at late; none where a command of the user's has them.
+    /// By how much the sockets were written, read and looked at late, or `None` if a command of the user's has them.
     pub endpoints_late_us: Option<Lateness>,
     /// Times at which the machine was busy elsewhere for more than 5 ms while something was due.
     pub stalls: u64,
@@ -39,12 +39,12 @@ pub struct Fidelity {
     pub scheduling: &'static str,
     /// The source of the round-trip times of the table `flows`.
     pub rtt_source: &'static str,
-    /// The source of the states of flows, and of their timeouts and recoveries: `tracepoint`, which tells of each when
-    /// it happens; `tcp_info`, which is asked each millisecond and knows of no spurious reductions; over QUIC `noq`.
+    /// The source of the states of flows, and of their timeouts and recoveries. `tracepoint` reports each when it
+    /// happens. `tcp_info` is read each millisecond and has no spurious reductions. QUIC has `noq`.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room, or were skipped.
     pub missed_records: u64,
-    /// The most segments that TCP hands down at once; none where that is left to the kernel.
+    /// The most segments that TCP hands down at once, or `None` if the kernel chooses.
     pub gso_max_segs: Option<u16>,
     /// The queues that are the kernel's, by the names of their links: disciplines as `tc` spells them.
     pub queues: BTreeMap<String, String>,
@@ -112,7 +112,7 @@ pub(crate) fn reasons(
     reasons
 }
 
-/// How long a full queue takes to drain at the nominal rate; `None` where it has no end.
+/// How long a full queue takes to drain at the nominal rate, or `None` if that has no end.
 fn drain_time(link: &PlannedLink) -> Option<Span> {
     let rate: Rate = link.rate.filter(|rate| !rate.is_zero() && link.settings.service != Service::Unlimited)?;
     match link.settings.queue.limit {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_a_valid_run_are_as_punctual_as_its_path() {
-        // However short the buffer: what is late is the application.
+        // The length of the buffer does not matter, as the application is late.
         let judged = |max_us| reasons(&plan("20p"), &late(0.0), Some(&late(max_us)), 0);
         assert_eq!(judged(15_000.0), [""; 0]);
         assert_eq!(judged(15_100.0), ["the sockets were looked at 15.1 ms late, more than 15ms"]);

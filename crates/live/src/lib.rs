@@ -1,9 +1,9 @@
 //! The real clock: runs a plan on the kernel's own TCP, across a path that this process emulates.
 //!
-//! [`check`] says what cannot run live; [`Live`] makes two network namespaces, joins them by the links and wires of the
-//! plan, opens a TCP connection for each flow and fills the tables that a simulated run fills, with [`Fidelity`] about
-//! how well the machine kept up. [`shell`] runs programs of the user's own across the same path. Nothing outside these
-//! namespaces is touched, and nothing stays when the process ends, however it ends.
+//! [`check`] refuses plans that cannot run live. [`Live`] makes two network namespaces, joins them by the links and
+//! wires of the plan, opens a TCP connection for each flow and fills the tables that a simulated run fills, with
+//! [`Fidelity`] about how well the machine kept up. [`shell`] runs programs of the user's own across the same path.
+//! Nothing outside these namespaces is touched, and nothing stays when the process ends, however it ends.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("live runs need Linux");

@@ -1,4 +1,4 @@
-//! The controllers of this project inside the kernel, in place of those of the simulator.
+//! The controllers of this project inside the kernel, in place of the simulator's.
 
 use std::mem;
 

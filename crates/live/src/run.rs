@@ -33,12 +33,12 @@ use crate::watchdog::{self, Unfinished};
 pub struct Live {
     /// The source of the controllers.
     pub algorithms: Arc<dyn Algorithms>,
-    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
-    /// none.
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device), or the kernel's choice if
+    /// `None`.
     pub gso_max_segs: Option<u16>,
     /// A packet capture (pcapng) to write to a file, which is replaced, and where it is taken.
     pub capture: Option<(PathBuf, Point)>,
-    /// The source of the queues. Those of the kernel need virtual time, as their packets are looked for at once.
+    /// The source of the queues. Queues of the kernel need virtual time, as the run looks for their packets at once.
     pub queues: Queues,
 }
 
@@ -119,8 +119,8 @@ fn in_kernel(plan: &Plan, queues: &Queues) -> Result<Vec<(usize, KernelDisciplin
     links.filter_map(|(index, link)| Some(queues.of(link).transpose()?.map(|found| (index, found)))).collect()
 }
 
-/// The kernel's trace of the connections from `sockets`; none where the kernel has none to give and the plan does
-/// without.
+/// The kernel's trace of the connections from `sockets`, or `None` if the kernel offers no trace and the plan does not
+/// need one.
 fn trace(plan: &Plan, sockets: &[Sockets]) -> Result<Option<kernel::Trace>, Failure> {
     let Some(first) = sockets.first() else { return Ok(None) };
     let sampling = plan.record.flow_series;
@@ -259,7 +259,7 @@ impl Inside {
     }
 }
 
-/// Runs both on threads of their own, and what writes a capture beside them. If one ends, the other does.
+/// Runs both on threads of their own, and the writer of a capture beside them. If one ends, the other does.
 pub(crate) fn side_by_side<E: Send>(
     emulator: Emulator<'_>,
     endpoints: impl FnOnce() -> E + Send,
@@ -326,9 +326,9 @@ fn outcome(
     Outcome { tables, cost, notes: fidelity }
 }
 
-/// What the ends of a run have seen of themselves.
+/// Measurements of a run's endpoints about themselves.
 pub(crate) struct Seen {
-    /// How late they were looked at; none where a command of the user's has them.
+    /// How late they were looked at, or `None` if a command of the user's has them.
     pub(crate) lateness: Option<Lateness>,
     /// The source of the states of flows.
     pub(crate) traced: Traced,
@@ -336,7 +336,7 @@ pub(crate) struct Seen {
     pub(crate) dropped: u64,
 }
 
-/// How far what `emulator` did can be trusted, with what went wrong beside it.
+/// How far the work of `emulator` can be trusted, and which other faults occurred.
 pub(crate) fn fidelity(
     plan: &Plan,
     emulator: &emulator::Report,
@@ -382,7 +382,7 @@ fn row(
     totals: &endpoints::FlowTotals,
 ) -> record::FlowRow {
     let mut counters = measured.counters;
-    // The meter's own interval begins with zeros for what the endpoints count.
+    // The meter's own interval begins with zeros for counters of the endpoints.
     counters.delivered_bytes = totals.counts.delivered;
     counters.timeouts = totals.counts.timeouts;
     counters.recoveries = totals.counts.recoveries;
@@ -392,7 +392,7 @@ fn row(
     flow_row((&measured.meter, &counters), plan, flow, drawn, lifetime)
 }
 
-/// All events in the order of time; at one instant as given.
+/// All events in the order of time. At one instant they stay as given.
 pub(crate) fn in_order(mut rows: Vec<EventRow>) -> Events {
     rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     let mut events = Events::default();

@@ -40,16 +40,16 @@ pub struct Shell {
     pub plan: Arc<Plan>,
     /// Master seed of the losses.
     pub seed: u64,
-    /// The command at the near end, 10.0.0.1: what it sends goes the way of the data. All is over when it ends.
+    /// The command at the near end, 10.0.0.1. Its packets take the direction of the data. The run ends when it ends.
     pub near: Vec<OsString>,
-    /// The command at the far end, 10.0.0.2; none if empty. It is started first, and the other when it listens, or
-    /// after two seconds.
+    /// The command at the far end, 10.0.0.2, or none if empty. It is started first. The other is started when it
+    /// listens, or after two seconds.
     pub far: Vec<OsString>,
     /// The log of the queue from near to far, as Mahimahi's `mm-link` does. A file that is there is
     /// replaced.
     pub log: Option<PathBuf>,
-    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device); the kernel's choice if
-    /// none.
+    /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device), or the kernel's choice if
+    /// `None`.
     pub gso_max_segs: Option<u16>,
     /// A packet capture (pcapng) to write to a file, which is replaced, and where it is taken.
     pub capture: Option<(PathBuf, Point)>,
@@ -58,13 +58,13 @@ pub struct Shell {
 /// The outcome of a shell.
 #[derive(Clone, Debug)]
 pub struct ShellOutcome {
-    /// The exit status of the command at the near end; 128 and the number of the signal that ended it.
+    /// The exit status of the command at the near end, or 128 plus the number of the signal that ended it.
     pub status: i32,
     /// How long it ran.
     pub elapsed: Span,
     /// Connections of the near end that came to nothing, and datagrams that nobody took.
     pub turned_away: u64,
-    /// The tables of the links, and drops, losses and marks; their flow is a hash of the ports.
+    /// The tables of the links, and drops, losses and marks. Their flow is a hash of the ports.
     pub tables: Tables,
     /// How far the path can be trusted.
     pub fidelity: Fidelity,
@@ -102,7 +102,7 @@ impl Reading {
     }
 }
 
-/// The variable in which commands find the address of the far end: that of Mahimahi, whose scripts look for it.
+/// The variable in which commands find the address of the far end. Mahimahi's scripts look for this name.
 const FAR_ADDRESS: &str = "MAHIMAHI_BASE";
 /// The commands are looked at so often.
 const TICK: Span = Span::from_millis(20);
@@ -195,7 +195,7 @@ fn check(shell: &Shell) -> Result<(), String> {
     Ok(())
 }
 
-/// The link whose queue is logged, the way to its log, and what writes to `file`, which is there and empty.
+/// The link whose queue is logged, the way to its log, and the writer to `file`, which exists and is empty.
 fn open_log(file: &std::path::Path, plan: &Plan) -> Result<(usize, Log, Writer<File>), String> {
     let link = plan.flows.first().and_then(|flow| flow.forward.first()?.link);
     let link = link.ok_or("there is no queue to log: the way from near to far has no link")?;
@@ -222,7 +222,7 @@ struct Ended {
     turned_away: u64,
 }
 
-/// How the command at the near end ended; `None` if it was stopped from outside.
+/// How the command at the near end ended, or `None` if it was stopped from outside.
 fn run_commands(
     shell: &Shell,
     testbed: &Testbed,
@@ -315,7 +315,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// The outcome of a shell; `wrong` with its log and its capture, if anything.
+/// The outcome of a shell. `wrong` has the faults of its log and its capture.
 fn outcome(
     plan: &Plan,
     testbed: &Testbed,

@@ -22,7 +22,7 @@ const MOST_PLACES: u64 = 200_000;
 const PLACE_FOR: u64 = MTU.get();
 /// The headers of a segment without timestamps.
 const HEADERS: u64 = IP_HEADER.get() + TCP_HEADER.get();
-/// From the start of the clock to that of the run: the threads have to start.
+/// The time from the start of the clock to the start of the run, in which the threads start.
 pub(crate) const SETTLING: Span = Span::from_millis(50);
 /// A wake-up of the emulator serves the deliveries of at most this time,
 const TOGETHER: Span = Span::from_micros(100);
@@ -42,8 +42,8 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    /// Makes the namespaces with their `settings` on a thread of its own, which leaves that of the caller as it is.
-    /// Each flow has its name of `algorithms`, and each link its queue in the kernel of `queues`.
+    /// Makes the namespaces with their `settings` on a thread of its own, which leaves the caller's as it is. Each flow
+    /// has its name of `algorithms`, and each link its queue in the kernel of `queues`.
     pub(crate) fn build(
         plan: &Plan,
         settings: Vec<Setting>,
@@ -86,7 +86,7 @@ impl Testbed {
     }
 }
 
-/// Settings of a namespace that make its TCP what the profile `linux` stands for, whatever the machine's own are.
+/// Settings of a namespace that make its TCP behave as the profile `linux`, whatever the machine's own settings are.
 pub(crate) fn tcp_settings(plan: &Plan) -> Vec<Setting> {
     let flag = |name, on: bool| (name, u8::from(on).to_string());
     let stack = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());

@@ -16,7 +16,7 @@ const VIRTUAL_TICK: Duration = Duration::from_millis(500);
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// The work was not done in time; it may go on.
+    /// The work was not done in time. It may go on.
     Hangs,
     /// Its thread could not be started, or panicked.
     Broke,

@@ -93,9 +93,9 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
     assert!(windows_taken_back(&outcome) > 0);
 }
 
-/// Checks that windows are what they were before the last reduction, of which the value of its event tells; gives how
-/// many were compared. SIAD and DA are left out: the next ACK, by which the trace notices an undo, has an RTT of more
-/// than a second, on which they may reduce anew.
+/// Checks that windows return to their value before the last reduction, which its event records. Returns how many were
+/// compared. SIAD and DA are left out: the next ACK, by which the trace notices an undo, has an RTT of more than a
+/// second, on which they may reduce anew.
 fn windows_taken_back(outcome: &Outcome) -> u32 {
     let series = &outcome.tables.flow_series.columns();
     let mut compared = 0;

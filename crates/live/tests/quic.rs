@@ -1,4 +1,4 @@
-//! QUIC over UDP sockets against what its scenarios say. Only what the path decides is asserted, never how well the
+//! QUIC over UDP sockets against its scenarios. Tests assert only results that the path decides, never how well the
 //! machine kept up.
 #![cfg(feature = "quic")]
 
@@ -51,7 +51,7 @@ fn a_bulk_flow_fills_its_link_and_every_drop_is_one_of_the_queue() {
         assert!(flow.rtt_min_ms >= 41.2 && flow.rtt_max_ms > 60.0, "{cc}: the queue of 40 ms fills: {flow:?}");
         let payload = flow.delivered_bytes as f64 / flow.data_packets as f64;
         assert!((1350.0..=1447.0).contains(&payload), "{cc}: {payload}");
-        // Drops of data have the number of their packet; the others are of acknowledgements of the receiver's frames.
+        // Drops of data have the number of their packet. The others are of acknowledgements of the receiver's frames.
         let events = outcome.tables.events.columns();
         let drops = || (0..events.kind.len()).filter(|&row| events.kind[row] == EventKind::Drop);
         let measured = drops().filter(|&row| events.time_s[row] >= 1.0).count() as u64;

@@ -1,4 +1,4 @@
-//! Live runs against what their scenarios say. Only what the path decides is asserted, never how well the machine kept
+//! Live runs against their scenarios. Tests assert only results that the path decides, never how well the machine kept
 //! up.
 
 mod common;
@@ -210,10 +210,10 @@ fn each_flow_has_its_own_round_trip_time() {
     };
     let [near, far] = &outcome.tables.flows[..] else { panic!() };
     assert_eq!((near.base_rtt_ms, far.base_rtt_ms), (20.0, 100.0));
-    // A segment takes 0.6 ms, and two may meet; the delayed ACK of a single segment waits for 40 ms.
+    // A segment takes 0.6 ms, and two may meet. The delayed ACK of a single segment waits for 40 ms.
     assert!((20.6..62.0).contains(&near.rtt_min_ms), "{near:?}");
     assert!((100.6..142.0).contains(&far.rtt_min_ms), "{far:?}");
-    // 1 Mbit/s of payload for 3 s, but for what is under way.
+    // 1 Mbit/s of payload for 3 s, less the data under way.
     for flow in [near, far] {
         assert!((340_000..=380_000).contains(&flow.delivered_bytes), "{flow:?}");
     }
@@ -254,9 +254,9 @@ fn rows_at_acks_tell_the_window_as_each_ack_left_it() {
         record = { flow_series = "1ack" }
     "#);
     job.gso_max_segs = Some(1);
-    // Segments that one ACK lets out; the kernel's own choice makes 2.5 of it, and a busy machine joins trains.
+    // Segments that one ACK lets out. The kernel's own choice makes 2.5 of it, and a busy machine joins trains.
     let short = |outcome: &Outcome| outcome.notes.trains.mean < 2.3;
-    // Every ACK has a row, and is for one segment or two; but on a busy machine a receiver that had to wait joins more.
+    // Every ACK has a row, and is for one segment or two. But on a busy machine a receiver that had to wait joins more.
     let first_rows = |outcome: &Outcome| -> Vec<usize> {
         let flows = &outcome.tables.flow_series.columns().flow;
         (0..flows.len()).filter(|&row| flows[row] == 0).collect()
@@ -438,8 +438,8 @@ fn twins_in_the_kernel_tell_of_themselves() {
     let probes = &outcome.tables.probes;
     for flow in [0, 1] {
         let rows = probes.flow.iter().filter(|&&other| other == flow).count();
-        // Each name once at the first ACK after 100 ms: with a small window ACKs come together once in a round trip,
-        // of at most 64 ms here, so that turns are up to 164 ms apart; in the first round trips there is no value.
+        // Each name once at the first ACK after 100 ms. With a small window ACKs come together once in a round trip, of
+        // at most 64 ms here, so that turns are up to 164 ms apart. In the first round trips there is no value.
         assert!((16..=32).contains(&(rows / probes.names().len())), "{rows} rows of {:?}", probes.names());
     }
     assert!(!probes.flow.contains(&2));

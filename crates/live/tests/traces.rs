@@ -34,7 +34,7 @@ fn a_run_leaves_no_namespace_thread_or_file() {
     let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
     let before = threads_and_files("self");
     let seen = (0..ATTEMPTS).find_map(|_| seen_within_a_run()).expect("a look within a run");
-    // The emulator and the endpoints; devices, namespaces and sockets.
+    // The emulator and the endpoints, then devices, namespaces and sockets.
     assert!(seen.1.0 == before.0 + 2 && seen.1.1 >= before.1 + 4 + 3 * 4, "{before:?} {:?}", seen.1);
     assert_eq!(settled(before), before);
     assert_eq!(std::fs::read_link("/proc/thread-self/ns/net").unwrap(), own);
@@ -47,7 +47,7 @@ fn a_run_leaves_no_namespace_thread_or_file() {
 /// Namespaces, threads and files.
 type Seen = (Option<Vec<Namespace>>, (usize, usize));
 
-/// The state of the machine while a run is under way, which is then over; `None` if it was before.
+/// The state of the machine while a run is under way, which is then over, or `None` if it was over before.
 fn seen_within_a_run() -> Option<Seen> {
     let watch = Watch::default();
     std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! A packet capture of what passes the emulator.
+//! A capture of the packets that pass the emulator.
 //!
-//! The emulator only fills chunks of the file; a thread of its own writes them.
+//! The emulator only fills chunks of the file. A thread of its own writes them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -68,7 +68,7 @@ pub(crate) struct Writer {
     chunks: Receiver<Vec<u8>>,
 }
 
-/// The capture that is asked for by file and point, if any, and what writes it to its file.
+/// The capture that is asked for by file and point, if any, and its writer with its file.
 pub(crate) type Opened = (Option<Capture>, Option<(Writer, File)>);
 
 /// Opens the capture of a run of `plan` on `clock`. A file that is there is replaced.
@@ -80,7 +80,7 @@ pub(crate) fn open(to: Option<&(PathBuf, Point)>, plan: &Plan, clock: Clock) -> 
 }
 
 impl Capture {
-    /// A capture at `point` of a run of `plan` on `clock`, and what writes it.
+    /// A capture at `point` of a run of `plan` on `clock`, and its writer.
     fn new(point: Point, plan: &Plan, clock: Clock) -> Result<(Self, Writer), Failure> {
         let (interfaces, names) = Interfaces::new(point, plan)?;
         let (writer, chunks) = channel();

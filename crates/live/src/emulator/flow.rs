@@ -11,7 +11,7 @@ use super::header::{self, Header};
 use super::path::InTransit;
 use crate::tcp::tracker::Tracker;
 
-/// Counters of a flow that other threads read while it runs; under [`Flows::One`](super::Flows::One) about a
+/// Counters of a flow that other threads read while it runs. Under [`Flows::One`](super::Flows::One) they count a
 /// direction.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCounters {
@@ -21,7 +21,7 @@ pub(crate) struct SharedCounters {
     pub(crate) arrived: AtomicU64,
     /// Packets in the queues of the path.
     pub(crate) waiting: AtomicU64,
-    /// The latest round-trip time in nanoseconds; 0 before the first.
+    /// The latest round-trip time in nanoseconds, or 0 before the first.
     pub(crate) latest_rtt: AtomicU64,
 }
 

@@ -21,7 +21,7 @@ use crate::emulator::offload::PREFIX;
 use crate::emulator::path::InTransit;
 use crate::host::router::Sent;
 
-/// What a queue tells of packets.
+/// Reports of a queue about packets.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Rows of the table of events, if that is wanted.
@@ -223,7 +223,7 @@ impl Emulator<'_> {
     }
 }
 
-/// Tells if a packet passed the losses.
+/// True if a packet passed the losses.
 struct Passed(bool);
 
 impl Egress<InTransit> for Passed {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::emulator::path::Path;
 
-    /// 10 Mbit/s and 10 ms each way, from the start of the clock on; the queue of the link is the kernel's.
+    /// 10 Mbit/s and 10 ms each way, from the start of the clock on. The queue of the link is the kernel's.
     fn path(fair: bool, more: &str) -> (Path, Plan) {
         let toml = format!(
             "duration = \"1s\"\npath = {{ rate = \"10mbit\", rtt = \"20ms\", queue = \"9p\"{more} }}\n\
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Sends packets of these flows to the kernel at `micros`; their places count from 0.
+    /// Sends packets of these flows to the kernel at `micros`. Their places count from 0.
     fn send(path: &mut Path, micros: u64, flows: &[u32]) {
         for (place, &flow) in (0..).zip(flows) {
             assert_eq!(path.offer(at(micros), packet(place, flow)), Some(0));
@@ -297,7 +297,7 @@ mod tests {
         let (mut path, plan) = path(false, "");
         send(&mut path, 0, &[0, 0, 0]);
         path.handed_out(at(0), 0, 0, false);
-        // A token bucket is a little early; the link behind it keeps its rate.
+        // A token bucket is a little early. The link behind it keeps its rate.
         path.handed_out(at(1190), 0, 1, true);
         assert_eq!(path.queued_packets(), 2);
         path.handed_out(at(2400), 0, 2, false);

@@ -1,6 +1,6 @@
 //! The log of a queue, one line a packet and event, as Mahimahi's `mm-link` writes it and its graphs read it.
 //!
-//! After comment lines, of which one tells the `base timestamp`, lines are in order of time:
+//! Comment lines come first, one with the `base timestamp`. The others are in order of time:
 //!
 //! ```text
 //! 12 + 1500      a packet of 1500 bytes arrives at the queue
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Times are whole milliseconds since the start, rounded down, and delays their differences. The emulator only sends
-//! [`Entry`]s; a thread of its own writes.
+//! [`Entry`]s. A thread of its own writes.
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};

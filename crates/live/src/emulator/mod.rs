@@ -1,7 +1,6 @@
 //! The emulator: moves packets between the devices of the two ends and the [`Path`], at the right time.
 //!
-//! One thread. Writing to a device runs the TCP that receives, and what that sends in return is there to be read at
-//! once.
+//! One thread. Writing to a device runs the receiving TCP, and its response can be read at once.
 
 pub(crate) mod capture;
 mod clock;
@@ -37,7 +36,7 @@ use self::waiter::Waiter;
 use crate::host::router::Router;
 use crate::host::system;
 
-/// Packets read from one device before what is due is looked at again.
+/// Packets read from one device before the emulator looks at due deliveries again.
 const BATCH: usize = 64;
 /// A delivery that is later than this is a stall: the machine was busy elsewhere.
 const STALL: Span = Span::from_millis(5);
@@ -49,9 +48,9 @@ pub(crate) const PRIORITY: i32 = 2;
 /// Which ports belong to which flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Flows<'a> {
-    /// Flow i sends from port [`SENDER_PORT`] + i; the plan's flow behind each.
+    /// Flow i sends from port [`SENDER_PORT`] + i. The slice has the plan's flow for each.
     ByPort(&'a [usize]),
-    /// The same of datagrams of UDP, with what reads the number in the packet of one that carries data.
+    /// The same for UDP datagrams, with a function that reads the number of a packet that carries data.
     #[cfg(feature = "quic")]
     Datagrams(&'a [usize], fn(&[u8]) -> Option<u64>),
     /// Everything takes the way of the first flow of the plan.
@@ -75,12 +74,12 @@ pub(crate) struct Settings<'a> {
     /// Payload of a full segment, by which segments are numbered.
     pub(crate) segment: u64,
     pub(crate) warmup: Time,
-    /// When the run ends, if not before by a halt; [`Time::NEVER`] for no other end.
+    /// When the run ends, if not before by a halt, or [`Time::NEVER`] for no other end.
     pub(crate) end: Time,
     pub(crate) events: bool,
     /// Set when all threads are to end.
     pub(crate) halt: &'a AtomicBool,
-    /// A packet capture of what passes.
+    /// A capture of the packets that pass.
     pub(crate) capture: Option<Capture>,
 }
 
@@ -167,7 +166,7 @@ impl<'a> Emulator<'a> {
         })
     }
 
-    /// Runs on the calling thread until the end, or until told to halt.
+    /// Runs on the calling thread until the end or a halt.
     pub(crate) fn run(mut self, plan: &scenario::Plan) -> Report {
         let first = system::run_first(PRIORITY);
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -220,7 +219,7 @@ impl<'a> Emulator<'a> {
         });
     }
 
-    /// Delivers what is due by `now`.
+    /// Delivers the packets that are due by `now`.
     fn deliver(&mut self, now: Time) {
         let mut stalled = false;
         while let Some((packet, due)) = self.path.pop_due(now) {
@@ -284,7 +283,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Reads what has come from one end.
+    /// Reads the packets that have come from one end.
     fn receive(&mut self, reverse: bool) {
         let mut taken = 0;
         while taken < BATCH && self.fresh[usize::from(reverse)] {
@@ -309,7 +308,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Lets what was read from one end enter the path, packet by packet: how many.
+    /// Puts `bytes`, read from one end, on the path packet by packet. Returns the number of packets.
     fn take_apart(&mut self, bytes: &[u8], reverse: bool) -> usize {
         let now = self.settings.clock.now();
         let Some(train) = Train::read(bytes) else {
@@ -374,7 +373,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// The packet in `place`, read at `now`. `None` for what does not belong on the path.
+    /// The packet in `place`, read at `now`. `None` if it does not belong on the path.
     fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<InTransit> {
         let bytes = &self.pool.at(place)[PREFIX..PREFIX + length];
         let header = Header::read(bytes)?;
@@ -445,7 +444,7 @@ impl<'a> Emulator<'a> {
         shared.sent.store(counters.data_packets, Ordering::Relaxed);
         if sending.again {
             counters.retransmitted_packets += 1;
-            // The kernel does not tell how many segments it deemed lost; each of these was.
+            // The kernel does not report how many segments it deemed lost. It deemed each of these lost.
             counters.lost_packets += 1;
             shared.retransmitted.store(counters.retransmitted_packets, Ordering::Relaxed);
             if self.settings.events {

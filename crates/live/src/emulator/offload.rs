@@ -26,7 +26,7 @@ const LAST_ONLY: u8 = 1 | 8;
 pub(crate) struct Train<'a> {
     /// With the header in front.
     bytes: &'a [u8],
-    /// How it is divided; `None` if it is one packet.
+    /// How it is divided, or `None` if it is one packet.
     split: Option<Split>,
 }
 
@@ -40,7 +40,7 @@ struct Split {
 }
 
 impl<'a> Train<'a> {
-    /// `bytes` as read from a device. `None` for what no device gives.
+    /// `bytes` as read from a device. `None` if no device gives such bytes.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (prefix, packet) = bytes.split_at_checked(PREFIX)?;
         let split = match prefix[1] {
@@ -87,8 +87,8 @@ impl Split {
         (whole && packet[9] == TCP && segment > 0).then_some(Self { ip, headers, segment })
     }
 
-    /// Makes the headers of the train those of its segment `index`: lengths, identification, sequence number, flags,
-    /// checksums.
+    /// Turns the headers of the train into the headers of its segment `index`: lengths, identification, sequence
+    /// number, flags, checksums.
     fn number(self, headers: &mut [u8], index: usize, length: usize, last: bool) {
         let (ip, tcp) = headers.split_at_mut(self.ip);
         put(ip, 2, length as u16);
@@ -177,8 +177,8 @@ mod tests {
     fn the_segments_of_a_train_have_checksums_of_their_own() {
         let packets = packets(&train(b"abcdefghij"));
         let of = |at: usize| packets.iter().map(|packet| word(packet, PREFIX + at)).collect::<Vec<_>>();
-        // 4500 + 002c + 4000 + 4006 + 0a00 + 0001 + 0a00 + 0002 = d935; with ffff, carried round, d935 again. Then
-        // identification 0; then 1, and a length that is 2 less: d934.
+        // 4500 + 002c + 4000 + 4006 + 0a00 + 0001 + 0a00 + 0002 = d935. With ffff, carried round, it is d935 again. The
+        // next has identification 0. The last has identification 1 and a length that is 2 less: d934.
         assert_eq!(of(10), [!0xd935, !0xd935, !0xd934]);
         // The sum of addresses, protocol and length: 0a00 + 0001 + 0a00 + 0002 + 0006 + 0018, and two less.
         assert_eq!(of(36), [0x1421, 0x1421, 0x141f]);

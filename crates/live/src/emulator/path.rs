@@ -1,5 +1,4 @@
-//! The emulated path: the links, queues and wires of a plan, around packets that lie in a
-//! [`Pool`](crate::emulator::pool::Pool).
+//! The emulated path: the links, queues and wires of a plan, around packets in a [`Pool`](crate::emulator::pool::Pool).
 //!
 //! Its clock begins [`Path::new`]'s `lead` before the run. Events at a link are accounted for at its own instant,
 //! however late the emulator looks.
@@ -20,20 +19,20 @@ pub(crate) struct InTransit {
     pub(crate) place: u32,
     /// Its size in bytes.
     pub(crate) size: u32,
-    /// The index of its flow in the tables, by which queues tell flows apart.
+    /// The index of its flow in the tables, by which queues distinguish flows.
     pub(crate) flow: u32,
     /// The flow of the plan whose route it takes.
     pub(crate) route: u32,
     /// It goes the way of the ACKs.
     pub(crate) reverse: bool,
-    /// The step of its route; set by the path.
+    /// The step of its route, set by the path.
     pub(crate) step: u32,
     pub(crate) ecn: Ecn,
     pub(crate) marked: bool,
-    /// Number of the segment; `None` for what carries no data.
+    /// Number of the segment, or `None` if the packet carries no data.
     pub(crate) sequence: Option<u64>,
     pub(crate) purpose: Purpose,
-    /// Where a link filters ACKs: what it compares.
+    /// The fields that a filter of ACKs compares, if a link filters ACKs.
     pub(crate) ack: Option<TcpAck>,
     /// When it was read, on the clock of the path.
     pub(crate) sent: Time,
@@ -75,7 +74,7 @@ impl Routed for InTransit {
     }
 }
 
-/// The links and wires of a plan at work, and what they record.
+/// The links and wires of a plan at work, and their records.
 pub(crate) struct Path {
     lead: Span,
     /// On the clock of the run.
@@ -191,7 +190,7 @@ impl Path {
         self.observer.log = Some((index as u32, log));
     }
 
-    /// True if a link filters ACKs: packets say in [`InTransit::ack`] what it compares.
+    /// True if a link filters ACKs. Packets then have the compared fields in [`InTransit::ack`].
     pub(crate) fn filters_acks(&self) -> bool {
         self.filters_acks
     }
@@ -201,8 +200,8 @@ impl Path {
         Time::ZERO + self.lead
     }
 
-    /// `packet` enters at `now`, after everything earlier. The answer is the queue of the kernel to which it is to be
-    /// sent, if to any; the outcome is told by [`sent`](Self::sent).
+    /// `packet` enters at `now`, after everything earlier. Returns the queue of the kernel to which it must be sent, if
+    /// any. The caller reports the outcome with [`sent`](Self::sent).
     pub(crate) fn offer(&mut self, now: Time, mut packet: InTransit) -> Option<usize> {
         let (route, direction) = (packet.route as usize, usize::from(packet.reverse));
         let now = self.run_time(now);
@@ -302,7 +301,7 @@ impl Path {
         }
     }
 
-    /// Ends the run at `end` (of the run): what the links recorded.
+    /// Ends the run at `end` (of the run). Returns the tables of the links.
     pub(crate) fn finish(mut self, end: Time, plan: &Plan) -> LinkTables {
         self.settle(end);
         self.fabric.advance(end, &mut self.observer);
@@ -384,7 +383,7 @@ mod tests {
     #[test]
     fn services_and_samples_have_their_own_instants_however_late_one_looks() {
         let (mut path, plan) = path("record = { link_series = \"2ms\" }");
-        // 1.2 ms each from 100 ms on the clock of the path; one is in service and two wait; the fourth finds no room.
+        // 1.2 ms each from 100 ms on the clock of the path. One is in service and two wait. The fourth finds no room.
         for place in 0..4 {
             path.offer(at(100_000), packet(place, false));
         }
@@ -395,7 +394,7 @@ mod tests {
         assert_eq!(due(&mut path, at(600_000)), expected);
         let tables = path.finish(at(1_000_000), &plan);
         assert_eq!(tables.series.time_s[..3], [0.0, 0.002, 0.004]);
-        // Sampled before what arrives at the same instant; at 2 ms the second is in service, and the third waits.
+        // Sampled before the arrivals at the same instant. At 2 ms the second is in service, and the third waits.
         assert_eq!(tables.series.queue_packets[..3], [0, 1, 0]);
         assert_eq!(tables.series.departed_bytes[..3], [0, 1500, 4500]);
         let row = &tables.links[0];

@@ -1,4 +1,4 @@
-//! What a filter of ACKs compares, in the headers of a real packet.
+//! The fields that a filter of ACKs compares, in the headers of a real packet.
 
 use network::{AckBlocks, TcpAck};
 
@@ -10,7 +10,7 @@ const CWR: u8 = 128;
 const OTHERS: u8 = 0b10_1111;
 const TIMESTAMPS: u8 = 8;
 
-/// The fields of the IPv4 `packet` whose header is `header`; `None` if it is no segment of an open connection.
+/// The fields of the IPv4 `packet` whose header is `header`, or `None` if it is no segment of an open connection.
 pub(crate) fn read(packet: &[u8], header: &Header) -> Option<TcpAck> {
     let segment = header.segment.filter(|segment| header.protocol == TCP && !segment.synchronize)?;
     let number = segment.acknowledgement?;

@@ -1,10 +1,10 @@
-//! What a whole emulator says of itself.
+//! Reports of a whole emulator about its lateness.
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::*;
 
-/// Time of the run goes on while its thread is not there: no delivery of a run that has ended would tell.
+/// Time of the run goes on while its thread is not there. A run that has ended has no delivery that would show it.
 #[test]
 fn an_emulator_whose_thread_comes_late_says_so() {
     let toml = "duration = \"10ms\"\npath = { rate = \"10mbit\", rtt = \"20ms\", queue = \"1bdp\" }\n\

@@ -25,9 +25,9 @@ const WAKE_UP: Span = Span::from_micros(20);
 const GAP: Span = Span::from_micros(30);
 /// The longest sleep, after which the wish to stop is noticed.
 const LONGEST_SLEEP: Span = Span::from_millis(50);
-/// Devices and timers that one waiting tells of; the others are told of by the next.
+/// The most devices and timers that one wait reports. The next wait reports the others.
 const AT_ONCE: usize = 8;
-/// The token of the timers for epoll; the devices count from 0.
+/// The token of the timers for epoll. The devices count from 0.
 const TIMER: u64 = u64::MAX;
 
 /// Lets one thread sleep.
@@ -89,7 +89,7 @@ impl Waiter {
         tokens.filter(|&token| token != TIMER).for_each(|token| ready(token as usize));
     }
 
-    /// Sets the timers for what is due after `now`, the earliest first.
+    /// Sets the timers for deliveries due after `now`, the earliest first.
     fn set(&mut self, now: Time, next: impl Fn(Time) -> Time) {
         let (mut after, mut free) = (now, [true; TIMERS]);
         for _ in 0..TIMERS {

@@ -13,7 +13,7 @@ const FOLDER: &str = "/tmp";
 /// The folders of `/sys` that belong to a network namespace.
 const DEVICES: [&str; 2] = ["/class/net", "/devices/virtual/net"];
 
-/// Gives the calling thread, and what it starts, mounts of its own, in which `/etc/hosts` also knows the two ends:
+/// Gives the calling thread and its children mounts of their own, in which `/etc/hosts` also knows the two ends:
 /// `near`, and `far`, which is `server` too. The machine's own file stays as it is, and nothing is left behind.
 ///
 /// # Errors
@@ -31,8 +31,8 @@ pub(crate) fn name_the_ends() -> io::Result<()> {
     named
 }
 
-/// Shows the network devices of the calling thread's namespace in `/sys`, in place of those of the machine. The thread
-/// has mounts of its own.
+/// Shows the network devices of the calling thread's namespace in `/sys`, in place of the machine's. The thread has
+/// mounts of its own.
 ///
 /// # Errors
 /// The mounts cannot be changed.

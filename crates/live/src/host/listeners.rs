@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Tells if a program waits for connections or datagrams.
+/// True if a program waits for connections or datagrams.
 pub(crate) fn any_listens() -> bool {
     let table = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     ["tcp", "tcp6"].iter().any(|name| has_listener(&table(name)))
@@ -22,7 +22,7 @@ pub(crate) fn datagrams_without_room() -> u64 {
     counter(&counters, "Udp:", "RcvbufErrors") + counter(&counters, "Udp:", "SndbufErrors")
 }
 
-/// Tells if a row of the table `tcp` is of a socket that listens.
+/// True if a row of the table `tcp` has a listening socket.
 fn has_listener(table: &str) -> bool {
     const LISTEN: &str = "0A";
     table.lines().skip(1).any(|row| row.split_whitespace().nth(3) == Some(LISTEN))

@@ -21,14 +21,14 @@ use crate::host::system::{self, Interface};
 pub(crate) const DEVICE: &str = "path";
 /// Both ends are in one network of this size.
 const PREFIX: u32 = 30;
-/// Packets that may wait to be read. The default of 500 is less than what a window of TCP sends at once, and what is
-/// dropped there is dropped in silence.
+/// Packets that may wait to be read. A window of TCP may send more at once than the default of 500, and drops there are
+/// silent.
 const QUEUE_LENGTH: i32 = 10_000;
 
 /// Refuses where this process cannot make the parts of a live run: a network namespace, and a device in it.
 ///
 /// # Errors
-/// A sentence that says what is missing.
+/// A sentence that names the missing part.
 pub fn check_machine() -> Result<(), String> {
     // A thread of its own, with which both go.
     let thread = std::thread::Builder::new().spawn(|| End::create(NEAR, MTU.get() as u32, None, &[]).map(drop));
@@ -36,12 +36,12 @@ pub fn check_machine() -> Result<(), String> {
     thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
 }
 
-/// A setting of the kernel's network, and what it is set to.
+/// A setting of the kernel's network, and its value.
 pub(crate) type Setting = (&'static str, String);
 
 /// An end of the path.
 pub(crate) struct End {
-    /// Packets written arrive at this end; packets read have left it.
+    /// Packets written arrive at this end. Packets read have left it.
     pub(crate) tun: OwnedFd,
     namespace: OwnedFd,
 }
@@ -71,7 +71,7 @@ impl End {
             set(name, value)?;
         }
         let tun = system::open_tun(DEVICE).map_err(|error| match error.kind() {
-            // Opening it gives EACCES; EPERM comes of what is asked of it then.
+            // Opening it gives EACCES. The request that follows gives EPERM.
             ErrorKind::PermissionDenied if error.raw_os_error() == Some(libc::EPERM) => {
                 "making a TUN device needs root (CAP_NET_ADMIN)".to_owned()
             }
@@ -117,7 +117,7 @@ fn configure(address: Ipv4Addr, mtu: u32) -> io::Result<()> {
     Interface { name: "lo", control: &control }.bring_up()?;
     let device = Interface { name: DEVICE, control: &control };
     device.set_mtu(mtu as i32)?;
-    // Refused in a user namespace, where the drops tell if the default was too small.
+    // Refused in a user namespace, where the drops show if the default was too small.
     let _ = device.set_queue_length(QUEUE_LENGTH);
     device.set_address(address.octets(), PREFIX)?;
     device.bring_up()
@@ -138,7 +138,7 @@ fn set(name: &str, value: &str) -> Result<(), String> {
 /// The packets of the device that were dropped on their way out, from the text of /proc/net/dev.
 fn transmit_drops(text: &str) -> u64 {
     let line = text.lines().filter_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':')).next();
-    // Eight numbers of what was received, then bytes, packets, errors and drops of what was transmitted.
+    // Eight numbers about reception, then bytes, packets, errors and drops in transmission.
     line.and_then(|numbers| numbers.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0)
 }
 

@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 /// Constants of linux/netlink.h and linux/rtnetlink.h.
 const REQUEST_WITH_ANSWER: u16 = 1 | 4;
-/// The kernel tells of a queue discipline only as an echo.
+/// The kernel reports a queue discipline only as an echo.
 const REQUEST_WITH_ECHO: u16 = 1 | 8;
 const NLMSG_ERROR: u16 = 2;
 const RTM_NEWLINK: u16 = 16;

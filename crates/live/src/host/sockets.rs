@@ -59,7 +59,7 @@ fn described(error: &Errno, algorithm: &str) -> String {
     }
 }
 
-/// A socket that leaves nothing behind when it is closed, by whomever: what is unsent is forgotten (SO_LINGER of zero).
+/// A socket that leaves nothing behind when it is closed. Unsent data is then discarded (SO_LINGER of zero).
 fn socket(address: Ipv4Addr, first_port: u16, index: usize, algorithm: &str) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
@@ -78,7 +78,7 @@ const WAITING: usize = 8 << 20;
 pub(crate) fn datagram_socket(address: SocketAddrV4) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-    // Without privileges it is less; the counters of the namespace tell if that was too little.
+    // Without privileges it is less. The counters of the namespace show if that was too little.
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, WAITING)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, WAITING));
     bind(&socket, &address)?;

@@ -1,8 +1,8 @@
 //! Rows of the series that are due at ACKs.
 //!
-//! The kernel tells of a segment before it processes it. So the row of an ACK is completed by what is found next: by
-//! the ACK after it, or by the next look at the connection. Rows of several flows are put in the order of time before
-//! they are handed out.
+//! The kernel reports a segment before it processes it. So the next observation completes the row of an ACK: the ACK
+//! after it, or the next look at the connection. Rows of several flows are put in the order of time before they are
+//! handed out.
 
 use record::{FlowSample, seconds};
 use scenario::Sampling;
@@ -17,7 +17,7 @@ pub(crate) struct AckRows {
 }
 
 impl AckRows {
-    /// The rows of so many `flows`; `None` where rows are not counted in ACKs.
+    /// The rows of so many `flows`, or `None` if rows are not counted in ACKs.
     pub(crate) fn new(sampling: Sampling, flows: usize) -> Option<Self> {
         let rows = engine::AckRows::new(sampling, flows)?;
         Some(Self { rows, due: vec![None; flows], completed: Vec::new() })

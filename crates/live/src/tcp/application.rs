@@ -1,4 +1,4 @@
-//! The application of a flow: what it writes at one end and takes at the other.
+//! The application of a flow, which writes at one end and reads at the other.
 
 use std::os::fd::OwnedFd;
 
@@ -33,7 +33,7 @@ impl Application {
         }
     }
 
-    /// Tells if it always has more to write.
+    /// True if it always has more to write.
     pub(crate) fn is_greedy(&self) -> bool {
         matches!(self.writing, Writing::Greedy)
     }
@@ -61,8 +61,8 @@ impl Application {
     }
 }
 
-/// Takes what was delivered to `sink`, forgets it, and adds its length to `delivered`. Behind the last byte it closes,
-/// as the other end has, and answers true: each further end would wake the caller anew, for ever.
+/// Takes the bytes delivered to `sink`, discards them, and adds their number to `delivered`. After the last byte it
+/// closes, as the other end has, and returns true: each further end would wake the caller anew, for ever.
 pub(crate) fn take(sink: &OwnedFd, buffer: &mut [u8], delivered: &mut u64) -> Result<bool, Errno> {
     loop {
         match recv(sink, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {

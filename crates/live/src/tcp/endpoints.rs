@@ -1,8 +1,8 @@
-//! The two ends of every flow: the kernel's TCP sockets, and what they tell while the run goes on.
+//! The two ends of every flow: the kernel's TCP sockets, and their state during the run.
 //!
-//! One thread looks at all sockets a thousand times a second: send buffers hold more than is sent in between. What
-//! arrives it takes at once, as applications do, but with a pause after each time, since each wake-up costs the
-//! emulator some of its time; in virtual time it costs none.
+//! One thread looks at all sockets a thousand times a second: send buffers hold more than is sent in between. It takes
+//! arrived data at once, as applications do. After each time it pauses, since each wake-up costs the emulator some of
+//! its time. In virtual time a wake-up costs none.
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -138,7 +138,7 @@ impl<'a> Endpoints<'a> {
         })
     }
 
-    /// Runs on the calling thread until the end, or until told to halt.
+    /// Runs on the calling thread until the end or a halt.
     pub(crate) fn run(mut self) -> Report {
         system::run_first(PRIORITY - 1);
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -223,7 +223,7 @@ impl<'a> Endpoints<'a> {
         of_run.filter(|&at| at > now).fold(now + TICK, Time::min)
     }
 
-    /// Does for flow `index` what is to be done at `at`.
+    /// Does the work of flow `index` at `at`.
     fn poll(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
         if flow.stage == Stage::Waiting && at >= flow.start && flow.start < flow.stop {
@@ -272,8 +272,8 @@ impl<'a> Endpoints<'a> {
         self.look(at, index);
     }
 
-    /// Looks at the connection of flow `index`, and notes what has changed unless the trace tells. Records from before
-    /// the last look are read first: a window from before a change is that of a look before it.
+    /// Looks at the connection of flow `index`, and notes the changes unless the trace reports them. Records from
+    /// before the last look are read first, because the window before a change comes from a look before it.
     fn look(&mut self, at: Time, index: usize) {
         self.read_trace();
         let flow = &mut self.flows[index];
@@ -294,7 +294,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Takes in what the kernel's trace has recorded.
+    /// Reads the records of the kernel's trace.
     fn read_trace(&mut self) {
         let Some(trace) = self.trace.take() else { return };
         match trace.drain(|segment| self.receive(&segment)) {
@@ -303,7 +303,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// The same, all flows having been looked at after `at`; completes the rows that are due.
+    /// The same after all flows have been looked at since `at`. It also completes the rows that are due.
     fn drain_trace(&mut self, at: Time) {
         self.read_trace();
         let Some(mut rows) = self.ack_rows.take() else { return };
@@ -334,7 +334,7 @@ impl<'a> Endpoints<'a> {
         self.ack_rows = Some(rows);
     }
 
-    /// Flow `index` stops: what is under way counts for nothing.
+    /// Flow `index` stops. Its packets under way no longer count.
     fn stop(&mut self, index: usize) {
         let flow = &mut self.flows[index];
         flow.stage = Stage::Over;
@@ -387,7 +387,7 @@ impl<'a> Endpoints<'a> {
         flow.row(at, &self.settings.shared[index], paces)
     }
 
-    /// Asks the controllers that can be asked at any time, once what is due by `at`.
+    /// Asks the controllers that can be asked at any time, once for all questions due by `at`.
     fn ask_controllers(&mut self, at: Time) {
         if at < self.next_question {
             return;
@@ -406,7 +406,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Fetches what the controllers tell of themselves.
+    /// Fetches the internal values that the controllers report.
     fn drain(&mut self) {
         if self.settings.plan.record.probes == Sampling::Off {
             return;

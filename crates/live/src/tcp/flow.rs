@@ -1,4 +1,4 @@
-//! One flow at the endpoints: its sockets, its application, and what is known of its connection.
+//! One flow at the endpoints: its sockets, its application, and the known state of its connection.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub(super) enum Stage {
     Over,
 }
 
-/// A flow, and what is known of its connection.
+/// A flow, and the known state of its connection.
 pub(super) struct Flow {
     pub(super) index: u32,
     pub(super) of: usize,
@@ -51,7 +51,7 @@ pub(super) struct Flow {
     pub(super) look_began: Time,
     pub(super) looked: Time,
     pub(super) window_before: u32,
-    /// What the trace tells of it.
+    /// Its state as reported by the trace.
     pub(super) traced: TracedState,
     pub(super) counts: Counts,
     /// The counts at the start of the measured interval.
@@ -86,13 +86,13 @@ impl Flow {
         }
     }
 
-    /// Tells if an event at `at` is of the time in which it sent, however late it is read.
+    /// True if an event at `at` is from the time in which it sent, however late it is read.
     pub(super) fn sends(&self, at: Time) -> bool {
         let ended = self.completed.map_or(self.stop, |completed| completed.min(self.stop));
         self.opened.is_some_and(|opened| (opened..=ended).contains(&at))
     }
 
-    /// Begins to send if its connection is open at `at`; says whether it is.
+    /// Begins to send if its connection is open at `at`. True if it is open.
     pub(super) fn open(&mut self, at: Time) -> bool {
         let Some(Ok(info)) = self.sockets.as_ref().map(|sockets| TcpInfo::of(sockets.sender.as_fd())) else {
             return false;
@@ -123,7 +123,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Writes what the application has at `at`; a greedy one once a quarter of what may wait has left.
+    /// Writes the data that the application has at `at`. A greedy one writes once a quarter of the data that may wait
+    /// has left.
     pub(super) fn write(&mut self, at: Time, buffer: &[u8]) -> Result<(), Errno> {
         let Some(sockets) = &self.sockets else { return Ok(()) };
         if self.application.is_greedy() && self.info.not_sent > sockets.ahead / 4 * 3 {
@@ -132,7 +133,7 @@ impl Flow {
         self.application.write(at, &sockets.sender, buffer)
     }
 
-    /// Takes what was delivered.
+    /// Takes the delivered data.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
         if let Some(sink) = self.sink.as_ref().filter(|_| !self.ended) {
             self.ended = take(sink, buffer, &mut self.counts.delivered)?;
@@ -150,13 +151,13 @@ impl Flow {
         }
     }
 
-    /// Tells if all of it has been delivered, and this was not noted yet.
+    /// True if all of it has been delivered, and this was not noted yet.
     pub(super) fn is_complete(&self) -> bool {
         self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered >= total)
     }
 
-    /// The row at `at`, as the last look found it. `shared` is what the emulator counted; of a controller that `paces`
-    /// not, the rate has no meaning.
+    /// The row at `at`, as the last look found it. `shared` has the counters of the emulator. Unless the controller
+    /// `paces`, the rate has no meaning.
     pub(super) fn row(&self, at: Time, shared: &SharedCounters, paces: bool) -> FlowSample {
         let info = &self.info;
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The kernel's TCP at the two ends: what its connections do, and what is seen of them.
+//! The kernel's TCP at the two ends: its connections, and their observation.
 
 mod ack_rows;
 mod application;

@@ -17,7 +17,7 @@ const MOMENT: Span = Span::from_micros(100);
 const RESOLUTION: Span = Span::from_micros(1);
 
 /// The table, of each flow until it `ends`, in the order of time. If a flow has a row in `every_ack` for each ACK,
-/// what was reported at one has the time of its row.
+/// values reported at an ACK have the time of its row.
 pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>, ends: impl Fn(u32) -> Time) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);

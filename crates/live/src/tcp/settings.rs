@@ -9,7 +9,7 @@ use units::{Span, Time};
 use crate::emulator::{Clock, SharedCounters};
 use crate::testbed::SETTLING;
 
-/// The plan of the endpoints, and what they share with other threads.
+/// The plan of the endpoints, and the state that they share with other threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
     pub(crate) clock: Clock,
@@ -28,7 +28,7 @@ pub(crate) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Those of `job`, whose flows are `drawn` and whose time is that of `clock`.
+    /// The settings of `job`, whose flows are `drawn` and whose time comes from `clock`.
     pub(crate) fn of(
         job: &'a Job,
         watch: &'a Watch,

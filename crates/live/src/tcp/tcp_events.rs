@@ -1,7 +1,7 @@
 //! The state of a flow, and the events when it changes.
 //!
-//! The kernel's trace tells of each change when it happens. Without it two looks by TCP_INFO are compared, a
-//! millisecond apart.
+//! The kernel's trace reports each change when it happens. Without it two looks by TCP_INFO are compared, a millisecond
+//! apart.
 //!
 //! The trace can have gaps that the kernel does not count. On virtual machines with Linux 6.18 no BPF program runs, not
 //! even of a controller, when a timer interrupts a thread of process 1. So looks are compared with the trace as well.
@@ -58,7 +58,7 @@ pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note
     turn(state(before.congestion_state), state(now.congestion_state), window, counts, note);
 }
 
-/// A connection as the kernel's trace tells of it.
+/// A connection as the kernel's trace reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TracedState {
     state: FlowState,
@@ -74,7 +74,7 @@ impl TracedState {
         Self { state: state(info.congestion_state), timeouts: info.timeouts, last: Time::ZERO }
     }
 
-    /// A record of the trace, made at `at`; the connection had `window` when it was looked at before.
+    /// A record of the trace, made at `at`. The connection had `window` when it was last looked at.
     pub(crate) fn read(
         &mut self,
         at: Time,
@@ -110,7 +110,7 @@ impl TracedState {
     pub(crate) fn lacks(&mut self, began: Time, info: &TcpInfo) -> u64 {
         let timeouts = info.timeouts.wrapping_sub(self.timeouts).cast_signed().max(0).cast_unsigned();
         let is = state(info.congestion_state);
-        // A record from after the beginning tells of a later state.
+        // A record from after the beginning has a later state.
         let other = is != self.state && self.last < began;
         if timeouts > 0 || other {
             (self.timeouts, self.state) = (self.timeouts.wrapping_add(timeouts), is);
@@ -167,7 +167,7 @@ mod tests {
         Time::ZERO + units::Span::from_millis(ms)
     }
 
-    /// What `records` tell, one a millisecond from the first on; no number is 0.
+    /// The changes that `records` report, one record a millisecond from the first on. A change without a number has 0.
     fn told(traced: &mut TracedState, counts: &mut Counts, records: &[(Kind, u8, u32)]) -> Vec<Change> {
         let mut noted = Vec::new();
         for (ms, &(kind, state, window)) in (1..).zip(records) {

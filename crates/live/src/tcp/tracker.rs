@@ -11,7 +11,7 @@ use units::{Span, Time};
 pub(crate) struct Tracker {
     /// The sequence number of the first byte.
     first: u32,
-    /// Bytes sent, without what was sent again.
+    /// Bytes sent, without retransmissions.
     sent: u64,
     /// Bytes acknowledged.
     acknowledged: u64,
@@ -34,7 +34,7 @@ struct Sent {
 /// A segment with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sending {
-    /// Its first byte, counted from that of the connection.
+    /// Its first byte, counted from the connection's.
     pub(crate) offset: u64,
     /// Some of it was sent before.
     pub(crate) again: bool,
@@ -69,9 +69,9 @@ impl Tracker {
         Sending { offset, again }
     }
 
-    /// An acknowledgement with these SACK blocks arrives at `now`: the round-trip time of the newest segment that it
-    /// tells of anew and that was sent once (Karn and Partridge 1987). None where the cumulative point passes one that
-    /// was sent again, which may have held up the others.
+    /// An acknowledgement with these SACK blocks arrives at `now`. Returns the round-trip time of the newest segment
+    /// that it newly acknowledges and that was sent once (Karn and Partridge 1987). There is none if the cumulative
+    /// point passes a retransmitted segment, which may have held up the others.
     pub(crate) fn acknowledge(
         &mut self,
         now: Time,
@@ -100,7 +100,7 @@ impl Tracker {
         newest.filter(|_| !spoiled).map(|at| now.since(at))
     }
 
-    /// The byte with this number, the one next to what was acknowledged last.
+    /// The byte with this number, the one nearest to the last acknowledged byte.
     fn unwrap(&self, sequence: u32) -> u64 {
         let reference = self.first.wrapping_add(self.acknowledged as u32);
         let distance = sequence.wrapping_sub(reference) as i32;
@@ -108,7 +108,7 @@ impl Tracker {
     }
 }
 
-/// The segments that lie in the bytes `from..to` arrived: when the newest of them left that was sent once.
+/// The segments in the bytes `from..to` arrived. Returns when the newest of them that was sent once left.
 fn arrived(outstanding: &mut VecDeque<Sent>, from: u64, to: u64) -> Option<Time> {
     let mut newest = None;
     let first = outstanding.partition_point(|sent| sent.end <= from);
@@ -199,7 +199,7 @@ mod tests {
         tracker.send(at(46), number(0), 600);
         assert_eq!(tracker.acknowledge(at(86), number(2400), NO_SACK), None);
         tracker.send(at(87), number(2400), 600);
-        // The second block tells of what arrived twice.
+        // The second block reports a duplicate.
         let again = (number(1200), number(1800));
         assert_eq!(tracker.acknowledge(at(130), number(3000), [again].into_iter()), Some(Span::from_millis(43)));
     }

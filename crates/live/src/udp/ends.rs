@@ -95,7 +95,7 @@ impl<'a> Ends<'a> {
         })
     }
 
-    /// Runs on the calling thread until the end, or until told to halt.
+    /// Runs on the calling thread until the end or a halt.
     pub(super) fn run(mut self) -> Result<Ended<'a>, Failure> {
         system::run_first(PRIORITY - 1);
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -169,7 +169,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// Takes what has come to a side of a connection, before the `end`.
+    /// Takes the datagrams that have come to a side of a connection, before the `end`.
     fn receive(&mut self, index: usize, side: usize, end: Time) -> Result<(), Failure> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut metas = [RecvMeta::default(); BATCH];
@@ -191,7 +191,7 @@ impl<'a> Ends<'a> {
         result
     }
 
-    /// Hands noq what was received.
+    /// Hands received datagrams to noq.
     fn deliver<'b>(
         &mut self,
         row: u32,

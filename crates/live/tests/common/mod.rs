@@ -26,7 +26,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells if live runs are possible here.
+/// True if live runs are possible here.
 pub(crate) fn possible() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok();
@@ -36,7 +36,7 @@ pub(crate) fn possible() -> bool {
     root && tun
 }
 
-/// Tells if programs can be loaded into this kernel.
+/// True if programs can be loaded into this kernel.
 pub(crate) fn kernel_tells() -> bool {
     kernel::check().map_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
@@ -74,8 +74,8 @@ pub(crate) fn first_valid(job: &Job) -> Option<Outcome> {
     first_with(job, |outcome| outcome.notes.valid)
 }
 
-/// The first run of `job` that is as a quiet machine makes it. If there is none in some, one that the machine does not
-/// excuse; `None` where it excuses all. Each has a seed of its own, as chance may decide.
+/// The first run of `job` that is as a quiet machine makes it. If some attempts give none, it is a run that the machine
+/// does not excuse, or `None` if it excuses all. Each has a seed of its own, as chance may decide.
 pub(crate) fn first_with(job: &Job, is_quiet: impl Fn(&Outcome) -> bool) -> Option<Outcome> {
     let run = |seed| run_job(&Job { seed, ..job.clone() }, &Watch::default()).unwrap();
     first_of(job.seed, run, is_quiet)
@@ -99,7 +99,7 @@ pub(crate) fn first_of(
         }
     }
     if without_excuse.is_none() {
-        // Past the harness, which keeps what a test prints that passes.
+        // Past the harness, which captures the output of a passing test.
         let _ = writeln!(std::io::stderr(), "skipped: this machine was too busy for each of {ATTEMPTS} live runs");
     }
     without_excuse
@@ -115,7 +115,7 @@ pub(crate) fn under_way(watch: &Watch) {
 /// A namespace that is known by its handle and not kept alive by that.
 pub(crate) struct Namespace(Box<Handle>);
 
-/// `struct file_handle` of linux/fcntl.h with room for what nsfs puts there.
+/// `struct file_handle` of linux/fcntl.h with room for the handle of nsfs.
 #[repr(C)]
 struct Handle {
     length: libc::c_uint,
@@ -127,7 +127,7 @@ struct Handle {
 const NSFS_ROOT: libc::c_int = -10_003;
 
 impl Namespace {
-    /// Tells if it is still there, for anything at all.
+    /// True if it still exists for any user.
     pub(crate) fn is_alive(&mut self) -> bool {
         let handle: *mut Handle = &raw mut *self.0;
         // SAFETY: the kernel reads a handle of the length that it says.
@@ -170,7 +170,7 @@ pub(crate) fn namespaces(id: &str) -> Option<Vec<Namespace>> {
     Some(found)
 }
 
-/// Tells if `happens` within two minutes: work that the kernel does at its leisure takes long on a busy machine.
+/// True if it `happens` within two minutes: work that the kernel does at its leisure takes long on a busy machine.
 pub(crate) fn soon(mut happens: impl FnMut() -> bool) -> bool {
     (0..2400).any(|_| {
         let over = happens();

@@ -22,7 +22,7 @@ pub(crate) struct Disturbance {
 }
 
 impl Disturbance {
-    /// Tells if it explains that `outcome` is not valid: deliveries or looks at the sockets were late, and nothing else
+    /// True if it explains that `outcome` is not valid: deliveries or looks at the sockets were late, and nothing else
     /// is wrong.
     pub(crate) fn excuses(&self, outcome: &Outcome) -> bool {
         let notes = &outcome.notes;
