@@ -47,6 +47,18 @@ class Result(NamedTuple, Generic[Key]):
     run: Run
 
 
+class Broken(NamedTuple, Generic[Key]):
+    """A point whose runs end with an exception of a controller."""
+
+    key: Key
+    error: Exception
+
+    @property
+    def why(self) -> str:
+        """The exception, in a line."""
+        return " ".join(f"{type(self.error).__name__}: {self.error}".split())
+
+
 class _Use(NamedTuple, Generic[Key]):
     """One repetition of one point, for which a job is run."""
 
@@ -118,3 +130,27 @@ def _batches(points: Iterable[Point[Key]], batch: int) -> Iterator[tuple[list[Jo
             uses.setdefault(job, []).append(_Use(point.key, repetition))
     if uses:
         yield list(uses), list(uses.values())
+
+
+def survivors(
+    points: Sequence[Point[Key]], engine: Engine, progress: Progress | None = None
+) -> Iterator[Result[Key] | Broken[Key]]:
+    """As ``results``, with ``Broken`` for a point in which a controller raises an exception.
+
+    An exception ends a batch, so the points that are left run one by one. Raises what is no controller's.
+    """
+    done: set[tuple[Key, int]] = set()
+    try:
+        for result in results(points, engine, progress):
+            done.add((result.key, result.repetition))
+            yield result
+        return
+    except (_engine.MachineError, _engine.ScenarioError, InputError):
+        raise
+    except Exception:
+        left = [point for point in points if any((point.key, n) not in done for n in range(len(point.seeds)))]
+    for point in left:
+        try:
+            yield from (one for one in results([point], engine) if (one.key, one.repetition) not in done)
+        except Exception as error:
+            yield Broken(point.key, error)

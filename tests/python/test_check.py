@@ -1,7 +1,6 @@
 """`ackclock check`: the verdicts, what they are printed and written as, and what is refused."""
 
 import json
-import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -9,6 +8,7 @@ import pytest
 
 import ackclock
 from ackclock import _engine, checks
+from ackclock.cases.model import Claim
 from ackclock.checks import reference, stack, suites
 from ackclock.engines import registry
 from ackclock.papers.reproduction import ExperimentInProgress
@@ -74,7 +74,7 @@ def test_every_controller_has_an_aim_and_every_aim_is_used():
 
 
 def test_laws_have_one_id_each_and_say_why():
-    named = [case.named(judge) for case in checks.laws() for judge in case.judges]
+    named = [claim.id for case in checks.laws() for claim in case.claims]
     assert len(set(named)) == len(named)
     assert all(case.why.endswith(".") and case.source for case in checks.laws())
 
@@ -134,7 +134,8 @@ def test_a_case_of_your_own_is_read_and_judged(capsys, tmp_path):
     assert status == 1
     assert verdicts(json.loads(out)) == {"own/slow": "pass", "own/no-more": "fail"}
     file.write_text(file.read_text().replace("goodput", "godput", 2))
-    assert "there is no such metric" in refused(capsys, "check", "cubic", "--case", file)
+    said = refused(capsys, "check", "cubic", "--case", file)
+    assert said == "own.toml, claim own/slow, measure: there is no metric `godput`; did you mean `goodput`?"
     file.write_text('title = "t"\n')
     assert "own.toml: `scenario` is missing" in refused(capsys, "check", "cubic", "--case", file)
 
@@ -180,17 +181,17 @@ def test_the_cases_of_the_draft_judge_bbr_and_leave_out_signals_that_are_not_sho
     engine = registry.make("sim")
     own = suites.check(checks.target("bbr3", rule_sets=checks.rule_sets()), engine, 1)
     assert len(own) > 40
-    assert {one.verdict for one in own} == {"pass", "fail"}
+    assert {one.verdict for one in own} == {"pass", "miss"}
     other = checks.target("cubic", algorithm="bbr3", rule_sets=checks.rule_sets())
     skipped = suites.check(replace(other, foreign=True), engine, 1)
-    assert {one.verdict for one in skipped} == {"pass", "fail", "skipped"}
+    assert {one.verdict for one in skipped} == {"pass", "miss", "not judged"}
 
 
 @pytest.mark.skipif("quic" not in _engine.engines(), reason="built without QUIC")
 def test_cases_of_the_draft_that_a_stack_cannot_run_are_no_mistakes():
     target, engine = checks.target("noq:bbr3", rule_sets=checks.rule_sets()), registry.make("quic")
     works = [ExperimentInProgress(one, 1, engine) for one in suites.experiments(target)]
-    refused = {one.experiment.id: [*one.refused] for one in works if one.refused}
+    refused = {one.case.id: [*one.refused] for one in works if one.refused}
     assert len(works) > len(refused)
     assert "transport.ack_every: it is a rule of TCP" in refused["ccwg-bbr-aggregation"][0]
 
@@ -201,11 +202,11 @@ def test_another_controller_beside_ours_is_told_apart(mine):
     engine = registry.make("sim", controllers=(same.contender.factory,))
     found = reference.check(same, engine)
     assert len(found) == 2 * 27 + 1
-    assert (found[-1].id, found[-1].verdict) == ("ours/trajectories", "fail")
-    missed = [one for one in found[:-1] if one.verdict == "fail"]
+    assert (found[-1].claim.id, found[-1].verdict) == ("ours/trajectories", "miss")
+    missed = [one.claim.id for one in found[:-1] if one.verdict == "miss"]
     # It has no slow start, which shows where twenty seconds are few round trips.
     assert missed
-    assert all("150ms" in one.id or "100mbit" in one.id or "25mbit" in one.id for one in missed)
+    assert all("150ms" in one or "100mbit" in one or "25mbit" in one for one in missed)
     assert reference.check(checks.target("newreno"), registry.make("sim")) == []
 
 
@@ -230,10 +231,9 @@ def test_a_stack_from_outside_has_the_cases_that_a_link_can_judge(capsys):
 
 def test_a_check_whose_live_runs_were_late_is_no_pass(capsys, monkeypatch):
     reason = "a delivery was 300 ms late"
-    late = checks.Judgement(
-        "idle-path", "laws", "", "", "", "utilization", "skipped", None, 0.8, math.inf, reason, valid=False
-    )
-    missed = replace(late, id="after-outage", verdict="fail", measured=0.1, valid=True)
+    claim = Claim(id="idle-path", text="utilization", source="", measure=None, low=0.8, group="laws")
+    late = checks.Judgement(claim, None, "not judged", reason, valid=False)
+    missed = replace(late, verdict="miss", measured=0.1, valid=True)
     commands = ["check", "--server", "srv", "--client", "cli", "--only", "idle-path"]
     for found, status in (([late], 3), ([late, missed], 1), ([replace(late, valid=True)], 0)):
         monkeypatch.setattr(stack, "check", lambda *_, found=found: found)

@@ -16,6 +16,7 @@ from ackclock import checks
 from ackclock.checks import suites
 from ackclock.engines import registry
 from ackclock.report import number
+from ackclock.verdict import NOT_JUDGED
 from pages import measure
 from pages.makers.checked import FILE
 
@@ -32,15 +33,15 @@ def checked(name):
     found = [*checks.check(cases, target, engine), *suites.check(target, engine, 1)]
     missed = [
         {
-            "id": one.id,
-            "measure": one.words,
+            "id": one.claim.id,
+            "measure": one.claim.text,
             "measured": number(one.measured, 2),
             "allowed": one.allowed,
         }
         for one in found
-        if one.verdict == "fail"
+        if one.verdict == "miss"
     ]
-    return {"bounds": sum(one.verdict != "skipped" for one in found), "missed": missed}
+    return {"bounds": sum(one.verdict != NOT_JUDGED for one in found), "missed": missed}
 
 
 def committed():

@@ -101,7 +101,7 @@ def test_a_member_without_a_value_lies_outside(tmp_path):
     found = judged(experiment, queues(4.0, None, None, None))
     assert (found.verdict, str(found.holds), found.measured) == ("miss", "1 of 4", 4.0)
     found = judged(experiment, queues(None, None, None, None))
-    assert (found.verdict, found.measured, found.why) == ("miss", None, "there is no value")
+    assert (found.verdict, found.measured, found.unmeasured) == ("miss", None, "there is no value")
 
 
 def test_the_set_up_itself_decides_nothing_beside_a_variation(tmp_path):
@@ -135,7 +135,7 @@ def test_values_of_half_the_repetitions_are_counted_aloud(tmp_path):
 def test_values_of_less_than_half_the_repetitions_are_a_miss(tmp_path):
     found = judged(read(tmp_path, CLAIM), {(): [4.0, None, None]})
     assert (found.verdict, found.measured) == ("miss", None)
-    assert found.why == "only 1 of 3 repetitions have a value"
+    assert found.unmeasured == "only 1 of 3 repetitions have a value"
 
 
 def test_a_figure_draws_the_chosen_repetition_if_it_has_run(tmp_path):
@@ -177,7 +177,7 @@ def test_a_trace_shows_the_band_where_a_claim_is_measured(tmp_path):
 
 def test_a_trivial_claim_can_miss_but_never_hit(tmp_path):
     experiment = read(tmp_path, CLAIM + "trivial = true\n")
-    assert judged(experiment, {(): [4.0]}).verdict == "trivial"
+    assert judged(experiment, {(): [4.0]}).word == "trivial"
     assert judged(experiment, {(): [9.0]}).verdict == "miss"
 
 

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ackclock.report.junit import Case, write
+from ackclock.report.junit import Entry, write
+from ackclock.verdict import NOT_JUDGED
 from calling import run
 
 SCRIPT = Path(__file__).parents[1] / "packetdrill" / "limited-transmit.pkt"
@@ -26,9 +27,9 @@ def read(file):
 
 def test_cases_are_counted_and_escaped(tmp_path):
     cases = [
-        Case("a", "one", "pass", seconds=1.5),
-        Case("a", 'x < "y"\x1b', "miss", "1 & 2\x00"),
-        Case("b", "z", "skipped", "no value"),
+        Entry("a", "one", "pass", seconds=1.5),
+        Entry("a", 'x < "y"\x1b', "miss", "1 & 2\x00"),
+        Entry("b", "z", NOT_JUDGED, "no value"),
     ]
     write(tmp_path / "j.xml", "suite", cases)
     about, found = read(tmp_path / "j.xml")

@@ -63,10 +63,10 @@ def test_quick_reduces_repetitions_and_points_only(experiment):
 def test_the_reduced_form_leaves_alone_what_only_the_whole_judges(tmp_path):
     experiment = read(tmp_path, EXPERIMENT.replace('source = "section 1"', 'source = "1"\nwhole_only = true'))
     [whole], [quick] = experiment.claims, experiment.reduced().claims
-    assert judge(whole, expressions(whole, experiment), Samples()).why == "no repetition has finished"
+    assert judge(whole, expressions(whole, experiment), Samples()).unmeasured == "no repetition has finished"
     found = judge(quick, expressions(quick, experiment.reduced()), Samples())
     assert (found.verdict, found.measured) == ("not judged", None)
-    assert found.why == "only the whole form can judge it"
+    assert found.unmeasured == "only the whole form can judge it"
 
 
 def judgement(experiment, **changes):
@@ -94,7 +94,11 @@ def test_nothing_over_nothing_proves_no_ordering_and_no_ratio(experiment):
     zeros = [{"value": 0}, {"value": 0}]
     for kind, tree in (("ordering", zeros), ("ratio", {"ratio": zeros})):
         found = judgement(experiment, kind=kind, low=1.5, high=math.inf, measure=tree)
-        assert (found.measured, found.verdict, found.why) == (None, "miss", "both sides of a ratio are 0")
+        assert (found.measured, found.verdict, found.unmeasured) == (
+            None,
+            "miss",
+            "both sides of a ratio are 0",
+        )
     something = [{"value": 2}, {"value": 0}]
     assert judgement(experiment, kind="ordering", low=1.5, high=math.inf, measure=something).verdict == "pass"
 
@@ -115,14 +119,18 @@ def test_an_ordering_holds_at_every_point(experiment):
 
 def test_cited_and_informative_claims_never_miss(experiment):
     out = {"measure": {"value": 99}, "low": 0.0, "high": 1.0}
-    assert judgement(experiment, **out, cited=True).verdict == "cited"
-    assert judgement(experiment, **out, informative=True).verdict == "informative"
+    assert judgement(experiment, **out, cited=True).word == "cited"
+    assert judgement(experiment, **out, informative=True).word == "informative"
 
 
 def test_a_claim_whose_runs_have_not_finished_is_not_judged(experiment):
     claim = experiment.claims[0]
     found = judge(claim, expressions(claim, experiment), Samples())
-    assert (found.measured, found.verdict, found.why) == (None, "not judged", "no repetition has finished")
+    assert (found.measured, found.verdict, found.unmeasured) == (
+        None,
+        "not judged",
+        "no repetition has finished",
+    )
 
 
 def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):
@@ -351,7 +359,7 @@ def test_the_experiments_of_da1992_come_out_to_the_packet():
     done = papers.reproduce([experiment.reduced() for experiment in chosen])
     judged = [j for result in done.results for j in result.judgements]
     assert [j.claim.id for j in judged if j.verdict == "miss"] == []
-    assert [sum(j.verdict == v for j in judged) for v in ("pass", "trivial")] == [133, 16]
+    assert [sum(j.word == v for j in judged) for v in ("pass", "trivial")] == [133, 16]
     # The first two rows of table 2 for DA: 976, 965, 996 and 1004 are printed.
     [table2] = [result for result in done.results if result.experiment.id == "da1992-table2"]
     [readings] = [one for one in table2.tables if one.table.name == "readings"]

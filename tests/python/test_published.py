@@ -6,9 +6,9 @@ import pytest
 
 import pages
 from ackclock import papers
-from ackclock.cases.judgement import NOT_JUDGED
 from ackclock.errors import InputError
 from ackclock.papers import published
+from ackclock.verdict import NOT_JUDGED
 from calling import refused, run
 from experiments import EXPERIMENT, read
 
@@ -90,7 +90,7 @@ def test_claims_have_published_values_and_misses_have_causes(paper):
     missing = [claim for name, claim in claims.items() if name not in values]
     assert [claim.id for claim in missing if not (claim.trivial or claim.cited)] == []
     judged = published.judgements(experiments, document)
-    assert [one.claim.id for one in judged if one.verdict == NOT_JUDGED] == []
+    assert [one.claim.id for one in judged if one.word == NOT_JUDGED] == []
     assert [one.claim.id for one in judged if one.verdict == "miss" and not one.claim.why] == []
-    silent = [one for one in judged if one.verdict in ("pass", "miss") and one.measured is None]
+    silent = [one for one in judged if one.word in ("pass", "miss") and one.measured is None]
     assert [one.claim.id for one in silent if not one.reason] == []

@@ -35,7 +35,7 @@ def test_the_published_values_of_a_suite_come_out_again(suite):
         published.write(file, done, ["--quick"])
     assert published.judgements(of(suite), published.read(file)) == judgements(done)
     # Nothing is left unmeasured: a run, a flow or a signal that a claim names is there.
-    assert {one.claim.id: one.why for one in judgements(done) if one.why} == {}
+    assert {one.claim.id: one.unmeasured for one in judgements(done) if one.unmeasured} == {}
     # A miss has its cause.
     assert [one.claim.id for one in judgements(done) if one.verdict == "miss" and not one.reason] == []
 

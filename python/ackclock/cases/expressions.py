@@ -41,7 +41,6 @@ from ackclock.cases.document import CaseError
 from ackclock.cases.measure import (
     REFERENCES,
     STATISTICS,
-    Condition,
     Sample,
     Samples,
     checked,
@@ -50,7 +49,7 @@ from ackclock.cases.measure import (
     points_of,
     quantity,
 )
-from ackclock.cases.model import Case
+from ackclock.cases.model import Case, Condition
 from ackclock.errors import did_you_mean
 from ackclock.metrics import METRICS, MODELS, MetricError, PerEvent
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ackclock.cases.expressions import Expression, parse, parse_groups, quotient
-from ackclock.cases.measure import Member, Samples
-from ackclock.cases.model import Case, Claim, Count, Judgement
-from ackclock.cases.variations import REPETITIONS, Variation
+from ackclock.cases.measure import STATISTICS, Member, Samples
+from ackclock.cases.model import Case, Claim, Condition, Count, Judgement
+from ackclock.cases.variations import REPETITIONS
 from ackclock.metrics import MetricError
-
-NOT_JUDGED = "not judged"
-VERDICTS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
-"""The verdicts on claims. "trivial" is a claim that cannot fail and did not; if it does, it is a miss. "not
-judged" is a claim in the reduced form that only the whole form can judge."""
-
+from ackclock.verdict import NOT_JUDGED, Verdict
 
 Measures = Sequence[tuple[Expression, ...]]
 """The measure of a claim: one expression, or an ordering's list of them, once or at each point."""
@@ -44,9 +41,54 @@ def members(claim: Claim, case: Case, samples: Samples) -> list[Member]:
         variation = case.variations[claim.over]
         return [Member(samples, partial(variation.at, number)) for number in range(variation.members)]
     if claim.over == REPETITIONS or (claim.fragile and case.repetitions > 1):
-        same = Variation(REPETITIONS, 1, {})
-        return [Member(samples, partial(same.at, 0), number) for number in range(case.repetitions)]
+        return _single(samples, case.repetitions)
     return []
+
+
+def _single(
+    samples: Samples, count: int, instead: Callable[[Condition], Condition] = lambda x: x
+) -> list[Member]:
+    return [Member(samples, instead, number) for number in range(count)]
+
+
+def others(claim: Claim, case: Case, samples: Samples) -> Mapping[str, list[Member]]:
+    """The runs of each controller beside which a claim is judged.
+
+    They are single repetitions for a claim that is judged over the repetitions.
+    """
+    found: dict[str, list[Member]] = {}
+    for relative in claim.relative.values():
+        for cc in relative.beside:
+            instead = partial(in_place_of_the_target, cc)
+            single = _single(samples, relative.seeds or case.repetitions, instead)
+            found[cc] = single if claim.over == REPETITIONS else [Member(samples, instead)]
+    return found
+
+
+def in_place_of_the_target(cc: str, condition: Condition) -> Condition:
+    """The condition with a controller in the place of the target."""
+    run, point = condition
+    return f"{run}, {cc}", point
+
+
+def with_band(
+    claim: Claim, measures: Measures, of: Mapping[str, Sequence[Member]]
+) -> tuple[Claim, dict[str, float]]:
+    """The claim with the ends of its band that follow from ``others``, and the median of each of these.
+
+    Raises MetricError where one of them has no value.
+    """
+    values = {cc: [_measured(claim, measures, member) for member in members] for cc, members in of.items()}
+    for cc, found in values.items():
+        for value in found:
+            if isinstance(value, MetricError):
+                raise MetricError(f"{cc}: {value}")
+    arrays = {cc: np.asarray(found, np.float64) for cc, found in values.items()}
+    ends: dict[str, Any] = {}
+    for end, relative in claim.relative.items():
+        value = float(STATISTICS[relative.of](np.concatenate([arrays[cc] for cc in relative.beside])))
+        ends[end] = value + relative.allowed(value) * (1 if end == "high" else -1)
+    return replace(claim, **ends), {cc: float(np.median(found)) for cc, found in arrays.items()}
 
 
 def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Member] = ()) -> Judgement:
@@ -62,9 +104,13 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
     counted = _counted(measures, samples)
     if claim.over and holds is not None:
         values = [value for value in found if isinstance(value, float)]
-        middle = float(np.median(values)) if values else None
-        why = "" if values else str(found[0])
-        return Judgement(claim, middle, verdict(claim, middle, holds), why, holds, counted)
+        if claim.is_worst:
+            shown = _furthest(claim, values) if len(values) == len(found) else None
+        else:
+            shown = float(np.median(values)) if values else None
+        errors = [value for value in found if isinstance(value, MetricError)]
+        why = str(errors[0]) if shown is None else ""
+        return Judgement(claim, shown, verdict(claim, shown, holds), why, holds, counted)
     measured = _measured(claim, measures, samples)
     if isinstance(measured, MetricError):
         found_out = verdict(claim, None) if _begun(measures, samples) else NOT_JUDGED
@@ -72,19 +118,18 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
     return Judgement(claim, measured, verdict(claim, measured), "", holds, counted)
 
 
-def verdict(claim: Claim, measured: float | None, holds: Count | None = None) -> str:
+def verdict(claim: Claim, measured: float | None, holds: Count | None = None) -> Verdict:
     """The verdict on a measured value, or by the share that ``holds`` for a claim over a set of runs."""
+    if claim.cited or claim.informative:
+        return NOT_JUDGED
     if claim.over and holds is not None:
-        passed = holds.number >= claim.share * holds.of
-    else:
-        passed = _in_band(claim, measured)
-    if claim.cited:
-        return "cited"
-    if claim.informative:
-        return "informative"
-    if claim.trivial and passed:
-        return "trivial"
-    return "pass" if passed else "miss"
+        return "pass" if holds.number >= claim.share * holds.of else "miss"
+    return "pass" if _in_band(claim, measured) else "miss"
+
+
+def _furthest(claim: Claim, values: Sequence[float]) -> float:
+    """The value that is furthest outside the band, or nearest to its ends."""
+    return max(values, key=lambda value: max(claim.low - value, value - claim.high))
 
 
 def _in_band(claim: Claim, value: float | MetricError | None) -> bool:

@@ -17,11 +17,8 @@ import numpy as np
 
 from ackclock import _engine, metrics
 from ackclock.cases.document import CaseError
-from ackclock.cases.model import Case, Point
+from ackclock.cases.model import Case, Condition
 from ackclock.metrics import METRICS, Array, MetricError, PerEvent, Tables
-
-Condition = tuple[str, Point]
-"""One configuration at one point of the sweep; its repetitions differ only in the seed."""
 
 STATISTICS: Mapping[str, Callable[[Array], Array]] = {
     "median": lambda x: np.median(x, axis=0),
@@ -134,16 +131,16 @@ class Samples:
 
 
 class Member(Samples):
-    """Samples of one member of a variation, or of a single repetition, under the names of the set-up."""
+    """Samples of other conditions, or of a single repetition, under the names of the set-up.
 
-    def __init__(self, whole: Samples, at: Callable[[str], Point], repetition: int | None = None) -> None:
+    They are those of one member of a variation, or of another controller in the same case.
+    """
+
+    def __init__(
+        self, whole: Samples, instead: Callable[[Condition], Condition], repetition: int | None = None
+    ) -> None:
         super().__init__()
-        self.whole, self.at, self.repetition = whole, at, repetition
-
-    def condition(self, condition: Condition) -> Condition:
-        """The condition that stands for another one in this member."""
-        run, point = condition
-        return run, point + self.at(run)
+        self.whole, self.condition, self.repetition = whole, instead, repetition
 
     def want(self, condition: Condition, sample: Sample) -> Condition:
         """Requests a sample of this member."""

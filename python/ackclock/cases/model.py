@@ -4,15 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ackclock.cases.document import CaseError
-from ackclock.cases.variations import Variation
+from ackclock.cases.variations import Settings, Variation
+from ackclock.report.text import number
+from ackclock.verdict import NOT_JUDGED, Verdict
 
-Point = tuple[tuple[str, str], ...]
-"""One point of a sweep: scenario keys and their values, spelled as after ``--set``."""
+WORDS = ("pass", "miss", "trivial", "cited", "informative", NOT_JUDGED)
+"""The words for verdicts in documents. "trivial" is a pass of a claim that cannot fail. "cited" and
+"informative" are claims that are never judged. "not judged" has its reason beside it."""
+
+Point = Settings
+"""One point of a sweep."""
+
+Condition = tuple[str, Point]
+"""One configuration at one point of the sweep; its repetitions differ only in the seed."""
+
+
+@dataclass(frozen=True)
+class Relative:
+    """One end of a band, at a distance from the values of other controllers in the same case.
+
+    The distance is ``share`` times their value, and at least ``margin``.
+    """
+
+    beside: tuple[str, ...]
+    """The controllers; each runs in the place of the target."""
+    of: str
+    """The statistic over their values."""
+    share: float = 0.0
+    margin: float = 0.0
+    seeds: int = 0
+    """The number of seeds of their runs (0: as many as the case has)."""
+
+    def allowed(self, value: float) -> float:
+        """The distance from a value."""
+        return max(self.share * abs(value), self.margin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +66,7 @@ class Claim:
     derived: bool = False
     note: str = ""
     trivial: bool = False
-    """A restatement, or a band that no correct set-up can miss: checked and shown, counted as nothing."""
+    """A restatement, or a band that no correct set-up can miss. It is checked and shown, but not counted."""
     fragile: bool = False
     """It holds only in some realisations (seed, start, phase); their number is shown."""
     judged_over: str = ""
@@ -51,6 +81,16 @@ class Claim:
     """The reason for a miss, if it is known."""
     whole_only: bool = False
     """The reduced form cannot judge it: its path is another one, or it has too few runs."""
+    relative: Mapping[str, Relative] = field(default_factory=dict)
+    """The ends of the band, ``low`` or ``high``, that follow from other controllers."""
+    is_worst: bool = False
+    """Over ``repetitions``: its value is the one that is furthest outside, not their median."""
+    group: str = ""
+    """The set of claims that it belongs to, such as laws."""
+    title: str = ""
+    """The case in words, where the claim is shown alone."""
+    because: str = ""
+    """The reason for the claim, one sentence."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +100,10 @@ class Setup:
     name: str
     scenario: Mapping[str, Any]
     """The scenario document, as a scenario file would have it."""
+    settings: Settings = ()
+    """Keys that it sets, beside those of a point."""
+    repetitions: int = 0
+    """The number of its repetitions (0: as many as the case has)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +122,21 @@ class Case:
     """The functions of the case's own that measures name, by name."""
     variations: Mapping[str, Variation] = field(default_factory=dict)
     """The sets of runs of claims, by name."""
+    others: tuple[Setup, ...] = ()
+    """The configurations with another controller in the place of the target."""
 
     def setup(self, name: str) -> Setup:
         """The configuration of that name."""
-        for one in self.setups:
+        for one in self.setups + self.others:
             if one.name == name:
                 return one
         known = ", ".join(s.name for s in self.setups)
         raise CaseError(f"{self.file.name}: there is no run `{name}` (there are {known})")
+
+    def with_scenarios(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Self:
+        """The case with changed scenarios."""
+        setups = tuple(replace(one, scenario=change(one.scenario)) for one in self.setups)
+        return replace(self, setups=setups)
 
 
 @dataclass(frozen=True)
@@ -105,31 +156,70 @@ class Judgement:
 
     claim: Claim
     measured: float | None
-    """The value, or None. An ordering has the ratio that misses, or else the smallest. A claim that is judged
-    over a variation has the median of its members."""
-    verdict: str
-    """One of ``VERDICTS``."""
-    why: str = ""
+    """The value, or None. An ordering has the ratio that misses, or else the smallest. A claim over a set of
+    runs has the median of its members, or the worst."""
+    verdict: Verdict
+    unmeasured: str = ""
     """Why there is no measured value."""
     holds: Count | None = None
     """The members of its set, or the single repetitions if it is fragile, whose value lies in the band; None
     for other claims."""
     counted: Count | None = None
     """The repetitions with a value, if not all have one."""
+    beside: Mapping[str, float] = field(default_factory=dict)
+    """The values of the controllers beside which it is judged, medians over their seeds."""
+    scenario: str = ""
+    """The resolved scenario as JSON, where the claim is about one."""
+    valid: bool = True
+    """False if a live run went past its error budget."""
+
+    @property
+    def word(self) -> str:
+        """One of ``WORDS``."""
+        if self.claim.cited:
+            return "cited"
+        if self.claim.informative:
+            return "informative"
+        return "trivial" if self.claim.trivial and self.verdict == "pass" else self.verdict
+
+    @property
+    def reason(self) -> str:
+        """The known reason for a missing value or a miss; empty for a claim that holds."""
+        return self.unmeasured or (self.claim.why if self.verdict == "miss" else "")
+
+    @property
+    def allowed(self) -> str:
+        """The band in words."""
+        low, high = number(self.claim.low), number(self.claim.high)
+        if math.isinf(self.claim.high):
+            return f"at least {low}"
+        return f"at most {high}" if math.isinf(self.claim.low) else f"{low} to {high}"
+
+    @property
+    def sentence(self) -> str:
+        """The measured value and the band, or why there is no value."""
+        if self.measured is None:
+            return self.reason
+        return f"{self.claim.text}: measured {number(self.measured)}, allowed is {self.allowed}"
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """The measured value and the ends of the band for JSON, with None for an open end or no value."""
+        every = {"measured": self.measured, "low": self.claim.low, "high": self.claim.high}
+        return {key: one if one is not None and math.isfinite(one) else None for key, one in every.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """The object of ``reproduce --json``; an open end of the band is null."""
-        claim = self.claim
-        finite = [None if abs(bound) == float("inf") else bound for bound in (claim.low, claim.high)]
+        """The object of ``reproduce --json``."""
+        claim, numbers = self.claim, self.numbers
         return {
             "id": claim.id,
             "kind": claim.kind,
             "reported": claim.reported,
-            "measured": None if self.measured is None or not math.isfinite(self.measured) else self.measured,
+            "measured": numbers["measured"],
             "unit": claim.unit,
-            "low": finite[0],
-            "high": finite[1],
-            "verdict": self.verdict,
+            "low": numbers["low"],
+            "high": numbers["high"],
+            "verdict": self.word,
             "trivial": claim.trivial,
             "fragile": claim.fragile,
             "judged_over": claim.judged_over or None,
@@ -137,8 +227,3 @@ class Judgement:
             "of": None if self.holds is None else self.holds.of,
             "why": self.reason or None,
         }
-
-    @property
-    def reason(self) -> str:
-        """The known reason for a missing value or a miss; empty for a claim that holds."""
-        return self.why or (self.claim.why if self.verdict == "miss" else "")

@@ -8,14 +8,19 @@ from dataclasses import fields
 from string import Formatter
 from typing import Any
 
+from ackclock import _engine
 from ackclock.cases.document import CaseError, Table
-from ackclock.cases.model import Claim
+from ackclock.cases.measure import STATISTICS
+from ackclock.cases.model import Claim, Relative
+from ackclock.errors import did_you_mean
 
 KINDS = ("reported-number", "ratio", "ordering", "shape")
 """The kinds of claims."""
 
-_NUMBER = (int, float)
-_KEYS = frozenset(field.name for field in fields(Claim))
+NUMBER = (int, float)
+_OF_TARGETS = ("relative", "is_worst", "group", "title", "because")
+"""Fields of a claim about a target, which have no keys in the files of papers."""
+_KEYS = frozenset(field.name for field in fields(Claim)) - {*_OF_TARGETS}
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
@@ -35,20 +40,20 @@ def _claim(table: Table) -> Claim:
     remarks = {
         one.name: table.take(one.name, type(one.default), one.default)
         for one in fields(Claim)
-        if isinstance(one.default, str | bool) and one.name not in ("kind", "reported")
+        if isinstance(one.default, str | bool) and one.name in _KEYS - {"kind", "reported"}
     }
     claim = Claim(
         kind=kind,
-        reported=table.take("reported", (*_NUMBER, str)),
-        low=float(table.take("low", _NUMBER, -math.inf)),
-        high=float(table.take("high", _NUMBER, math.inf)),
-        share=float(table.take("share", _NUMBER, 0.5)),
+        reported=table.take("reported", (*NUMBER, str)),
+        low=float(table.take("low", NUMBER, -math.inf)),
+        high=float(table.take("high", NUMBER, math.inf)),
+        share=float(table.take("share", NUMBER, 0.5)),
         measure=table.take("measure", (dict, list), None),
         **texts,
         **remarks,
     )
     table.done()
-    _check_bounds(claim, where)
+    check_bounds(claim, where)
     if claim.measure is None and not (claim.cited or claim.informative):
         raise CaseError(f"{where}: `measure` is missing (only cited and informative claims do without)")
     if claim.measure is None and claim.whole_only:
@@ -58,7 +63,7 @@ def _claim(table: Table) -> Claim:
     return claim
 
 
-def _check_bounds(claim: Claim, where: str) -> None:
+def check_bounds(claim: Claim, where: str) -> None:
     """Refuses numbers of a claim that are not finite, and bands and shares that contain nothing."""
     for key in ("reported", "low", "high"):
         bound = getattr(claim, key)
@@ -68,6 +73,42 @@ def _check_bounds(claim: Claim, where: str) -> None:
         raise CaseError(f"{where}: low = {claim.low:g} is above high = {claim.high:g}")
     if not 0 < claim.share <= 1:
         raise CaseError(f"{where}: share = {claim.share:g} must be above 0 and at most 1")
+
+
+def band(table: Table) -> dict[str, Any]:
+    """The ends ``low`` and ``high`` of a band, each a number, or a table for one that follows from others.
+
+    They are fields of a claim. Raises CaseError for a mistake.
+    """
+    ends: dict[str, float] = {}
+    relative: dict[str, Relative] = {}
+    for end in ("low", "high"):
+        found = table.take(end, (*NUMBER, dict), None)
+        if isinstance(found, Mapping):
+            relative[end] = _relative(Table(found, f"{table.where}, {end}"))
+        elif found is not None:
+            ends[end] = float(found)
+    return ends | ({"relative": relative} if relative else {})
+
+
+def _relative(table: Table) -> Relative:
+    known = [one["name"] for one in _engine.controllers()]
+    beside = table.take("beside", list)
+    if not beside or not all(isinstance(one, str) for one in beside):
+        raise CaseError(f"{table.where}: beside = {beside!r} must be a list of controllers")
+    if stray := [one for one in beside if one not in known]:
+        raise CaseError(
+            f"{table.where}: beside: there is no controller `{stray[0]}`{did_you_mean(stray[0], known)}"
+        )
+    of = table.take("of", str)
+    if of not in STATISTICS:
+        raise CaseError(f"{table.where}: of = {of!r} must be one of {', '.join(STATISTICS)}")
+    share, margin = (float(table.take(key, NUMBER, 0.0)) for key in ("share", "margin"))
+    for key, value in (("share", share), ("margin", margin)):
+        if not 0 <= value < math.inf:
+            raise CaseError(f"{table.where}: {key} = {value:g} must be a number from 0 on")
+    table.done()
+    return Relative(tuple(beside), of, share, margin)
 
 
 def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:

@@ -22,6 +22,9 @@ from ackclock.cases.document import CaseError, Table
 REPETITIONS = "repetitions"
 """The set that every experiment has: its repetitions, each for itself."""
 
+Settings = tuple[tuple[str, str], ...]
+"""Scenario keys and their values, spelled as after ``--set``."""
+
 _KEYS = {"name", "runs", "set"}
 
 
@@ -35,9 +38,10 @@ class Variation:
     runs: Mapping[str, Mapping[str, tuple[str, ...]]]
     """By run: scenario keys, and the values they take, one for each member."""
 
-    def at(self, member: int, run: str) -> tuple[tuple[str, str], ...]:
-        """The keys that a member gives a run, with their values; empty for a run that does not vary."""
-        return tuple((key, values[member]) for key, values in self.runs.get(run, {}).items())
+    def at(self, member: int, condition: tuple[str, Settings]) -> tuple[str, Settings]:
+        """A run at a point with the keys that a member gives it; the same for a run that does not vary."""
+        run, point = condition
+        return run, point + tuple((key, values[member]) for key, values in self.runs.get(run, {}).items())
 
     def first(self, members: int) -> Variation:
         """The variation with its first members only; with all of them if ``members`` is 0."""

@@ -1,14 +1,17 @@
 """Checks: is a controller sound? Laws that hold for all, rules of its algorithm, and ours beside it."""
 
-from ackclock.checks.cases import Case, choose, laws, read, rule_sets, rules
-from ackclock.checks.judging import Judgement, check
+from ackclock.cases.model import Judgement
+from ackclock.checks.cases import TargetCase, choose, laws, read, rule_sets, rules
+from ackclock.checks.judging import WORDS, as_json, check
 from ackclock.checks.target import AIMS, Target, target
 
 __all__ = [
     "AIMS",
-    "Case",
+    "WORDS",
     "Judgement",
     "Target",
+    "TargetCase",
+    "as_json",
     "check",
     "choose",
     "laws",

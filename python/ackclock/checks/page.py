@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ackclock.checks.judging import Judgement
+from ackclock.cases.model import Judgement
+from ackclock.checks.judging import WORDS, as_json
 from ackclock.checks.target import AIMS, Target
 from ackclock.report import Page, number, write_json
 
@@ -18,26 +19,27 @@ def write(found: Sequence[Judgement], target: Target, folder: Path) -> None:
     """Writes the page and the verdicts, and the scenario of each case that fails."""
     page = Page(f"Check of {target.name}")
     page.paragraph(f"Judged as a controller for {AIMS[target.aim]}.")
-    for group in dict.fromkeys(one.group for one in found):
+    for group in dict.fromkeys(one.claim.group for one in found):
         page.heading(group)
-        rows = [[*_cells(one), one.verdict] for one in found if one.group == group]
+        rows = [_cells(one) for one in found if one.claim.group == group]
         page.table(HEADINGS, rows, css_column=len(HEADINGS) - 1)
     for one in found:
         if one.verdict == "pass":
             continue
-        page.heading(f"{one.id}: {one.title}", anchor=_file(one.id))
-        page.paragraph(one.sentence, "miss" if one.verdict == "fail" else "")
-        page.paragraph(f"{one.why} Source: {one.source}.")
+        claim = one.claim
+        page.heading(f"{claim.id}: {claim.title}", anchor=_file(claim.id))
+        page.paragraph(one.sentence, "miss" if one.verdict == "miss" else "")
+        page.paragraph(f"{claim.because} Source: {claim.source}.")
         if one.scenario:
-            name = f"{_file(one.id)}.json"
+            name = f"{_file(claim.id)}.json"
             (folder / name).write_text(_readable(one.scenario), encoding="utf-8")
             page.details(f"ackclock run {name}", _readable(one.scenario))
-    write_json(folder / "check.json", {"target": target.name, "cases": [one.as_json() for one in found]})
+    write_json(folder / "check.json", {"target": target.name, "cases": [as_json(one) for one in found]})
     page.write(folder / "index.html")
 
 
 def _cells(one: Judgement) -> list[str]:
-    return [one.id, one.words, number(one.measured), one.allowed]
+    return [one.claim.id, one.claim.text, number(one.measured), one.allowed, WORDS[one.verdict]]
 
 
 def _file(identity: str) -> str:

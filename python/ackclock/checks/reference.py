@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import math
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
-from ackclock import _engine, metrics, repetitions
-from ackclock.checks.cases import RECORD
-from ackclock.checks.judging import Judgement, Verdict, finished
-from ackclock.checks.target import Target, target
+from ackclock import metrics
+from ackclock.cases.judgement import verdict
+from ackclock.cases.measure import Sample
+from ackclock.cases.model import Claim, Judgement, Relative, Setup
+from ackclock.cases.variations import REPETITIONS
+from ackclock.checks.cases import RECORD, TargetCase
+from ackclock.checks.judging import CheckInProgress, run
+from ackclock.checks.target import Target
 from ackclock.engines import Engine, Progress
-from ackclock.metrics.tables import Array
-from ackclock.result import Run
+from ackclock.metrics.tables import Array, Tables
+from ackclock.verdict import NOT_JUDGED
 
 RATES = ("5mbit", "25mbit", "100mbit")
 RTTS = ("10ms", "40ms", "150ms")
@@ -26,6 +28,7 @@ SEEDS = 3
 DURATION_S = 20
 
 GROUP = "beside ours"
+WORDS = "Paths beside ours"
 SOURCE = "the controller of ours, on the same engine"
 
 MARGIN_UTILIZATION = 0.05
@@ -41,109 +44,96 @@ MOST_PATHS = 3
 """Paths that may have one: with other seeds ours has one, where an overshoot ends in a timeout or not."""
 
 
-@dataclass(frozen=True)
-class _Measure:
-    words: str
-    ours: Sequence[float]
-    theirs: float
-    low: float
-    high: float
-
-
 def check(one: Target, engine: Engine, seed: int = 1, progress: Progress | None = None) -> list[Judgement]:
     """Runs both on every path and judges the target; nothing for a controller of ours."""
     if one.algorithm is None or not one.foreign:
         return []
-    ours = target(one.algorithm)
-    paths = list(product(RATES, RTTS, QUEUES))
-    try:
-        plans = [[_plan(path, which) for which in (ours, one)] for path in paths]
-        for plan in plans[0]:
-            engine.check(plan)
-    except _engine.ScenarioError as error:
-        return [_skipped(str(error))]
-    points = [
-        repetitions.Point(2 * index + which, plan, repetitions.seeds(seed, SEEDS if which == 0 else 1))
-        for index, pair in enumerate(plans)
-        for which, plan in enumerate(pair)
-    ]
-    runs, broken = finished(points, engine, progress, one)
-    found: list[Judgement] = []
-    shapes: dict[str, float] = {}
-    for index, path in enumerate(paths):
-        name = "-".join(path)
-        if why := broken.get(2 * index + 1) or broken.get(2 * index):
-            found.append(_failed(f"ours/{name}", why))
-            continue
-        seeds, theirs = runs[2 * index], runs[2 * index + 1][0]
-        found += _judged(f"ours/{name}", seeds, theirs, plans[index][1].resolved)
-        shapes[name] = _unlike(seeds, theirs)
-    return [*found, _trajectories(shapes)]
+    paths = {"-".join(path): _case(path, one, one.algorithm) for path in product(RATES, RTTS, QUEUES)}
+    works = {name: CheckInProgress(case, one, seed, engine) for name, case in paths.items()}
+    if all(work.refused for work in works.values()):
+        claim = Claim(
+            id="ours", group=GROUP, title=WORDS, because=f"{WORDS}.", source=SOURCE, text="", measure=None
+        )
+        return [Judgement(claim, None, NOT_JUDGED, next(iter(works.values())).refused)]
+    for work in works.values():
+        for condition in work.plans:
+            work.samples.want(condition, FLIGHT)
+    run([*works.values()], engine, one, progress)
+    found = [judgement for work in works.values() for judgement in work.judgements()]
+    shapes = {name: _unlike(work) for name, work in works.items() if not work.broken and work.plans}
+    return [*map(_with_ours, found), _trajectories(shapes)]
 
 
-def _plan(path: tuple[str, str, str], one: Target) -> _engine.Plan:
+def _case(path: tuple[str, str, str], one: Target, ours: str) -> TargetCase:
+    """A path with bounds on what the target has there beside ours."""
     rate, rtt, queue = path
-    document = {
+    scenario = {
         "name": f"{one.name}, {rate}, {rtt}, {queue}",
         "duration": f"{DURATION_S}s",
         "warmup": "5s",
         "path": {"rate": rate, "rtt": rtt, "queue": queue, "reverse": {"jitter": "0.5ms"}},
-        "flows": [one.flow({"name": "target", "start_jitter": "1s"})],
+        "flows": [{"name": "target", "start_jitter": "1s"}],
         "record": RECORD,
     }
-    return _engine.resolve_json(json.dumps(document), [])
-
-
-def _judged(identity: str, ours: Sequence[Run], theirs: Run, scenario: str) -> Iterator[Judgement]:
-    for name, measure in _measures(ours, theirs).items():
-        passed = measure.low <= measure.theirs <= measure.high
-        middle = statistics.median(measure.ours)
-        yield Judgement(
-            f"{identity}/{name}",
-            GROUP,
-            f"As ours: {measure.words}",
-            f"Ours has {middle:.3g} there.",
-            SOURCE,
-            measure.words,
-            "pass" if passed else "fail",
-            measure.theirs,
-            measure.low,
-            measure.high,
-            scenario=scenario,
-        )
-
-
-def _measures(ours: Sequence[Run], theirs: Run) -> dict[str, _Measure]:
-    used = [metrics.utilization(run) for run in ours]
-    rtts = [metrics.rtt_mean(run, "target") for run in ours]
-    return {
-        "use": _Measure(
-            "utilization",
-            used,
-            metrics.utilization(theirs),
-            min(used) - MARGIN_UTILIZATION,
-            max(used) + MARGIN_UTILIZATION,
+    identity = f"ours/{'-'.join(path)}"
+    return TargetCase(
+        id=identity,
+        file=Path(__file__),
+        group=GROUP,
+        title="As ours",
+        why="",
+        source=SOURCE,
+        setups=(Setup("main", scenario),),
+        claims=(
+            _claim(
+                f"{identity}/use", "utilization", {"metric": "utilization"}, ours, margin=MARGIN_UTILIZATION
+            ),
+            _claim(
+                f"{identity}/rtt",
+                "mean RTT, ms",
+                {"metric": "rtt_mean", "flow": "target"},
+                ours,
+                share=MARGIN_RTT,
+            ),
         ),
-        "rtt": _Measure(
-            "mean RTT, ms",
-            rtts,
-            metrics.rtt_mean(theirs, "target"),
-            min(rtts) * (1 - MARGIN_RTT),
-            max(rtts) * (1 + MARGIN_RTT),
-        ),
-    }
+    )
 
 
-def _unlike(ours: Sequence[Run], theirs: Run) -> float:
+def _claim(
+    identity: str, words: str, measure: Mapping[str, str], ours: str, share: float = 0.0, margin: float = 0.0
+) -> Claim:
+    """A bound on the target: near the range of the seeds of ours."""
+    ends = {"low": "smallest", "high": "largest"}
+    return Claim(
+        id=identity,
+        text=words,
+        measure=measure,
+        relative={end: Relative((ours,), of, share, margin, SEEDS) for end, of in ends.items()},
+        over=REPETITIONS,
+        share=1.0,
+        is_worst=True,
+        group=GROUP,
+        title=f"As ours: {words}",
+        because="Ours runs there.",
+        source=SOURCE,
+    )
+
+
+def _with_ours(one: Judgement) -> Judgement:
+    """The judgement with the value of ours in words."""
+    words = "".join(f"Ours has {value:.3g} there." for value in one.beside.values())
+    return replace(one, claim=replace(one.claim, because=words)) if words else one
+
+
+def _unlike(work: CheckInProgress) -> float:
     """The share of seconds in which the target has another flight than all seeds of ours."""
-    flights = np.array([_flight(run) for run in ours])
-    margin = MARGIN_FLIGHT * np.max(flights)
-    own = _flight(theirs)
-    outside = (own < np.min(flights, axis=0) - margin) | (own > np.max(flights, axis=0) + margin)
+    (own,), ours = (work.samples.of(condition, FLIGHT) for condition in work.plans)
+    margin = MARGIN_FLIGHT * np.max(ours)
+    outside = (own < np.min(ours, axis=0) - margin) | (own > np.max(ours, axis=0) + margin)
     return float(np.mean(outside))
 
 
-def _flight(run: Run) -> Array:
+def _flight(run: Tables) -> Array:
     """The mean of the data in flight in each second, in segments."""
     times, values = metrics.samples(run, "target", "in_flight")
     second = times.astype(int)
@@ -151,31 +141,19 @@ def _flight(run: Run) -> Array:
     return np.asarray(np.bincount(second, values, DURATION_S)[:DURATION_S] / np.maximum(counts, 1))
 
 
+FLIGHT = Sample("flight", (), own=_flight)
+
+
 def _trajectories(shapes: Mapping[str, float]) -> Judgement:
     other = [name for name, share in shapes.items() if share > MOST_SECONDS]
-    words = "paths with another flight in a quarter of the seconds"
-    why = f"Such paths: {', '.join(other) or 'none'}."
-    verdict: Verdict = "pass" if len(other) <= MOST_PATHS else "fail"
-    return Judgement(
-        "ours/trajectories",
-        GROUP,
-        "As ours: trajectories",
-        why,
-        SOURCE,
-        words,
-        verdict,
-        float(len(other)),
-        -math.inf,
-        MOST_PATHS,
+    claim = Claim(
+        id="ours/trajectories",
+        group=GROUP,
+        title="As ours: trajectories",
+        because=f"Such paths: {', '.join(other) or 'none'}.",
+        source=SOURCE,
+        text="paths with another flight in a quarter of the seconds",
+        measure=None,
+        high=MOST_PATHS,
     )
-
-
-def _failed(identity: str, why: str) -> Judgement:
-    return Judgement(
-        identity, GROUP, "As ours", "Ours runs there.", SOURCE, "", "fail", None, -math.inf, math.inf, why
-    )
-
-
-def _skipped(why: str) -> Judgement:
-    words = "Paths beside ours"
-    return Judgement("ours", GROUP, words, f"{words}.", SOURCE, "", "skipped", None, -math.inf, math.inf, why)
+    return Judgement(claim, float(len(other)), verdict(claim, float(len(other))))

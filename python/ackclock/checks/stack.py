@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ackclock import _engine, metrics
-from ackclock.checks.cases import Case, Judge
-from ackclock.checks.judging import Judgement, Verdict
+from ackclock.cases.judgement import verdict
+from ackclock.cases.model import Claim, Judgement
+from ackclock.checks.cases import TargetCase
 from ackclock.engines import Progress
 from ackclock.errors import InputError
 from ackclock.metrics import MetricError
 from ackclock.result import Run
+from ackclock.verdict import NOT_JUDGED
 
 HEAD_START_S = 0.5
 """The server listens before the client begins, in seconds."""
@@ -70,25 +72,27 @@ def _filled(command: str, values: dict[str, str]) -> list[str]:
     return words
 
 
-def cases_for(cases: Sequence[Case]) -> list[Case]:
+def cases_for(cases: Sequence[TargetCase]) -> list[TargetCase]:
     """The cases of one flow that always has data, on links that can be emulated, with what a link shows."""
     found = []
     for case in cases:
-        document = json.loads(case.scenario)
-        judges = tuple(judge for judge in case.judges if judge.sample.metric == "utilization")
-        alone = all(set(flow) <= {"name", "start_jitter"} for flow in document["flows"])
-        if judges and alone and len(document["flows"]) == 1 and _fastest(case) <= MOST_BITS:
-            found.append(replace(case, judges=judges))
+        flows = case.setups[0].scenario["flows"]
+        claims = tuple(
+            one for one in case.claims if one.measure.get("metric") == "utilization" and not one.relative
+        )
+        alone = len(flows) == 1 and set(flows[0]) <= {"name", "start_jitter"}
+        if claims and alone and _fastest(case) <= MOST_BITS:
+            found.append(replace(case, claims=claims))
     return found
 
 
-def _fastest(case: Case) -> float:
+def _fastest(case: TargetCase) -> float:
     rates = [link["rate_bps"] or 0.0 for link in _plan(case).inspect()["links"]]
     return float(max(rates, default=0.0))
 
 
 def check(
-    cases: Sequence[Case], stack: Stack, seed: int = 1, progress: Progress | None = None
+    cases: Sequence[TargetCase], stack: Stack, seed: int = 1, progress: Progress | None = None
 ) -> list[Judgement]:
     """Runs the stack in each case, in real time, and judges it. Raises MachineError."""
     found = []
@@ -97,14 +101,14 @@ def check(
             progress(number / len(cases))
         plan = _plan(case)
         run, why = _run(plan, stack, seed)
-        found += [_judged(case, judge, plan, run, why) for judge in case.judges]
+        found += [_judged(claim, plan, run, why) for claim in case.claims]
     return found
 
 
-def _plan(case: Case) -> _engine.Plan:
-    document = json.loads(case.scenario)
-    document["flows"] = [{"cc": "newreno"}]
-    return _engine.resolve_json(json.dumps(document), case.settings)
+def _plan(case: TargetCase) -> _engine.Plan:
+    (setup,) = case.setups
+    document = {**setup.scenario, "flows": [{"cc": "newreno"}]}
+    return _engine.resolve_json(json.dumps(document), setup.settings)
 
 
 def _run(plan: _engine.Plan, stack: Stack, seed: int) -> tuple[Run, str]:
@@ -117,18 +121,16 @@ def _run(plan: _engine.Plan, stack: Stack, seed: int) -> tuple[Run, str]:
     return run, "" if status in (0, TIMED_OUT) else f"{stack.sender} ended with status {status}"
 
 
-def _judged(case: Case, judge: Judge, plan: _engine.Plan, run: Run, why: str) -> Judgement:
+def _judged(claim: Claim, plan: _engine.Plan, run: Run, why: str) -> Judgement:
     measured: float | None = None
-    verdict: Verdict = "skipped" if not run.valid else "fail"
     if not why:
         about = json.loads(plan.resolved)
         start, stop = (_engine.quantity(about[key], "time") for key in ("warmup", "duration"))
         try:
             measured = metrics.utilization(run, "bottleneck", start, stop)
-            verdict = "pass" if judge.holds(measured) else "fail"
         except MetricError as error:
             why = str(error)
     if measured is not None and not math.isfinite(measured):
-        measured, why = None, f"{judge.words}: has no value"
-    found = Judgement.of(case, judge, verdict, measured, why, plan.resolved)
-    return replace(found, valid=run.valid)
+        measured, why = None, f"{claim.text}: has no value"
+    judged = verdict(claim, measured) if run.valid else NOT_JUDGED
+    return Judgement(claim, measured, judged, why, scenario=plan.resolved, valid=run.valid)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ackclock.cases.model import Judgement as Claimed
+from ackclock.cases.model import Claim, Judgement
 from ackclock.checks.cases import elsewhere
-from ackclock.checks.judging import Judgement, Verdict
 from ackclock.checks.target import Target
 from ackclock.engines import Engine, Progress
 from ackclock.papers.catalogue import SUITES, catalogue, select
 from ackclock.papers.experiment import Experiment
 from ackclock.papers.reproduction import reproduce
-
-VERDICTS: Mapping[str, Verdict] = {"pass": "pass", "trivial": "pass", "miss": "fail"}
+from ackclock.verdict import NOT_JUDGED
 
 
 def experiments(target: Target) -> list[Experiment]:
@@ -26,44 +25,37 @@ def experiments(target: Target) -> list[Experiment]:
     if algorithm is None or suite is None:
         return []
     found = [_with(target, one, algorithm) for one in select(catalogue(SUITES, code=True), [suite])]
-    return [one for one in found if one is not None]
+    return [one for one in found if one.setups and one.claims]
 
 
 def check(
     target: Target, engine: Engine, seed: int | None = None, progress: Progress | None = None
 ) -> list[Judgement]:
     """Runs the experiments of a suite and judges the claims about the target's algorithm."""
-    chosen = experiments(target)
-    if not chosen:
+    if not (chosen := experiments(target)):
         return []
     done = reproduce(chosen, engine=engine, seed=seed, progress=progress)
-    return [
-        _judgement(one, target, result.experiment)
-        for result in done.results
-        for one in result.judgements
-        if one.verdict in VERDICTS
-    ]
+    found = [one for result in done.results for one in result.judgements if one.verdict != NOT_JUDGED]
+    return [_shown(one, target.foreign) for one in found]
 
 
-def _with(target: Target, experiment: Experiment, algorithm: str) -> Experiment | None:
-    """The experiment in its reduced form with the target in the run of its algorithm; None without one."""
+def _with(target: Target, experiment: Experiment, algorithm: str) -> Experiment:
+    """The reduced experiment, with the target in the runs of its algorithm and the claims about these."""
     reduced = experiment.reduced()
-    setups = [one for one in reduced.setups if one.name.partition("-")[0] == algorithm]
-    names = [one.name for one in setups]
-    claims = [one for one in reduced.claims if _runs_of(one.measure) <= set(names)]
-    if not names or not claims:
-        return None
+    setups = tuple(one for one in reduced.setups if one.name.partition("-")[0] == algorithm)
+    names = {one.name for one in setups}
     return replace(
-        reduced,
-        setups=tuple(replace(one, scenario=_filled(one.scenario, target, algorithm)) for one in setups),
-        claims=tuple(claims),
+        replace(reduced, setups=setups).with_scenarios(partial(_filled, target, algorithm)),
+        claims=tuple(
+            _as_rule(one, reduced, algorithm) for one in reduced.claims if _runs_of(one.measure) <= names
+        ),
         figures=(),
         tables=(),
         variations={},
     )
 
 
-def _filled(scenario: Mapping[str, Any], target: Target, algorithm: str) -> dict[str, Any]:
+def _filled(target: Target, algorithm: str, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A scenario whose flows of the algorithm are the target's."""
     flows = [
         target.flow({key: value for key, value in flow.items() if key != "cc"})
@@ -84,22 +76,20 @@ def _runs_of(measure: Any) -> set[str]:
     return own | {name for one in measure.values() for name in _runs_of(one)}
 
 
-def _judgement(one: Claimed, target: Target, experiment: Experiment) -> Judgement:
-    claim, verdict = one.claim, VERDICTS[one.verdict]
-    unmeasured = one.measured is None or not math.isfinite(one.measured)
-    if unmeasured and target.foreign:
-        # A signal that a stack does not show is no fault of its controller.
-        verdict = "skipped"
-    return Judgement(
-        claim.id.removeprefix(f"{experiment.paper}-"),
-        target.algorithm or "",
-        f"{experiment.title}: {claim.text}",
-        f"{claim.text}.",
-        claim.source,
-        f"{claim.text}, {claim.unit}",
-        verdict,
-        None if unmeasured else one.measured,
-        claim.low,
-        claim.high,
-        one.reason,
+def _as_rule(claim: Claim, experiment: Experiment, algorithm: str) -> Claim:
+    """The claim under the names and words of a check."""
+    return replace(
+        claim,
+        id=claim.id.removeprefix(f"{experiment.paper}-"),
+        group=algorithm,
+        title=f"{experiment.title}: {claim.text}",
+        because=f"{claim.text}.",
+        text=f"{claim.text}, {claim.unit}",
     )
+
+
+def _shown(one: Judgement, foreign: bool) -> Judgement:
+    """The judgement; a signal that a foreign stack does not show is no fault of its controller."""
+    if one.measured is not None and math.isfinite(one.measured):
+        return one
+    return replace(one, measured=None, verdict=NOT_JUDGED if foreign else one.verdict)

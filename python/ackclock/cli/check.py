@@ -22,6 +22,7 @@ from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import junit
+from ackclock.verdict import NOT_JUDGED
 
 if TYPE_CHECKING:
     from ackclock import checks
@@ -144,11 +145,11 @@ def check(
     output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
     for one in found:
         if one.verdict != "pass":
-            line = f"{one.id} {'fails' if one.verdict == 'fail' else 'is skipped'}: {one.sentence}"
+            line = f"{one.claim.id} {'fails' if one.verdict == 'miss' else 'is skipped'}: {one.sentence}"
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.as_json:
         output.print_json({"check": checks_document(found, chosen)})
-    if any(one.verdict == "fail" for one in found):
+    if any(one.verdict == "miss" for one in found):
         raise click.exceptions.Exit(FAILED)
     if not all(one.valid for one in found):
         raise click.exceptions.Exit(INVALID)
@@ -170,7 +171,7 @@ def _stack(target: str | None, server: str | None, client: str | None, download:
 
 
 def _judged(
-    cases: Sequence[checks.Case], chosen: checks.Target, runner: NamedEngine, seed: int, *, whole: bool
+    cases: Sequence[checks.TargetCase], chosen: checks.Target, runner: NamedEngine, seed: int, *, whole: bool
 ) -> list[checks.Judgement]:
     """The verdicts on the cases, and on a ``whole`` check those of suites and beside ours."""
     from ackclock import checks
@@ -189,7 +190,7 @@ def _judged(
 
 def _cases(
     chosen: checks.Target, only: str | None, long: bool, own: Sequence[Path], stack: stacks.Stack | None
-) -> list[checks.Case]:
+) -> list[checks.TargetCase]:
     """The cases for a target, by its aim; for a stack those that a link can judge."""
     from ackclock import checks
     from ackclock.checks import stack as stacks
@@ -206,10 +207,12 @@ def _cases(
 
 def checks_document(found: Sequence[checks.Judgement], chosen: checks.Target) -> dict[str, object]:
     """The object of ``--json``."""
-    return {"target": chosen.name, "aim": chosen.aim, "cases": [one.as_json() for one in found]}
+    from ackclock import checks
+
+    return {"target": chosen.name, "aim": chosen.aim, "cases": [checks.as_json(one) for one in found]}
 
 
-def _list(cases: Sequence[checks.Case], as_json: bool) -> None:
+def _list(cases: Sequence[checks.TargetCase], as_json: bool) -> None:
     if as_json:
         listed = [
             {"id": c.id, "group": c.group, "title": c.title, "why": c.why, "source": c.source} for c in cases
@@ -223,6 +226,7 @@ def _list(cases: Sequence[checks.Case], as_json: bool) -> None:
 
 
 def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
+    from ackclock import checks
     from ackclock.checks import reference
     from ackclock.report import number
 
@@ -231,13 +235,14 @@ def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
         table.add_column(head, justify="right" if head == "measured" else "left")
     group = ""
     for one in found:
-        if one.group == reference.GROUP and one.verdict == "pass":
+        if one.claim.group == reference.GROUP and one.verdict == "pass":
             continue
-        if group and one.group != group:
+        if group and one.claim.group != group:
             table.add_section()
-        group = one.group
-        verdict = Text(one.verdict, style={"fail": "bold red", "pass": "green"}.get(one.verdict, "dim"))
-        table.add_row(Text(one.id), Text(one.words), number(one.measured), one.allowed, verdict)
+        group = one.claim.group
+        style = {"miss": "bold red", "pass": "green"}.get(one.verdict, "dim")
+        verdict = Text(checks.WORDS[one.verdict], style=style)
+        table.add_row(Text(one.claim.id), Text(one.claim.text), number(one.measured), one.allowed, verdict)
     return table
 
 
@@ -248,14 +253,14 @@ def _aim(chosen: checks.Target) -> str:
 
 
 def _tally(found: Sequence[checks.Judgement]) -> str:
-    groups = dict.fromkeys(one.group for one in found)
-    return "\n".join(_counted(group, [one for one in found if one.group == group]) for group in groups)
+    groups = dict.fromkeys(one.claim.group for one in found)
+    return "\n".join(_counted(group, [one for one in found if one.claim.group == group]) for group in groups)
 
 
 def _counted(group: str, found: Sequence[checks.Judgement]) -> str:
     counts = Counter(one.verdict for one in found)
-    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
-    return f"{group}: {counts['pass']} of {counts['pass'] + counts['fail']} bounds hold{skipped}"
+    skipped = f", {counts[NOT_JUDGED]} skipped" if counts[NOT_JUDGED] else ""
+    return f"{group}: {counts['pass']} of {counts['pass'] + counts['miss']} bounds hold{skipped}"
 
 
 def _write(
@@ -270,14 +275,13 @@ def _write(
             write(found, chosen, folder)
         report.done(report.out)
     if junit_file is not None:
-        verdicts: dict[str, junit.Verdict] = {"pass": "pass", "fail": "miss"}
-        cases = [
-            junit.Case(
-                f"{chosen.name}.{one.group}",
-                one.id,
-                verdicts.get(one.verdict, "skipped"),
-                f"{one.sentence} ({one.why})",
+        entries = [
+            junit.Entry(
+                f"{chosen.name}.{one.claim.group}",
+                one.claim.id,
+                one.verdict,
+                f"{one.sentence} ({one.claim.because})",
             )
             for one in found
         ]
-        junit.write(junit_file, "ackclock check", cases)
+        junit.write(junit_file, "ackclock check", entries)

@@ -24,6 +24,7 @@ from ackclock.engines import Engine
 from ackclock.errors import InputError
 from ackclock.report import junit
 from ackclock.result import Run
+from ackclock.verdict import NOT_JUDGED
 
 if TYPE_CHECKING:
     from ackclock.parity import Comparison, Grid, Situation
@@ -148,13 +149,13 @@ def parity(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _case(one: Comparison) -> junit.Case:
+def _case(one: Comparison) -> junit.Entry:
     """The case of a cell: a pass if it is near or other seeds explain it, and skipped without a valid run."""
     group, name = one.cell.situation.group, f"{one.cell.path} {one.cell.name}".strip()
     if not one.valid:
-        return junit.Case(group, name, "skipped", "every live run went past its error budget")
+        return junit.Entry(group, name, NOT_JUDGED, "every live run went past its error budget")
     far = "; ".join(f"{c.what}: simulated {c.simulated:.4g}, live {c.live:.4g}" for c in one.far)
-    return junit.Case(group, name, "pass" if one.near or one.within_spread else "miss", far)
+    return junit.Entry(group, name, "pass" if one.near or one.within_spread else "miss", far)
 
 
 def _run(

@@ -16,6 +16,7 @@ from ackclock.cli.status import INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.report import junit
+from ackclock.verdict import NOT_JUDGED, Verdict
 
 if TYPE_CHECKING:
     from ackclock import replay as scripts
@@ -80,13 +81,13 @@ def replay(
     return 0 if judged else INVALID
 
 
-def _case(verdict: scripts.Verdict) -> junit.Case:
+def _case(verdict: scripts.Verdict) -> junit.Entry:
     """The case of a script: one that is unsupported, or met a machine that was too late, was skipped."""
     row, file = verdict.as_dict(), Path(verdict.file)
     why = f"line {row['line']}: {row['why']}" if row["line"] else row["why"]
-    verdicts: dict[str, junit.Verdict] = {"match": "pass", "divergence": "miss"}
-    found = verdicts.get(verdict.verdict, "skipped") if verdict.is_valid else "skipped"
-    return junit.Case(str(file.parent), file.stem, found, why)
+    verdicts: dict[str, Verdict] = {"match": "pass", "divergence": "miss"}
+    found = verdicts.get(verdict.verdict, NOT_JUDGED) if verdict.is_valid else NOT_JUDGED
+    return junit.Entry(str(file.parent), file.stem, found, why)
 
 
 def _show(verdicts: list[scripts.Verdict]) -> None:

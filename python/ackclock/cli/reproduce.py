@@ -188,20 +188,17 @@ def _chosen(
     return catalogue, chosen
 
 
-def _cases(done: papers.Reproduction) -> list[junit.Case]:
-    """A case for each claim: what is not judged was skipped. The first of an experiment has its time."""
-    verdicts: dict[str, junit.Verdict] = {"pass": "pass", "trivial": "pass", "miss": "miss"}
+def _cases(done: papers.Reproduction) -> list[junit.Entry]:
+    """An entry for each claim: what is not judged was skipped. The first of an experiment has its time."""
     cases = []
     for result in done.results:
         for place, one in enumerate(result.judgements):
-            claim, why = one.claim, one.verdict
+            claim, why = one.claim, one.word
             if one.verdict == "miss":
-                allowed = f"{shown(claim.low)} to {shown(claim.high)}"
-                why = f"{claim.text}: measured {shown(one.measured)}, allowed is {allowed}"
+                why = f"{claim.text}: measured {shown(one.measured)}, allowed is {one.allowed}"
             why = f"{why}: {one.reason}" if one.reason else why
             seconds = 0.0 if place else result.seconds
-            verdict = verdicts.get(one.verdict, "skipped")
-            cases.append(junit.Case(result.experiment.id, claim.id, verdict, why, seconds))
+            cases.append(junit.Entry(result.experiment.id, claim.id, one.verdict, why, seconds))
     return cases
 
 

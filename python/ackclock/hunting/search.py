@@ -46,8 +46,6 @@ class Finding:
     """The median over the perturbed runs; of a knife edge that of the run without noise."""
     survives: int
     """The perturbed runs in which it is weak."""
-    reference: float
-    """The share of the link that the better reference has."""
     why: str = ""
     """The exception of the target, if it raises one."""
 
@@ -106,23 +104,15 @@ class Search:
         survives = sum(one >= WEAK for one in noisy)
         why = self.weaknesses.broken.get(condition, "")
         if 2 * survives < NOISES:
-            return Finding(condition, value, survives, self.weaknesses.reference(condition, 0), why)
-        whole = Finding(
-            condition, statistics.median(noisy), survives, self.weaknesses.reference(condition, 1), why
-        )
+            return Finding(condition, value, survives, why)
+        whole = Finding(condition, statistics.median(noisy), survives, why)
         small = self._smaller(condition, whole.weakness)
         noisy = self._noisy(small, NOISES)
         survives = sum(one >= WEAK for one in noisy)
         # A smaller condition that is on a knife edge is no finding.
         if 2 * survives < NOISES:
             return whole
-        return Finding(
-            small,
-            statistics.median(noisy),
-            survives,
-            self.weaknesses.reference(small, 1),
-            self.weaknesses.broken.get(small, why),
-        )
+        return Finding(small, statistics.median(noisy), survives, self.weaknesses.broken.get(small, why))
 
     def _noisy(self, condition: Condition, count: int) -> list[float]:
         return self.weaknesses.of([(condition, noise) for noise in range(1, count + 1)])

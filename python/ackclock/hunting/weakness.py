@@ -59,12 +59,6 @@ class Weaknesses:
             for condition, noise in asked
         ]
 
-    def reference(self, condition: Condition, noise: int) -> float:
-        """The share of the link that the better reference has; 0 where none ran."""
-        asked = [key((who, condition, noise)) for who in REFERENCES]
-        best = max((self.known.get(one, 0.0) for one in asked), default=0.0)
-        return best / (condition["rate_mbit"] * 1e6)
-
     def _weakness(self, condition: Condition, noise: int) -> float:
         best = max(self._goodput(who, condition, noise) for who in REFERENCES)
         return max(0.0, 1.0 - self._goodput("", condition, noise) / best) if best > 0 else 0.0
@@ -79,27 +73,16 @@ class Weaknesses:
             for name, one in new.items()
         ]
         found: dict[str, float] = {}
-        try:
-            for name, _, run in repetitions.results(points, self.engine):
-                found[name] = self._counted(run)
-        except (_engine.MachineError, _engine.ScenarioError):
-            raise
-        except Exception:
-            for point in points:
-                if point.key not in found:
-                    found[point.key] = self._alone(point, new[point.key])
+        for result in repetitions.survivors(points, self.engine):
+            if isinstance(result, repetitions.Broken):
+                # Nothing is delivered by a run that fails.
+                found[result.key], self.broken[new[result.key][1]] = 0.0, result.why
+            else:
+                found[result.key] = self._counted(result.run)
         for name in new:
             self.known[name] = found[name]
             if self.learnt is not None:
                 self.learnt(name, found[name])
-
-    def _alone(self, point: repetitions.Point[str], question: Question) -> float:
-        """A run of its own after one of the batch has failed; nothing is delivered by one that fails."""
-        try:
-            return next(self._counted(run) for _, _, run in repetitions.results([point], self.engine))
-        except Exception as error:
-            self.broken[question[1]] = " ".join(f"{type(error).__name__}: {error}".split())
-            return 0.0
 
     def _counted(self, run: Run) -> float:
         self.cpu_s += float(run.engine["cpu_s"])

@@ -15,7 +15,7 @@ from ackclock.figure import Axis, Panel, Series
 from ackclock.hunting.conditions import Noise
 from ackclock.hunting.search import NOISES, WEAK, Finding
 from ackclock.hunting.weakness import REFERENCES
-from ackclock.repetitions import Point, results, seeds
+from ackclock.repetitions import Point, Result, seeds, survivors
 from ackclock.report import Page, number
 from ackclock.result import Run
 from ackclock.scenario import override_list
@@ -48,7 +48,7 @@ def case(finding: Finding, target: Target, seed: int) -> str:
         'words = "utilization"',
         'measure = { metric = "utilization" }',
         'statistic = "median"',
-        f"low = {WEAK * finding.reference:.2g}",
+        f'low = {{ beside = {json.dumps(REFERENCES)}, of = "largest", share = {1 - WEAK:g} }}',
         "",
     ]
     return "\n".join(lines)
@@ -91,15 +91,9 @@ def _runs(one: Finding, target: Target, engine: Engine, noise: Noise) -> dict[st
         label = who if isinstance(who, str) else who.name
         if label not in (point.key for point in points):
             points.append(Point(label, plan, seeds(noise.seed, 1)))
-    runs: dict[str, Run] = {}
-    for point in points:
-        try:
-            runs |= {key: run for key, _, run in results([point], engine)}
-        except (_engine.MachineError, _engine.ScenarioError):
-            raise
-        except Exception:  # the finding is an exception of the target, and says so
-            continue
-    return runs
+    # The finding itself tells an exception of the target.
+    found = {one.key: one.run for one in survivors(points, engine) if isinstance(one, Result)}
+    return {point.key: found[point.key] for point in points if point.key in found}
 
 
 def _figure(runs: dict[str, Run]) -> Figure:

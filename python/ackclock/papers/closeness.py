@@ -98,7 +98,7 @@ def closeness(judgements: ByReading) -> list[Closeness]:
             reading,
             _count(of, _is_number),
             sum(_error(of[name]) or 0.0 for name in shared) / len(shared) if shared else None,
-            _count(of, lambda one: one.verdict in JUDGED),
+            _count(of, lambda one: one.word in JUDGED),
         )
         for reading, of in judgements.items()
     ]
@@ -108,9 +108,7 @@ def depending(judgements: ByReading) -> dict[str, list[tuple[str, Judgement]]]:
     """The claims whose verdict depends on the reading: the default, and each reading with another verdict."""
     found: dict[str, list[tuple[str, Judgement]]] = {}
     for name, first in judgements[DEFAULT].items():
-        others = [
-            (reading, of[name]) for reading, of in judgements.items() if of[name].verdict != first.verdict
-        ]
+        others = [(reading, of[name]) for reading, of in judgements.items() if of[name].word != first.word]
         if others:
             found[name] = [(DEFAULT, first), *others]
     return found
@@ -118,11 +116,11 @@ def depending(judgements: ByReading) -> dict[str, list[tuple[str, Judgement]]]:
 
 def in_words(reading: str, judgement: Judgement) -> str:
     """A value under a reading: ``exact clock: 92.8 (pass)``."""
-    return f"{reading}: {number(judgement.measured)} ({judgement.verdict})"
+    return f"{reading}: {number(judgement.measured)} ({judgement.word})"
 
 
 def _is_number(judgement: Judgement) -> bool:
-    return judgement.verdict in JUDGED and _prints_a_number(judgement.claim)
+    return judgement.word in JUDGED and _prints_a_number(judgement.claim)
 
 
 def _prints_a_number(claim: Claim) -> bool:

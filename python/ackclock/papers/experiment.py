@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ackclock.cases.document import merged
-from ackclock.cases.model import Case, Setup
+from ackclock.cases.model import Case
 from ackclock.papers.readings import Reading
 from ackclock.repetitions import MOST_REPETITIONS
 
@@ -39,13 +40,11 @@ class Experiment(Case):
 
     def under(self, reading: Reading) -> Experiment | None:
         """The experiment under a reading, its claims alone; None if the reading does not change it."""
-        setups = tuple(replace(setup, scenario=reading.scenario(setup.scenario)) for setup in self.setups)
         claims = tuple(replace(claim, measure=reading.measure(claim.measure)) for claim in self.claims)
-        changed = replace(
-            self, id=f"{self.id}, {reading.name}", setups=setups, claims=claims, figures=(), tables=()
-        )
-        is_same = (setups, claims) == (self.setups, self.claims)
-        return changed if reading.concerns(self.id.removeprefix(f"{self.paper}-")) and not is_same else None
+        changed = replace(self.with_scenarios(reading.scenario), claims=claims)
+        if changed == self or not reading.concerns(self.id.removeprefix(f"{self.paper}-")):
+            return None
+        return replace(changed, id=f"{self.id}, {reading.name}", figures=(), tables=())
 
     def reduced(self) -> Experiment:
         """The experiment as ``--quick`` runs it: fewer repetitions and points, the same bands.
@@ -55,11 +54,10 @@ class Experiment(Case):
         """
         other = self.quick_scenario or self.quick_members
         return replace(
-            self,
+            self.with_scenarios(partial(merged, over=self.quick_scenario)),
             title=f"{self.title} (reduced)" if other else self.title,
             repetitions=self.quick_repetitions,
             sweep={**self.sweep, **self.quick_sweep},
-            setups=tuple(Setup(one.name, merged(one.scenario, self.quick_scenario)) for one in self.setups),
             variations={name: one.first(self.quick_members) for name, one in self.variations.items()},
             claims=tuple(replace(one, measure=None) if one.whole_only else one for one in self.claims),
         )

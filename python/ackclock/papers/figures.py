@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from ackclock.cases.document import CaseError
 from ackclock.cases.expressions import Leaf, parse_leaf
 from ackclock.cases.measure import (
-    Condition,
     Sample,
     Samples,
     checked,
@@ -26,6 +25,7 @@ from ackclock.cases.measure import (
     is_metric,
     quantity,
 )
+from ackclock.cases.model import Condition
 from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import MODELS, Array, Curve
 from ackclock.papers import reported

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ackclock.cases.model import Setup
 from ackclock.papers.experiment import Experiment
 
 
 def with_stack(experiment: Experiment, profile: str) -> Experiment:
     """The experiment with the endpoints of ``profile`` in place of those of the paper."""
-    setups = tuple(Setup(setup.name, _scenario(setup.scenario, profile)) for setup in experiment.setups)
     # One run an instant of real time: the set-up alone, without the variations around it.
-    return replace(experiment, setups=setups, variations={})
+    return replace(experiment.with_scenarios(partial(_scenario, profile)), variations={})
 
 
-def _scenario(scenario: Mapping[str, Any], profile: str) -> dict[str, Any]:
+def _scenario(profile: str, scenario: Mapping[str, Any]) -> dict[str, Any]:
     flows = [
         {key: value for key, value in flow.items() if key not in ("profile", "transport")}
         for flow in scenario.get("flows", [])

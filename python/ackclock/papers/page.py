@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ackclock import report
-from ackclock.cases.judgement import VERDICTS
-from ackclock.cases.model import Judgement
+from ackclock.cases.model import WORDS, Judgement
 from ackclock.engines import registry
 from ackclock.papers.closeness import CLOSENESS, by_reading, closeness, depending, in_words
 from ackclock.papers.experiment import Paper
@@ -65,7 +64,7 @@ def row(judgement: Judgement) -> list[str]:
     text = f"{claim.text} ({claim.source})" + "".join(f"; {remark}" for remark in _remarks(judgement))
     band = f"{number(claim.low)} … {number(claim.high)}"
     holds = "" if judgement.holds is None else str(judgement.holds)
-    return [claim.id, text, reported, number(judgement.measured), band, claim.unit, holds, judgement.verdict]
+    return [claim.id, text, reported, number(judgement.measured), band, claim.unit, holds, judgement.word]
 
 
 def _remarks(judgement: Judgement) -> list[str]:
@@ -81,8 +80,8 @@ def _remarks(judgement: Judgement) -> list[str]:
         found.append("fragile: holds only in some realisations")
     if judgement.counted is not None:
         found.append(f"{judgement.counted} repetitions have a value")
-    if judgement.why:
-        found.append(f"not measured: {judgement.why}")
+    if judgement.unmeasured:
+        found.append(f"not measured: {judgement.unmeasured}")
     elif judgement.reason:
         found.append(f"why it misses: {judgement.reason}")
     return found
@@ -108,10 +107,8 @@ def write(
     write_json(folder / "run.json", about | reproduction.as_json() | {"runs": reproduction.scenarios})
     page = Page("Experiments reproduced")
     judged = [j for r in reproduction.results for j in r.judgements]
-    counts = {v: sum(j.verdict == v for j in judged) for v in VERDICTS}
-    page.paragraph(
-        ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "No claim was judged."
-    )
+    counts = {word: sum(j.word == word for j in judged) for word in WORDS}
+    page.paragraph(", ".join(f"{n} {word}" for word, n in counts.items() if n) or "No claim was judged.")
     if reproduction.interrupted:
         page.paragraph(
             "Interrupted: claims rest on the repetitions that had finished, and figures are left as Parquet.",

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from ackclock import _engine
-from ackclock.cases.model import Setup
 from ackclock.papers.experiment import Experiment
 
 SEEDS = 1000
@@ -30,9 +29,9 @@ def perturbed(experiment: Experiment, number: int) -> Experiment:
     # One factor for all delays: ratios between paths stay what they are.
     factor = 1.0 + draw.uniform(-RTT_SHARE, RTT_SHARE)
     later = [draw.uniform(0.0, LATER_S) for _ in range(len(_longest(experiment)))]
-    setups = tuple(Setup(setup.name, _scenario(setup.scenario, factor, later)) for setup in experiment.setups)
+    found = experiment.with_scenarios(lambda scenario: _scenario(scenario, factor, later))
     # Only claims are compared.
-    return replace(experiment, setups=setups, seed=experiment.seed + SEEDS * number, figures=(), tables=())
+    return replace(found, seed=experiment.seed + SEEDS * number, figures=(), tables=())
 
 
 def _longest(experiment: Experiment) -> list[Any]:

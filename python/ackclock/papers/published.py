@@ -75,8 +75,8 @@ def _experiment(result: Result, done: Reproduction) -> dict[str, Any]:
         found |= {engine: _value(value) for engine, value in others[name].items()}
         counts = dict(zip(COUNTS, (judgement.holds, judgement.counted, steadiness.get(name)), strict=True))
         found |= {key: [count.number, count.of] for key, count in counts.items() if count is not None}
-        if judgement.why:
-            found["why"] = judgement.why
+        if judgement.unmeasured:
+            found["why"] = judgement.unmeasured
         claims[name] = found
     cells = {filled.table.name: filled.rows for filled in result.tables}
     readings = {

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from ackclock import _engine, repetitions
 from ackclock.cases.document import CaseError, as_mistakes
-from ackclock.cases.judgement import NOT_JUDGED, Measures, expressions, judge, members
-from ackclock.cases.measure import Condition, Samples
-from ackclock.cases.model import Claim, Count, Judgement
+from ackclock.cases.judgement import Measures
+from ackclock.cases.model import Claim, Condition, Count, Judgement
+from ackclock.cases.running import CaseInProgress, longest_first
 from ackclock.engines import Engine, Progress, registry
 from ackclock.engines.by_plan import ByPlan
 from ackclock.engines.simulator import Simulator
@@ -23,6 +23,7 @@ from ackclock.papers import figures
 from ackclock.papers.experiment import Experiment
 from ackclock.papers.tables import PaperTable, tables
 from ackclock.trust import code_of, sentence
+from ackclock.verdict import NOT_JUDGED
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Reproduction:
         found: dict[str, list[bool]] = {}
         for one in self.perturbed:
             for judgement in (j for result in one.results for j in result.judgements):
-                if judgement.verdict in ("pass", "miss", "trivial"):
+                if judgement.verdict != NOT_JUDGED:
                     found.setdefault(judgement.claim.id, []).append(judgement.verdict != "miss")
         return {identity: Count(sum(held), len(held)) for identity, held in found.items()}
 
@@ -172,43 +173,28 @@ class Reproduction:
         return pa.Table.from_pylist(rows)
 
 
-class ExperimentInProgress:
-    """An experiment in progress: the samples it needs, and those measured so far."""
+class ExperimentInProgress(CaseInProgress):
+    """An experiment in progress, with the samples that its figures and tables need too."""
+
+    case: Experiment
 
     def __init__(
         self, experiment: Experiment, seed: int | None, engine: Engine, rest: Engine | None = None
     ) -> None:
-        self.experiment = experiment
-        self.base = experiment.seed if seed is None else seed
-        self.samples = Samples()
-        self.claims: list[tuple[Claim, Measures]] = []
-        for claim in experiment.claims:
-            with as_mistakes(f"{experiment.file.name}, claim {claim.id}"):
-                self.claims.append((claim, expressions(claim, experiment)))
+        super().__init__(experiment, seed)
+        self.case = experiment
         with as_mistakes(f"{experiment.file.name}, figures"):
             self.figures = figures.figures(experiment)
             for figure in self.figures:
                 figure.check()  # reads all of it before anything is run
         with as_mistakes(f"{experiment.file.name}, tables"):
             self.tables = tables(experiment)
-        self.judged: set[Condition] = set()
+        counted = (one for one in experiment.claims if not (one.trivial or one.cited or one.informative))
+        self.counted = {condition for claim in counted for condition in self.needs[claim.id]}
         """The conditions that claims need which count."""
-        self.needs: dict[str, set[Condition]] = {claim.id: set() for claim, _ in self.claims}
-        """The conditions of each claim."""
-        for claim, groups in self.claims:
-            demands = [d for group in groups for measure in group for d in measure.demands()]
-            for samples in (self.samples, *members(claim, experiment, self.samples)):
-                for condition, sample in demands:
-                    wanted = samples.want(condition, sample)
-                    self.needs[claim.id].add(wanted)
-                    if not (claim.trivial or claim.cited or claim.informative):
-                        self.judged.add(wanted)
-        demands = [d for figure in self.figures for d in figure.demands()]
-        demands += [d for table in self.tables for d in table.demands()]
-        for condition, sample in demands:
-            self.samples.want(condition, sample)
-        self.files = _engine.Files()
-        self.plans: dict[Condition, _engine.Plan] = {}
+        shown: list[figures.PaperFigure | PaperTable] = [*self.figures, *self.tables]
+        for demand in (demand for one in shown for demand in one.demands()):
+            self.samples.want(*demand)
         self.engines: dict[_engine.Plan, Engine] = {}
         """The engine of each plan."""
         self.refused: dict[str, None] = {}
@@ -216,8 +202,6 @@ class ExperimentInProgress:
         """The conditions that ``rest`` runs."""
         for condition in self.samples.conditions():
             self._choose(condition, engine, rest)
-        self.done = 0
-        self.seconds = 0.0
 
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
         """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
@@ -229,14 +213,14 @@ class ExperimentInProgress:
         try:
             engine.check(plan)
         except _engine.ScenarioError as refusal:
-            flows = self.experiment.setup(condition[0]).scenario["flows"]
+            flows = self.case.setup(condition[0]).scenario["flows"]
             try:
                 if not any(
                     flow.get("cc") in kind.own for kind in registry.ENGINES.values() for flow in flows
                 ):
                     Simulator().check(plan)
             except _engine.ScenarioError as error:
-                file = self.experiment.file.name
+                file = self.case.file.name
                 raise CaseError(f"{file}, run {condition[0]}: {error}") from error
             self.refused[str(refusal)] = None
             if rest is None:
@@ -247,72 +231,57 @@ class ExperimentInProgress:
         self.engines[plan] = engine
 
     def _plan(self, condition: Condition) -> _engine.Plan:
-        setup, point = condition
-        # Named by paper and run alone, so that experiments with a run in common share it.
-        document = {"name": f"{self.experiment.paper}/{setup}"} | dict(self.experiment.setup(setup).scenario)
+        setup, _ = condition
         # Controllers and traces lie beside the experiment.
-        file = os.fspath(self.experiment.file)
+        file = os.fspath(self.case.file)
         try:
-            plan = _engine.resolve_json(json.dumps(document), list(point), self.files, file)
+            # Named by paper and run alone, so that experiments with a run in common share it.
+            plan = self.resolved(condition, f"{self.case.paper}/{setup}", file)
         except _engine.ScenarioError as error:
             why = str(error).removeprefix(f"{file}: ")
-            raise CaseError(f"{self.experiment.file.name}, run {setup}: {why}") from error
-        refusal = sentence(self.experiment.file.name, code_of(plan))
-        if refusal is not None and not self.experiment.trusted:
+            raise CaseError(f"{self.case.file.name}, run {setup}: {why}") from error
+        refusal = sentence(self.case.file.name, code_of(plan))
+        if refusal is not None and not self.case.trusted:
             raise CaseError(refusal)
         return plan
 
-    def _repetitions(self, condition: Condition) -> int:
-        most = self.experiment.repetitions
-        return most if condition in self.judged else min(most, self.experiment.drawn_repetitions)
-
-    def points(self) -> Iterator[repetitions.Point[tuple[Self, Condition]]]:
-        """The points to run."""
-        for condition, plan in self.plans.items():
-            seeds = repetitions.seeds(self.base, self._repetitions(condition))
-            yield repetitions.Point((self, condition), plan, seeds)
+    def count(self, condition: Condition) -> int:
+        """The number of repetitions of a condition."""
+        most = super().count(condition)
+        return most if condition in self.counted else min(most, self.case.drawn_repetitions)
 
     def result(self) -> Result:
         """The result so far; nothing is judged before the first run has finished, if there is any."""
         begun = self.done > 0 or not self.plans
         return Result(
-            self.experiment,
-            self._judgements() if begun else [],
+            self.case,
+            self.judgements() if begun else [],
             [DrawnFigure(f, f.panels(self.samples)) for f in self.figures] if begun else [],
             [FilledTable(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables]
             if begun
             else [],
             self.done,
-            sum(map(self._repetitions, self.plans)),
+            sum(map(self.count, self.plans)),
             self.seconds,
         )
 
-    def _judgements(self) -> list[Judgement]:
-        return [self._judged(claim, measures) for claim, measures in self.claims]
-
-    def _judged(self, claim: Claim, measures: Measures) -> Judgement:
+    def judgement(self, claim: Claim, measures: Measures) -> Judgement:
+        """The judgement on a claim; none where ``rest`` makes all of its runs."""
         needs = self.needs[claim.id]
         if needs and needs <= self.replaced:
             return Judgement(claim, None, NOT_JUDGED, "the engine makes none of its runs")
-        return judge(claim, measures, self.samples, members(claim, self.experiment, self.samples))
+        return super().judgement(claim, measures)
 
     def scenarios(self) -> Iterator[dict[str, Any]]:
         """Each condition with its seeds and its resolved scenario."""
         for (setup, point), plan in self.plans.items():
             yield {
-                "experiment": self.experiment.id,
+                "experiment": self.case.id,
                 "run": setup,
                 "point": dict(point),
-                "seeds": [self.base + r for r in range(self._repetitions((setup, point)))],
+                "seeds": [self.base + r for r in range(self.count((setup, point)))],
                 "scenario": json.loads(plan.resolved),
             }
-
-
-def _bits(plan: _engine.Plan) -> float:
-    """The bits that the bottleneck of a plan can carry: a measure of how long its run takes."""
-    about = plan.inspect()
-    rates = {link["name"]: link["rate_bps"] or 0 for link in about["links"]}
-    return float(about["duration_s"] * rates.get(about["bottleneck"], max(rates.values(), default=0)))
 
 
 def reproduce(
@@ -333,16 +302,13 @@ def reproduce(
     engine = registry.make(registry.DEFAULT) if engine is None else engine
     works = [ExperimentInProgress(experiment, seed, engine, rest) for experiment in experiments]
     engines = ByPlan({plan: one for work in works for plan, one in work.engines.items()})
-    points = [point for work in works for point in work.points()]
-    # The longest first, so that no core is left alone with one in the end.
-    points.sort(key=lambda point: _bits(point.plan), reverse=True)
     interrupted = False
     invalid: dict[str, None] = {}
     try:
-        for (work, condition), repetition, run in repetitions.results(points, engines, progress):
-            work.samples.add(condition, repetition, run)
-            work.done += 1
-            work.seconds += float(run.engine["wall_s"])
+        for (work, condition), repetition, run in repetitions.results(
+            longest_first(works), engines, progress
+        ):
+            work.add(condition, repetition, run)
             if not run.valid:
                 reasons = "; ".join(run.engine["reasons"])
                 invalid[f"{run.scenario['name']}, seed {run.seed}: {reasons}"] = None

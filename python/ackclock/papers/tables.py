@@ -26,8 +26,8 @@ import pyarrow as pa
 from ackclock.cases.document import CaseError
 from ackclock.cases.expressions import parse
 from ackclock.cases.judgement import Measures, expressions, judge, members
-from ackclock.cases.measure import Condition, Sample, Samples
-from ackclock.cases.model import Claim
+from ackclock.cases.measure import Sample, Samples
+from ackclock.cases.model import Claim, Condition
 from ackclock.cases.reading import filled
 from ackclock.metrics import MetricError
 from ackclock.papers.experiment import Experiment

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 from xml.etree import ElementTree
 
 from ackclock.printable import printable
 from ackclock.report.files import write_whole
-
-Verdict: TypeAlias = Literal["pass", "miss", "skipped"]
+from ackclock.verdict import NOT_JUDGED, Verdict
 
 
 @dataclass(frozen=True)
-class Case:
-    """One test case."""
+class Entry:
+    """One test case of JUnit."""
 
     group: str
     """The test class in JUnit: an experiment, a group of situations, the folder of a script."""
@@ -27,9 +25,9 @@ class Case:
     seconds: float = 0.0
 
 
-def write(file: Path, suite: str, cases: Sequence[Case]) -> None:
+def write(file: Path, suite: str, cases: Sequence[Entry]) -> None:
     """Writes or replaces a file with one test suite."""
-    missed, skipped = (sum(one.verdict == verdict for one in cases) for verdict in ("miss", "skipped"))
+    missed, skipped = (sum(one.verdict == verdict for one in cases) for verdict in ("miss", NOT_JUDGED))
     counts = {"tests": str(len(cases)), "failures": str(missed), "errors": "0", "skipped": str(skipped)}
     total = f"{sum(one.seconds for one in cases):.3f}"
     root = ElementTree.Element("testsuites", counts | {"time": total})
@@ -41,7 +39,7 @@ def write(file: Path, suite: str, cases: Sequence[Case]) -> None:
         )
         if one.verdict == "miss":
             ElementTree.SubElement(case, "failure", message=printable(one.why)).text = printable(one.why)
-        elif one.verdict == "skipped":
+        elif one.verdict == NOT_JUDGED:
             ElementTree.SubElement(case, "skipped", message=printable(one.why))
     ElementTree.indent(root)
     write_whole(

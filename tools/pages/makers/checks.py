@@ -28,7 +28,7 @@ def aims() -> Table:
     return Table(("aim", "for"), [[f"`{name}`", words] for name, words in checks.AIMS.items()])
 
 
-def _cases(cases: Sequence[checks.Case], with_aims: bool = False) -> Table:
+def _cases(cases: Sequence[checks.TargetCase], with_aims: bool = False) -> Table:
     """A row for each file of cases, whose variants are one case here."""
     first = {case.id.partition("/")[0]: case for case in reversed(cases)}
     rows = []

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import papers
-from ackclock.cases.judgement import VERDICTS
-from ackclock.cases.model import Count, Judgement
+from ackclock.cases.model import WORDS, Count, Judgement
 from ackclock.papers import published
 from ackclock.papers.catalogue import DATA, SUITES
 from ackclock.papers.closeness import CLOSENESS, ByReading, by_reading, closeness, depending, in_words
@@ -37,7 +36,7 @@ def verdicts(paper: str) -> Table:
 def verdicts_of(paper: str) -> tuple[Measurement, dict[str, int]]:
     """The measurement of a paper, and the number of its claims under each verdict that occurs."""
     measured, judged = _judged(paper)
-    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
+    counts = {word: sum(one.word == word for one in judged) for word in WORDS}
     return measured, {verdict: count for verdict, count in counts.items() if count}
 
 
@@ -50,7 +49,7 @@ def claims(paper: str) -> Table:
     rows = []
     for one in judged:
         claim = f"{_claim(paper, one)} ({_text(one.claim.source)})"
-        cells = [one.verdict, claim, _reported(one), _measured(one), _band(one)]
+        cells = [one.word, claim, _reported(one), _measured(one), _band(one)]
         rows.append([*cells, str(one.holds or "")] if counts else cells)
     return Table([*headings, "holds in"] if counts else headings, rows, [measured])
 
