@@ -2,14 +2,15 @@
 
 import fcntl
 import json
-import math
 import os
 
 import pyarrow as pa
 import pytest
 
 from ackclock import parity, repetitions
+from ackclock.cases.document import CaseError
 from ackclock.engines.simulator import Simulator
+from ackclock.parity import situations
 from ackclock.parity.comparison import QUANTITIES, Simulated
 from ackclock.parity.readings import measured, readings
 from ackclock.result import Run
@@ -333,8 +334,34 @@ def test_every_situation_runs_and_reads_what_it_compares(name):
     (point,) = grid.points()
     ((_, _, live),) = repetitions.results([point], Simulator())
     done = parity.Comparison(grid.cells()[0], simulated, [live])
-    assert all(math.isfinite(check.simulated) and math.isfinite(check.live) for check in done.checks)
+    numbers = [number for check in done.checks for number in check.numbers.values()]
+    assert None not in numbers
     assert len(done.checks) >= len(one.compare)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('title = "t"', "mine.toml: `scenario` is missing"),
+        (
+            'title = "t"\ncompare = ["use"]\n[scenario]',
+            "mine.toml: compare = ['use'] must be a list of utilization",
+        ),
+        ('title = "t"\ncompare = ["windows"]\n[scenario]', "mine.toml: `windows_at_s` is for compare"),
+        ('title = 1\ncompare = ["queue"]\n[scenario]', "mine.toml: title = 1 must be of type str"),
+        (
+            'titel = "t"\ntitle = "t"\ncompare = ["queue"]\n[scenario]',
+            "unknown key `titel`; did you mean `title`?",
+        ),
+        ("title", "mine.toml: "),
+    ],
+)
+def test_a_mistake_in_a_situation_gets_a_sentence(tmp_path, text, sentence):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(CaseError) as error:
+        situations._read(file)
+    assert sentence in str(error.value)
 
 
 def test_a_share_is_near_within_ten_points():

@@ -56,7 +56,7 @@ class Claim:
     unit: str = "-"
     low: float = -math.inf
     high: float = math.inf
-    source: str
+    source: str = ""
     tolerance: str = ""
     measure: Any
     """The expression that measures it (``ackclock.cases.expressions``), or None."""
@@ -205,8 +205,7 @@ class Judgement:
     @property
     def numbers(self) -> dict[str, float | None]:
         """The measured value and the ends of the band for JSON, with None for an open end or no value."""
-        every = {"measured": self.measured, "low": self.claim.low, "high": self.claim.high}
-        return {key: one if one is not None and math.isfinite(one) else None for key, one in every.items()}
+        return finite({"measured": self.measured, "low": self.claim.low, "high": self.claim.high})
 
     def as_json(self) -> dict[str, Any]:
         """The object of ``reproduce --json``."""
@@ -227,3 +226,8 @@ class Judgement:
             "of": None if self.holds is None else self.holds.of,
             "why": self.reason or None,
         }
+
+
+def finite(numbers: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Numbers for JSON, with None for one that is not finite."""
+    return {key: one if one is not None and math.isfinite(one) else None for key, one in numbers.items()}

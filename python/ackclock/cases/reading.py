@@ -40,7 +40,7 @@ def _claim(table: Table) -> Claim:
     remarks = {
         one.name: table.take(one.name, type(one.default), one.default)
         for one in fields(Claim)
-        if isinstance(one.default, str | bool) and one.name in _KEYS - {"kind", "reported"}
+        if isinstance(one.default, str | bool) and one.name in _KEYS - {"kind", "reported", "source"}
     }
     claim = Claim(
         kind=kind,

@@ -154,7 +154,7 @@ def _case(one: Comparison) -> junit.Entry:
     group, name = one.cell.situation.group, f"{one.cell.path} {one.cell.name}".strip()
     if not one.valid:
         return junit.Entry(group, name, NOT_JUDGED, "every live run went past its error budget")
-    far = "; ".join(f"{c.what}: simulated {c.simulated:.4g}, live {c.live:.4g}" for c in one.far)
+    far = "; ".join(check.sentence for check in one.far)
     return junit.Entry(group, name, "pass" if one.near or one.within_spread else "miss", far)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ackclock import repetitions
+from ackclock.cases.judgement import verdict
+from ackclock.cases.model import Claim, Judgement, Relative, finite
 from ackclock.engines import Engine, Progress
 from ackclock.parity.grid import Cell, Grid
-from ackclock.parity.readings import SHARE, measured, readings
+from ackclock.parity.readings import measured, readings
 from ackclock.result import Run
 
 
-class Quantity(NamedTuple):
+class Column(NamedTuple):
     """A quantity in tables."""
 
     heading: str
@@ -24,52 +26,55 @@ class Quantity(NamedTuple):
     """Digits behind the point of a difference."""
 
 
-QUANTITIES: Mapping[str, Quantity] = {
-    "utilization": Quantity("utilization", 4),
-    "queue_mean_packets": Quantity("queue mean (packets)", 1),
-    "queue_p95_packets": Quantity("queue p95 (packets)", 0),
-    "rtt_mean_ms": Quantity("RTT mean (ms)", 1),
-    "dropped_packets": Quantity("dropped", 0),
+QUANTITIES: Mapping[str, Column] = {
+    "utilization": Column("utilization", 4),
+    "queue_mean_packets": Column("queue mean (packets)", 1),
+    "queue_p95_packets": Column("queue p95 (packets)", 0),
+    "rtt_mean_ms": Column("RTT mean (ms)", 1),
+    "dropped_packets": Column("dropped", 0),
 }
 """The quantities that tables show of every cell."""
 
 SPREAD_LIMIT = 3.0
 """Standard errors by which the engines may differ before it is more than the spread from run to run."""
 
-NEAR_UTILIZATION = 0.01
-NEAR_SHARE = 0.1
-NEAR_WINDOW = 1.0
-NEAR_POINTS = 0.1
-"""Near is within one point of utilization, and within a tenth of the simulated mean queue, completion time or
-window; of a window within a segment, as the kernel's are whole; of a share within ten points."""
+NEAR: Mapping[str, Relative] = {
+    "utilization": Relative(("simulated",), "mean", margin=0.01),
+    "mean queue": Relative(("simulated",), "mean", share=0.1),
+    "completion": Relative(("simulated",), "median", share=0.1),
+    "window": Relative(("simulated",), "median", share=0.1, margin=1.0),
+    "share": Relative(("simulated",), "median", margin=0.1),
+}
+"""The distances from the simulated value at which the engines are near, by check, or by its first word.
 
+The kernel's windows are whole, so they may differ by a segment.
+"""
+
+AVERAGES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+}
 
 OF_THE_LINK = {"utilization": "utilization", "mean queue": "queue_mean_packets"}
 """The checks of quantities that the tables show of every cell, by name."""
 
 
-class Check(NamedTuple):
-    """One of the things that decide whether the engines are near."""
+def _judged(what: str, simulated: Sequence[float], live: Sequence[float]) -> Judgement:
+    """Judges live values by simulated ones. A transfer that does not complete is a miss."""
+    near = NEAR.get(what) or NEAR[what.split()[0]]
+    value, measured = (float(AVERAGES[near.of](values)) for values in (simulated, live))
+    low, high = value - near.allowed(value), value + near.allowed(value)
+    relative = {"low": near, "high": near}
+    claim = Claim(id=what, text=what, measure=None, low=low, high=high, relative=relative)
+    return Judgement(claim, measured, verdict(claim, measured), beside={"simulated": value})
 
-    what: str
-    simulated: float
-    live: float
-    allowed: float
-    """The largest difference at which they are near."""
 
-    @property
-    def near(self) -> bool:
-        """True if they are. A transfer that did not complete has no number, and is near to nothing."""
-        return abs(self.live - self.simulated) <= self.allowed
-
-    def as_json(self) -> dict[str, Any]:
-        """One object of ``checks``; null for what is not a number."""
-        values = (self.simulated, self.live, self.allowed)
-        numbers = [value if math.isfinite(value) else None for value in values]
-        return dict(zip(("simulated", "live", "allowed"), numbers, strict=True)) | {
-            "what": self.what,
-            "near": self.near,
-        }
+def _as_json(one: Judgement) -> dict[str, Any]:
+    """One object of ``checks``; null for what is not a number."""
+    (value,) = one.beside.values()
+    allowed = one.claim.relative["high"].allowed(value)
+    numbers = {"simulated": value, "live": one.measured, "allowed": allowed}
+    return finite(numbers) | {"what": one.claim.id, "near": one.verdict == "pass"}
 
 
 @dataclass(frozen=True)
@@ -176,46 +181,34 @@ class Comparison:
         return difference > SPREAD_LIMIT * error and difference >= 0.5 * 10.0 ** -QUANTITIES[key].digits
 
     @cached_property
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[Judgement]:
         """The checks that decide the verdict: means over runs, medians of windows and transfers."""
         live = [measured(run) | readings(run, self.cell) for run in self.trusted]
         simulated = self.simulated.quantities
         if self.cell.situation.paired:
             simulated = self.simulated.of_seeds([run.seed for run in self.trusted])
 
-        def both(key: str, average: Callable[[Iterable[float]], float]) -> tuple[float, float]:
-            return average(one[key] for one in simulated), average(one[key] for one in live)
-
-        found = []
-        if "utilization" in self.cell.compare:
-            found.append(Check("utilization", *both("utilization", statistics.fmean), NEAR_UTILIZATION))
-        if "queue" in self.cell.compare:
-            means = both("queue_mean_packets", statistics.fmean)
-            found.append(Check("mean queue", *means, NEAR_SHARE * means[0]))
-        for key in readings(self.trusted[0], self.cell):
-            medians = both(key, statistics.median)
-            if key == SHARE:
-                found.append(Check(key, *medians, NEAR_POINTS))
-                continue
-            least = NEAR_WINDOW if key.startswith("window") else 0.0
-            found.append(Check(key, *medians, max(NEAR_SHARE * medians[0], least)))
-        return found
+        of_link = [one for one in OF_THE_LINK.items() if one[0].removeprefix("mean ") in self.cell.compare]
+        return [
+            _judged(what, [one[key] for one in simulated], [one[key] for one in live])
+            for what, key in [*of_link, *((key, key) for key in readings(self.trusted[0], self.cell))]
+        ]
 
     @property
     def near(self) -> bool:
-        """True if everything that the situation compares is near, see ``NEAR_UTILIZATION``."""
-        return all(check.near for check in self.checks)
+        """True if everything that the situation compares is near, see ``NEAR``."""
+        return not self.far
 
     @property
-    def far(self) -> list[Check]:
+    def far(self) -> list[Judgement]:
         """The checks that are not near."""
-        return [check for check in self.checks if not check.near]
+        return [one for one in self.checks if one.verdict == "miss"]
 
     @property
     def within_spread(self) -> bool:
         """True if other seeds explain all that is not near, see ``differs``."""
         return all(
-            check.what in OF_THE_LINK and not self.differs(OF_THE_LINK[check.what]) for check in self.far
+            one.claim.id in OF_THE_LINK and not self.differs(OF_THE_LINK[one.claim.id]) for one in self.far
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -230,7 +223,7 @@ class Comparison:
             "live": {key: live.as_json() for key, (_, live) in self.spreads.items()},
             "difference": {key: self.difference(key) for key in QUANTITIES},
             "differs": [key for key in QUANTITIES if self.differs(key)],
-            "checks": [check.as_json() for check in self.checks],
+            "checks": [_as_json(one) for one in self.checks],
             "near": self.near,
             "within_spread": self.within_spread,
             "valid": self.valid,

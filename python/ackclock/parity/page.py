@@ -13,10 +13,7 @@ from ackclock import _engine, metrics
 from ackclock.figure import Axis, Panel, Series
 from ackclock.parity import tables
 from ackclock.parity.comparison import (
-    NEAR_POINTS,
-    NEAR_SHARE,
-    NEAR_UTILIZATION,
-    NEAR_WINDOW,
+    NEAR,
     SPREAD_LIMIT,
     Comparison,
 )
@@ -41,9 +38,10 @@ def legend(done: Sequence[Comparison]) -> str:
         f"Simulated / {engine}. Simulated is the mean (and range) of {simulations} seeds, {engine} that of "
         f"{live}; greedy flows start within {START_JITTER}, as the seed draws. {tables.MARK.strip()} marks "
         f"means that differ by more than {SPREAD_LIMIT:g} standard errors, which other seeds do not explain. "
-        f"Near is within {100 * NEAR_UTILIZATION:g} point of utilization and {100 * NEAR_SHARE:g} % of mean "
-        f"queue, completion time and window (or {NEAR_WINDOW:g} segment), and {100 * NEAR_POINTS:g} points "
-        "of a share, as far as the situation compares them."
+        f"Near is within {100 * NEAR['utilization'].margin:g} point of utilization and "
+        f"{100 * NEAR['mean queue'].share:g} % of mean queue, completion time and window (or "
+        f"{NEAR['window'].margin:g} segment), and {100 * NEAR['share'].margin:g} points of a share, as far "
+        "as the situation compares them."
     )
 
 

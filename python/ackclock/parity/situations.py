@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,9 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
+from ackclock.cases.document import CaseError, Table, read_toml
+from ackclock.cases.reading import NUMBER
 from ackclock.errors import InputError
 
 DATA = Path(__file__).parent / "situations"
+
+COMPARED = ("utilization", "queue", "windows", "completion", "share")
+"""What a situation may compare."""
 
 GREEDY = "greedy"
 """The name of the grid of paths with greedy flows."""
@@ -36,7 +40,7 @@ class Situation:
     scenario: str
     """As JSON, without controllers."""
     compare: tuple[str, ...]
-    """Those that decide the verdict, of "utilization", "queue", "windows", "completion" and "share"."""
+    """Those of ``COMPARED`` that decide the verdict."""
     windows_at_s: tuple[float, ...] = ()
     """The instants at which "windows" compares them, in seconds."""
     paired: bool = False
@@ -129,13 +133,20 @@ def select(names: Sequence[str]) -> list[str]:
 
 
 def _read(file: Path) -> Situation:
-    data = tomllib.loads(file.read_text())
-    return Situation(
-        file.stem,
-        data["title"],
-        data["title"],
-        json.dumps(data["scenario"]),
-        tuple(data["compare"]),
-        tuple(data.get("windows_at_s", ())),
-        data.get("paired", False),
+    """The situation of a file. Raises CaseError."""
+    table = Table(read_toml(file), file.name)
+    title, scenario, compare = (
+        table.take("title", str),
+        table.take("scenario", dict),
+        table.take("compare", list),
     )
+    times = table.take("windows_at_s", list, [])
+    paired = table.take("paired", bool, False)
+    table.done()
+    if not compare or any(what not in COMPARED for what in compare):
+        raise CaseError(f"{file.name}: compare = {compare!r} must be a list of {', '.join(COMPARED)}")
+    if not all(isinstance(time, NUMBER) and time >= 0 for time in times):
+        raise CaseError(f"{file.name}: windows_at_s = {times!r} must be a list of seconds")
+    if bool(times) != ("windows" in compare):
+        raise CaseError(f'{file.name}: `windows_at_s` is for compare = ["windows"], and needs a time there')
+    return Situation(file.stem, title, title, json.dumps(scenario), tuple(compare), tuple(times), paired)
