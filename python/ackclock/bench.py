@@ -20,8 +20,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Case:
-    """A dumbbell of one bandwidth-delay product of drop-tail queue."""
+class Benchmark:
+    """A dumbbell of one bandwidth-delay product of drop-tail queue, to be timed."""
 
     name: str
     controller: str
@@ -63,20 +63,20 @@ class Case:
 
 
 CASES = (
-    Case("newreno-1", "newreno", 1),
-    Case("newreno-10", "newreno", 10),
-    Case("newreno-100", "newreno", 100),
-    Case("cubic-10", "cubic", 10),
-    Case("cubic-1", "cubic", 1),
-    Case("bbr1-1", "bbr1", 1),
-    Case("bbr3-1", "bbr3", 1),
-    Case("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
-    Case("newreno-10-1gbit-2-cores", "newreno", 10, rate="1gbit", cores=2),
-    Case("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
-    Case("newreno-1-python", "newreno", 1, of="python"),
-    Case("agent-1-gym", "agent", 1, of="gym"),
+    Benchmark("newreno-1", "newreno", 1),
+    Benchmark("newreno-10", "newreno", 10),
+    Benchmark("newreno-100", "newreno", 100),
+    Benchmark("cubic-10", "cubic", 10),
+    Benchmark("cubic-1", "cubic", 1),
+    Benchmark("bbr1-1", "bbr1", 1),
+    Benchmark("bbr3-1", "bbr3", 1),
+    Benchmark("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
+    Benchmark("newreno-10-1gbit-2-cores", "newreno", 10, rate="1gbit", cores=2),
+    Benchmark("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
+    Benchmark("newreno-1-python", "newreno", 1, of="python"),
+    Benchmark("agent-1-gym", "agent", 1, of="gym"),
     # The windows of all fit between the ends, path and queue together: nothing is lost.
-    Case(
+    Benchmark(
         "newreno-1000000-500gbit",
         "newreno",
         1_000_000,
@@ -92,7 +92,7 @@ CASES = (
 
 def chosen(
     names: list[str] | None, python: bool = True, cores: bool = True, large: bool = False
-) -> list[Case]:
+) -> list[Benchmark]:
     """The cases of these names; without any, all that can run, with Python, cores and ``large`` or not."""
     if names:
         return [case for case in CASES if case.name in names]
@@ -100,7 +100,7 @@ def chosen(
     return [case for case in fitting if not case.missing and (large or not case.large)]
 
 
-def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
+def measure(case: Benchmark, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
     """Runs a case ``repeat`` times on the engine called ``name``, and gives the fastest.
 
     That is counts, CPU and wall-clock seconds, speed, peak memory, and instructions a packet where valgrind
@@ -125,7 +125,7 @@ def measure(case: Case, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
     }
 
 
-def _command(case: Case, name: str) -> list[str]:
+def _command(case: Benchmark, name: str) -> list[str]:
     """The process that runs a case on the engine called ``name``."""
     engine = importlib.util.find_spec("ackclock._engine")
     if engine is None or engine.origin is None:
@@ -134,7 +134,7 @@ def _command(case: Case, name: str) -> list[str]:
     return [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name, *how]
 
 
-def _instructions(case: Case, name: str) -> float | None:
+def _instructions(case: Benchmark, name: str) -> float | None:
     """Instructions a packet of a simulation on one core that is not large, if valgrind is installed.
 
     They are those of the second twentieth of the run: the start of the process does not count.

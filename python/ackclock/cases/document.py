@@ -33,7 +33,7 @@ def as_mistakes(where: str) -> Iterator[None]:
         raise CaseError(f"{where}: is not as the format has it ({error})") from error
 
 
-class Table:
+class TomlTable:
     """A TOML table, read key by key: a missing or an unknown key gives a sentence with file and place."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:

@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from ackclock import _engine
-from ackclock.cases.document import CaseError, Table
+from ackclock.cases.document import CaseError, TomlTable
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Claim, Relative
 from ackclock.errors import did_you_mean
@@ -23,16 +23,16 @@ _OF_TARGETS = ("relative", "is_worst", "group", "title", "because")
 _KEYS = frozenset(field.name for field in fields(Claim)) - {*_OF_TARGETS}
 
 
-def claims(table: Table) -> tuple[Claim, ...]:
+def claims(table: TomlTable) -> tuple[Claim, ...]:
     """The claims that a file lists. Raises CaseError for a mistake."""
     return tuple(
-        _claim(Table(*one))
+        _claim(TomlTable(*one))
         for number, values in enumerate(table.tables("claims"))
         for one in _family(values, f"{table.where}, claims.{number}")
     )
 
 
-def _claim(table: Table) -> Claim:
+def _claim(table: TomlTable) -> Claim:
     where, kind = table.where, table.take("kind", str)
     if kind not in KINDS:
         raise CaseError(f'{where}: kind = "{kind}" must be one of {", ".join(KINDS)}')
@@ -75,7 +75,7 @@ def check_bounds(claim: Claim, where: str) -> None:
         raise CaseError(f"{where}: share = {claim.share:g} must be above 0 and at most 1")
 
 
-def band(table: Table) -> dict[str, Any]:
+def band(table: TomlTable) -> dict[str, Any]:
     """The ends ``low`` and ``high`` of a band, each a number, or a table for one that follows from others.
 
     They are fields of a claim. Raises CaseError for a mistake.
@@ -85,13 +85,13 @@ def band(table: Table) -> dict[str, Any]:
     for end in ("low", "high"):
         found = table.take(end, (*NUMBER, dict), None)
         if isinstance(found, Mapping):
-            relative[end] = _relative(Table(found, f"{table.where}, {end}"))
+            relative[end] = _relative(TomlTable(found, f"{table.where}, {end}"))
         elif found is not None:
             ends[end] = float(found)
     return ends | ({"relative": relative} if relative else {})
 
 
-def _relative(table: Table) -> Relative:
+def _relative(table: TomlTable) -> Relative:
     known = [one["name"] for one in _engine.controllers()]
     beside = table.take("beside", list)
     if not beside or not all(isinstance(one, str) for one in beside):

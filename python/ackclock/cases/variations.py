@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.cases.document import CaseError, Table
+from ackclock.cases.document import CaseError, TomlTable
 
 REPETITIONS = "repetitions"
 """The set that every experiment has: its repetitions, each for itself."""
@@ -50,7 +50,7 @@ class Variation:
         return Variation(self.name, count, runs)
 
 
-def variations(table: Table, runs: Sequence[str]) -> dict[str, Variation]:
+def variations(table: TomlTable, runs: Sequence[str]) -> dict[str, Variation]:
     """The variations that a file lists for its ``runs``, by name. Raises CaseError for a mistake."""
     found: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {}
     for number, spec in enumerate(table.tables("variations")):

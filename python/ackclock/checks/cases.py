@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ackclock.cases.document import CaseError, Table, as_mistakes, read_toml
+from ackclock.cases.document import CaseError, TomlTable, as_mistakes, read_toml
 from ackclock.cases.judgement import expressions, in_place_of_the_target
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Case, Claim, Setup
@@ -90,7 +90,7 @@ def rule_sets() -> tuple[str, ...]:
 
 def read(file: Path, group: str) -> Iterator[TargetCase]:
     """The cases of a file, one for each variant. Raises CaseError."""
-    table = Table(read_toml(file), file.name)
+    table = TomlTable(read_toml(file), file.name)
     scenario = {"name": file.stem, **_with_defaults(table.take("scenario", dict), file.name)}
     aims = tuple(table.take("aims", list, list(AIMS)))
     if unknown := [aim for aim in aims if aim not in AIMS]:
@@ -104,7 +104,7 @@ def read(file: Path, group: str) -> Iterator[TargetCase]:
     variants = table.tables("variants") or [{}]
     table.done()
     for number, values in enumerate(variants):
-        variant = Table(values, f"{file.name}, variants.{number}")
+        variant = TomlTable(values, f"{file.name}, variants.{number}")
         name = variant.take("name", str, "")
         settings, ends = tuple(override_list(variant.take("set", dict, {}))), band(variant)
         variant.done()
@@ -142,10 +142,10 @@ def _with_defaults(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     return filled
 
 
-def _claims(table: Table, group: str, why: str, source: str) -> list[Claim]:
+def _claims(table: TomlTable, group: str, why: str, source: str) -> list[Claim]:
     """The bounds of a file, each with an id of its own among several."""
     found = [
-        _judge(Table(one, f"{table.where}, judges.{number}"), group, why, source)
+        _judge(TomlTable(one, f"{table.where}, judges.{number}"), group, why, source)
         for number, one in enumerate(table.tables("judges"))
     ]
     if not found:
@@ -155,7 +155,7 @@ def _claims(table: Table, group: str, why: str, source: str) -> list[Claim]:
     return found
 
 
-def _judge(table: Table, group: str, why: str, source: str) -> Claim:
+def _judge(table: TomlTable, group: str, why: str, source: str) -> Claim:
     statistic = table.take("statistic", str, WORST)
     if statistic not in (WORST, *STATISTICS):
         raise CaseError(

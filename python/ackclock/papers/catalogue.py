@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ackclock.cases.document import CaseError, Table, merged, read_toml
+from ackclock.cases.document import CaseError, TomlTable, merged, read_toml
 from ackclock.cases.model import Setup
 from ackclock.cases.reading import claims
 from ackclock.cases.variations import REPETITIONS, variations
@@ -33,13 +33,13 @@ MOST_POINTS = 10_000
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
 
 
-def _setups(table: Table, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
+def _setups(table: TomlTable, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
     runs = table.tables("runs")
     if not runs:
         return (Setup("main", dict(scenario)),)
     setups = []
     for number, run in enumerate(runs):
-        one = Table(run, f"{table.where}, runs.{number}")
+        one = TomlTable(run, f"{table.where}, runs.{number}")
         setups.append(Setup(one.take("name", str), merged(scenario, one.take("scenario", dict, {}))))
         one.done()
     if len({s.name for s in setups}) < len(setups):
@@ -60,11 +60,11 @@ def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
     """Reads one experiment file; ``measures`` are the functions of the paper's own."""
-    table = Table(_with_runs_of_another(read_toml(path), path), path.name)
+    table = TomlTable(_with_runs_of_another(read_toml(path), path), path.name)
     scenario = table.take("scenario", dict, {})
     sweep = _sweep(table.take("sweep", dict, {}), path.name)
     repetitions = table.take("repetitions", int, 1)
-    quick = Table(table.take("quick", dict, {}), f"{path.name}, quick")
+    quick = TomlTable(table.take("quick", dict, {}), f"{path.name}, quick")
     quick_sweep = _sweep(quick.take("sweep", dict, {}), quick.where)
     setups = _setups(table, scenario)
     if stray := set(quick_sweep) - set(sweep):
@@ -153,7 +153,7 @@ def _check_names(experiment: Experiment) -> None:
 
 def read_paper(folder: Path, code: bool = True) -> Paper:
     """Reads ``paper.toml`` and the experiments it names from a folder, with the ``code`` in it or without."""
-    table = Table(read_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
+    table = TomlTable(read_toml(folder / "paper.toml"), f"{folder.name}/paper.toml")
     names = table.take("experiments", list)
     measures = measures_of(folder) if code else {}
     paper = Paper(

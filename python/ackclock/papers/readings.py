@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.cases.document import CaseError, Table, merged
+from ackclock.cases.document import CaseError, TomlTable, merged
 
 DEFAULT = "default"
 """The name of the reading that the files have."""
@@ -82,11 +82,11 @@ def _is_chosen(flow: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
     return bool(wanted and flow.get("kind", "tcp") == "tcp")
 
 
-def readings(table: Table) -> tuple[Reading, ...]:
+def readings(table: TomlTable) -> tuple[Reading, ...]:
     """The readings that a paper lists. Raises CaseError for a mistake."""
     found: list[Reading] = []
     for number, values in enumerate(table.tables("readings")):
-        one = Table(values, f"{table.where}, readings.{number}")
+        one = TomlTable(values, f"{table.where}, readings.{number}")
         name = one.take("name", str)
         if name in ("", DEFAULT, *(reading.name for reading in found)):
             raise CaseError(f"{one.where}: name = {name!r} must be text of its own, not `{DEFAULT}`")
@@ -107,7 +107,7 @@ def readings(table: Table) -> tuple[Reading, ...]:
     return tuple(found)
 
 
-def _flows(table: Table) -> list[Mapping[str, Any]]:
+def _flows(table: TomlTable) -> list[Mapping[str, Any]]:
     listed = table.tables("flows")
     for change in listed:
         for key in _CHOOSE:
@@ -117,7 +117,7 @@ def _flows(table: Table) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _arguments(table: Table) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+def _arguments(table: TomlTable) -> Mapping[str, Mapping[str, Sequence[Any]]]:
     found: dict[str, Mapping[str, Sequence[Any]]] = table.take("arguments", dict, {})
     for metric, changes in found.items():
         if not isinstance(changes, Mapping) or not all(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
-from ackclock.cases.document import CaseError, Table, read_toml
+from ackclock.cases.document import CaseError, TomlTable, read_toml
 from ackclock.cases.reading import NUMBER
 from ackclock.errors import InputError
 
@@ -134,7 +134,7 @@ def select(names: Sequence[str]) -> list[str]:
 
 def _read(file: Path) -> Situation:
     """The situation of a file. Raises CaseError."""
-    table = Table(read_toml(file), file.name)
+    table = TomlTable(read_toml(file), file.name)
     title, scenario, compare = (
         table.take("title", str),
         table.take("scenario", dict),
