@@ -1,5 +1,6 @@
 """Cases: bounds that follow from other controllers, the worst of several seeds, and mistakes in files."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ackclock.cases.document import CaseError
 from ackclock.cases.judgement import expressions, judge, members, others, with_band
 from ackclock.cases.measure import Samples
 from ackclock.cases.model import Claim, Relative, Setup
+from ackclock.errors import InputError
 from ackclock.metrics import MetricError
 from calling import run
 
@@ -144,6 +146,7 @@ def test_a_case_runs_other_controllers_in_the_place_of_the_target(capsys, tmp_pa
         ),
         (RELATIVE.replace('["newreno", "cubic"]', "[]"), "low: beside = [] must be a list of controllers"),
         (RELATIVE.replace("0.5", "-1"), "low: share = -1 must be a number from 0 on"),
+        (RELATIVE.replace("0.5", "0.5, seeds = -1"), "low: seeds = -1: from 1 to 100000 are allowed"),
         (RELATIVE.replace("share", "shares"), "low: unknown key `shares`; did you mean `share`?"),
         ('statistic = "best"\n', "statistic = 'best' must be one of worst, median"),
     ],
@@ -168,3 +171,25 @@ def test_a_variant_may_have_ends_of_its_own(tmp_path):
         ("own/b", 0.25, float("inf"), set()),
         ("own/c", -float("inf"), 2.0, {"low"}),
     ]
+
+
+def test_a_sweep_makes_a_variant_of_each_combination(tmp_path):
+    file = tmp_path / "own.toml"
+    swept = '[sweep]\n"path.rate" = ["1mbit", "2mbit"]\n"path.queue" = ["10p", "0.5bdp"]\n'
+    file.write_text(FILE + swept)
+    found = {one.id: dict(one.setups[0].settings) for one in checks.read(file, "own")}
+    assert list(found) == ["own/1mbit-10p", "own/1mbit-0.5bdp", "own/2mbit-10p", "own/2mbit-0.5bdp"]
+    assert set(found["own/2mbit-10p"]) == {"path.rate", "path.queue"}
+    file.write_text(FILE + swept.replace('["10p", "0.5bdp"]', "[10]"))
+    with pytest.raises(CaseError, match=r"own.toml: sweep.path.queue must be a list of strings"):
+        list(checks.read(file, "own"))
+
+
+def test_ours_is_the_controller_of_the_algorithm_of_the_target(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(FILE + RELATIVE.replace('"newreno", "cubic"', '"ours"'))
+    (one,) = checks.read(file, "own")
+    (other,) = one.with_target(checks.target("vegas", algorithm="cubic")).others
+    assert (other.name, other.scenario["flows"][0]["cc"]) == ("main, ours", "cubic")
+    with pytest.raises(InputError, match=r"own.toml: ours: name the algorithm of .* with --as"):
+        one.with_target(dataclasses.replace(checks.target("vegas"), algorithm=None))

@@ -13,14 +13,34 @@ from ackclock.cases.document import CaseError, TomlTable
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Claim, Relative
 from ackclock.errors import did_you_mean
+from ackclock.repetitions import MOST_REPETITIONS
 
 KINDS = ("reported-number", "ratio", "ordering", "shape")
 """The kinds of claims."""
+
+OURS = "ours"
+"""The name of our controller of the target's algorithm, beside which a target is judged."""
+
+MOST_POINTS = 10_000
+"""The largest number of points of a sweep."""
 
 NUMBER = (int, float)
 _OF_TARGETS = ("relative", "is_worst", "group", "title", "because")
 """Fields of a claim about a target, which have no keys in the files of papers."""
 _KEYS = frozenset(field.name for field in fields(Claim)) - {*_OF_TARGETS}
+
+
+def sweep(table: TomlTable) -> dict[str, tuple[str, ...]]:
+    """The keys of ``sweep`` in a file with the values of each. Raises CaseError for a mistake."""
+    swept = table.take("sweep", dict, {})
+    for key, points in swept.items():
+        if not isinstance(points, list) or not points or not all(isinstance(p, str) for p in points):
+            raise CaseError(
+                f"{table.where}: sweep.{key} must be a list of strings, as they would be written after --set"
+            )
+    if (count := math.prod(map(len, swept.values()))) > MOST_POINTS:
+        raise CaseError(f"{table.where}: the sweep has {count} points; at most {MOST_POINTS} are allowed")
+    return {key: tuple(points) for key, points in swept.items()}
 
 
 def claims(table: TomlTable) -> tuple[Claim, ...]:
@@ -92,7 +112,7 @@ def band(table: TomlTable) -> dict[str, Any]:
 
 
 def _relative(table: TomlTable) -> Relative:
-    known = [one["name"] for one in _engine.controllers()]
+    known = [OURS, *(one["name"] for one in _engine.controllers())]
     beside = table.take("beside", list)
     if not beside or not all(isinstance(one, str) for one in beside):
         raise CaseError(f"{table.where}: beside = {beside!r} must be a list of controllers")
@@ -107,8 +127,11 @@ def _relative(table: TomlTable) -> Relative:
     for key, value in (("share", share), ("margin", margin)):
         if not 0 <= value < math.inf:
             raise CaseError(f"{table.where}: {key} = {value:g} must be a number from 0 on")
+    seeds = table.take("seeds", int, 0)
+    if not 0 <= seeds <= MOST_REPETITIONS:
+        raise CaseError(f"{table.where}: seeds = {seeds}: from 1 to {MOST_REPETITIONS} are allowed")
     table.done()
-    return Relative(tuple(beside), of, share, margin)
+    return Relative(tuple(beside), of, share, margin, seeds)
 
 
 def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:

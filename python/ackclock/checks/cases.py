@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from ackclock.cases.document import CaseError, TomlTable, as_mistakes, read_toml
 from ackclock.cases.judgement import expressions, in_place_of_the_target
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Case, Claim, Setup
-from ackclock.cases.reading import band, check_bounds
+from ackclock.cases.reading import OURS, band, check_bounds, sweep
 from ackclock.cases.variations import REPETITIONS
 from ackclock.checks.target import AIMS, Target, target
 from ackclock.errors import InputError
@@ -52,9 +53,15 @@ class TargetCase(Case):
         beside = tuple(
             replace(setup, name=in_place_of_the_target(cc, (setup.name, ()))[0], repetitions=seeds)
             for cc, seeds in others.items()
-            for setup in self._filled(target(cc)).setups
+            for setup in self._filled(target(self._ours(one) if cc == OURS else cc)).setups
         )
         return replace(self._filled(one), others=beside)
+
+    def _ours(self, one: Target) -> str:
+        """The name of our controller of the target's algorithm."""
+        if one.algorithm is None:
+            raise InputError(f"{self.file.name}: {OURS}: name the algorithm of {one.name} with --as")
+        return one.algorithm
 
     def _filled(self, one: Target) -> TargetCase:
         return self.with_scenarios(
@@ -101,7 +108,7 @@ def read(file: Path, group: str) -> Iterator[TargetCase]:
     title, why, source = (table.take(key, str) for key in ("title", "why", "source"))
     long = table.take("long", bool, False)
     claims = _claims(table, group, why, source)
-    variants = table.tables("variants") or [{}]
+    variants = [*table.tables("variants"), *_swept(table)] or [{}]
     table.done()
     for number, values in enumerate(variants):
         variant = TomlTable(values, f"{file.name}, variants.{number}")
@@ -128,6 +135,13 @@ def read(file: Path, group: str) -> Iterator[TargetCase]:
             with as_mistakes(where):
                 expressions(claim, case)
         yield case
+
+
+def _swept(table: TomlTable) -> list[dict[str, Any]]:
+    """A variant for each combination of the values of ``sweep``; none where nothing is swept."""
+    keys = sweep(table)
+    combined = itertools.product(*keys.values()) if keys else ()
+    return [{"name": "-".join(values), "set": dict(zip(keys, values, strict=True))} for values in combined]
 
 
 def _with_defaults(document: Mapping[str, Any], where: str) -> dict[str, Any]:

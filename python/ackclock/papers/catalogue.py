@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 
 from ackclock.cases.document import CaseError, TomlTable, merged, read_toml
 from ackclock.cases.model import Setup
-from ackclock.cases.reading import claims
+from ackclock.cases.reading import claims, sweep
 from ackclock.cases.variations import REPETITIONS, variations
 from ackclock.errors import did_you_mean
 from ackclock.papers.experiment import Experiment, Paper
@@ -28,8 +27,6 @@ SUITES = Path(__file__).parent / "suites"
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """The form of the ids of experiments and the names of figures and tables, which name files."""
-MOST_POINTS = 10_000
-"""The largest number of points of a sweep."""
 _NO_WORD = "must be a word of letters, digits, `.`, `_`, `-`"
 
 
@@ -47,27 +44,18 @@ def _setups(table: TomlTable, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
     return tuple(setups)
 
 
-def _sweep(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
-    for key, points in values.items():
-        if not isinstance(points, list) or not points or not all(isinstance(p, str) for p in points):
-            raise CaseError(
-                f"{where}: sweep.{key} must be a list of strings, as they would be written after --set"
-            )
-    return {key: tuple(points) for key, points in values.items()}
-
-
 def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
     """Reads one experiment file; ``measures`` are the functions of the paper's own."""
     table = TomlTable(_with_runs_of_another(read_toml(path), path), path.name)
     scenario = table.take("scenario", dict, {})
-    sweep = _sweep(table.take("sweep", dict, {}), path.name)
+    swept = sweep(table)
     repetitions = table.take("repetitions", int, 1)
     quick = TomlTable(table.take("quick", dict, {}), f"{path.name}, quick")
-    quick_sweep = _sweep(quick.take("sweep", dict, {}), quick.where)
+    quick_sweep = sweep(quick)
     setups = _setups(table, scenario)
-    if stray := set(quick_sweep) - set(sweep):
+    if stray := set(quick_sweep) - set(swept):
         raise CaseError(f"{quick.where}: sweep.{min(stray)} is not a key of the sweep")
     experiment = Experiment(
         id=table.take("id", str),
@@ -80,7 +68,7 @@ def read_experiment(
         shows=table.take("shows", str),
         assumed=tuple(table.take("assumed", list, [])),
         setups=setups,
-        sweep=sweep,
+        sweep=swept,
         repetitions=repetitions,
         seed=table.take("seed", int, 1),
         figures=tuple(table.tables("figures")),
@@ -125,14 +113,11 @@ def _with_runs_of_another(document: dict[str, Any], path: Path) -> dict[str, Any
 
 
 def _check_size(experiment: Experiment) -> None:
-    """Refuses fewer than one repetition, and more repetitions or points than could be run."""
+    """Refuses fewer than one repetition, and more than could be run."""
     where = experiment.file.name
     for repetitions in (experiment.repetitions, experiment.quick_repetitions, experiment.drawn_repetitions):
         if not 1 <= repetitions <= MOST_REPETITIONS:
             raise CaseError(f"{where}: repetitions = {repetitions}: from 1 to {MOST_REPETITIONS} are allowed")
-    points = math.prod(map(len, experiment.sweep.values()))
-    if points > MOST_POINTS:
-        raise CaseError(f"{where}: the sweep has {points} points; at most {MOST_POINTS} are allowed")
 
 
 def _check_names(experiment: Experiment) -> None:
