@@ -34,7 +34,7 @@ def test_a_build_without_it_says_how_to_get_it(capsys, file, monkeypatch):
     monkeypatch.setattr(_engine, "engines", lambda: ["sim"])
     sentence = refused(capsys, "run", file, "--engine", "quic")
     assert sentence == "this ackclock was built without QUIC: run `make build QUIC=1` in its sources"
-    findings = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
+    findings = json.loads(run(capsys, "show", "machine", "--json")[1])["findings"]
     found = {one["what"]: one for one in findings if one["purpose"] == "QUIC"}
     assert not found["built in"]["there"]
     assert found["built in"]["remedy"] == "`make build QUIC=1` in the sources of ackclock"
@@ -123,7 +123,7 @@ def test_a_build_without_the_log_of_the_stack_says_how_to_get_it(capsys, file, t
             "this ackclock was built without the log of noq: run `make build QLOG=1` in its sources"
         )
     assert not (tmp_path / "logs").exists()
-    findings = json.loads(run(capsys, "doctor", "--json")[1])["findings"]
+    findings = json.loads(run(capsys, "show", "machine", "--json")[1])["findings"]
     [found] = [one for one in findings if "qlog" in one["what"]]
     assert (found["there"], found["remedy"]) == (False, "`make build QLOG=1` in the sources of ackclock")
     sentence = refused(capsys, "run", file, "--qlog", tmp_path / "logs")

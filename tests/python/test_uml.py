@@ -172,7 +172,7 @@ def test_doctor_says_what_is_missing(capsys, pretended, monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "SOURCES", tmp_path)
 
     def missing():
-        _, out, _ = run(capsys, "doctor", "--json")
+        _, out, _ = run(capsys, "show", "machine", "--json")
         found = [one for one in json.loads(out)["findings"] if one["purpose"] == "kernels in virtual time"]
         return [one["remedy"] for one in found if not one["there"]]
 

@@ -9,7 +9,7 @@ use units::{Rate, Span};
 use crate::nearest::nearest;
 pub use crate::range::{Literal, Range};
 
-/// One parameter: what `ackclock controllers`, the documentation and the JSON schema say of it, and what is checked.
+/// One parameter, as `ackclock show controllers`, the documentation, the JSON schema and checks have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Its name in a scenario's `parameters` table.

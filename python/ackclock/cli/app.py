@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "Judge": ("check", "hunt", "reproduce", "replay", "parity", "differential"),
     "Real programs and kernels": ("shell", "kernel", "uml"),
     "Read results and captures": ("plot", "export", "losses", "identify"),
-    "Begin": ("show", "controllers", "examples", "doctor", "new"),
+    "Begin": ("show", "new"),
 }
 """The commands in the order of the help, by what they are for. Each is in the module of its name."""
 
@@ -75,7 +75,7 @@ class _Commands(click.Group):
         """See ``click.Group.resolve_command``; a former name is replaced or explained."""
         name = args[0]
         if name in former.COMMANDS and not ctx.resilient_parsing:
-            raise InputError(f"`{name}` is `ackclock {former.COMMANDS[name]}` now")
+            raise InputError(f"`{name}` is `{former.COMMANDS[name]}` now")
         args = [*former.ALIASES.get(name, [name]), *args[1:]]
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing and args[0][:1] != "-":
             raise InputError(

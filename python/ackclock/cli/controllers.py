@@ -1,4 +1,4 @@
-"""``ackclock controllers``: the controllers, their parameters and probes."""
+"""``ackclock show controllers``: the controllers, their parameters and probes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ackclock.errors import InputError, did_you_mean
 def controllers(name: str | None, as_json: bool) -> None:
     """List the controllers, or the parameters and probes of one.
 
-    Example: `ackclock controllers cdg`
+    Example: `ackclock show controllers cdg`
     """
     from ackclock.checks.target import AIMS
 

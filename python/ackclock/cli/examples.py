@@ -1,4 +1,4 @@
-"""``ackclock examples``: scenarios to begin with, listed or written into the current folder."""
+"""``ackclock show examples`` and ``ackclock new example``: scenarios to begin with."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ from ackclock.cli.command import Argument, command, flag
 from ackclock.errors import InputError
 
 
+@command()
+def examples() -> None:
+    """List scenarios to begin with; `ackclock new example` writes one.
+
+    Example: `ackclock show examples`
+    """
+    table = Table("name", "shows")
+    for stem, file in _found().items():
+        table.add_row(Text(stem), Text(_about(file)))
+    output.show(table, as_json=False)
+
+
 @command(
-    Argument(
-        "name",
-        required=False,
-        metavar="[NAME]",
-        help="The scenario to write.",
-        completes=completing.examples,
-    ),
+    Argument("name", metavar="NAME", help="One of `ackclock show examples`.", completes=completing.examples),
     flag("--force", help="Replace a file of that name."),
 )
-def examples(name: str | None, force: bool) -> None:
-    """List scenarios to begin with, or write one into the current folder.
+def example(name: str, force: bool) -> None:
+    """Write a scenario to begin with into the current folder.
 
-    Example: `ackclock examples quickstart`
+    Example: `ackclock new example quickstart`
     """
-    folder = _folder()
-    found = {file.stem: file for file in sorted(folder.glob("*.toml"))}
-    if name is None:
-        table = Table("name", "shows")
-        for stem, file in found.items():
-            table.add_row(Text(stem), Text(_about(file)))
-        output.show(table, as_json=False)
-        return
+    folder, found = _folder(), _found()
     chosen = found.get(name.removesuffix(".toml"))
     if chosen is None:
-        raise InputError(f"examples {name}: there is none of that name; there are {', '.join(found)}")
+        raise InputError(f"example {name}: there is none of that name; there are {', '.join(found)}")
     # A trace lies beside the scenario that names it.
     files = [Path(chosen.name), *(one for one in _traces(folder) if str(one) in chosen.read_text("utf-8"))]
     for target in files:
@@ -49,6 +48,11 @@ def examples(name: str | None, force: bool) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / target, target)
     output.notes.print(f"{files[0]}: run it with `ackclock run {files[0]}`", markup=False, soft_wrap=True)
+
+
+def _found() -> dict[str, Path]:
+    """The scenarios by name."""
+    return {file.stem: file for file in sorted(_folder().glob("*.toml"))}
 
 
 def _folder() -> Path:

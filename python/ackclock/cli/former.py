@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-ALIASES: Mapping[str, Sequence[str]] = {"live": ("run", "--live")}
+ALIASES: Mapping[str, Sequence[str]] = {"live": ("run", "--live"), "controllers": ("show", "controllers")}
 """Names that still run, each as a command and its first arguments."""
 
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "doctor": "ackclock show machine",
+    "examples": "ackclock show examples`, and for one of them `ackclock new example NAME",
+}
 """Names that are gone, each with the command that has its place."""
 
 OPTIONS: Mapping[str, str] = {

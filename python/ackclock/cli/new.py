@@ -1,4 +1,4 @@
-"""``ackclock new``: a scenario, a controller, a queue, an engine or a paper, from templates that run."""
+"""``ackclock new``: an example, or a scenario, controller, queue, engine or paper from a template."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ackclock.cli import output
 from ackclock.cli.command import FILE, Argument, Option, command, flag, group
+from ackclock.cli.examples import example
 from ackclock.errors import InputError
 
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
@@ -236,7 +237,8 @@ def _next(*sentences: str) -> None:
 
 new = group(
     "new",
-    "Write a scenario, a controller, a queue, an engine or a paper to begin with; each runs as it is.",
+    "Write an example, a scenario, a controller, a queue, an engine or a paper; each runs as it is.",
+    example,
     scenario,
     controller,
     queue,

@@ -1,4 +1,4 @@
-"""``ackclock show``: what there is."""
+"""``ackclock show``: controllers, engines, examples and the state of this machine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from rich.table import Column, Table
 from ackclock import _engine
 from ackclock.cli import output
 from ackclock.cli.command import command, group
+from ackclock.cli.controllers import controllers
+from ackclock.cli.examples import examples
+from ackclock.cli.machine import machine
 from ackclock.cli.options import JSON
 from ackclock.engines.options import declared, spelled
 from ackclock.engines.registry import ENGINES
@@ -53,4 +56,11 @@ def engine_rows() -> list[dict[str, Any]]:
     ]
 
 
-show = group("show", "Show what there is: engines and their options.", engines)
+show = group(
+    "show",
+    "Show what there is: controllers, engines, examples, and what this machine has.",
+    controllers,
+    engines,
+    examples,
+    machine,
+)

@@ -1,4 +1,4 @@
-"""``ackclock doctor``: the state of this machine for live runs, kernel controllers and captures."""
+"""``ackclock show machine``: the state of this machine for live runs, kernel controllers and captures."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Finding(NamedTuple):
 
 
 @command(JSON)
-def doctor(as_json: bool) -> None:
+def machine(as_json: bool) -> None:
     """Say what this machine has, and what live runs, kernel controllers and captures lack here.
 
-    The simulator needs nothing of it. Example: `ackclock doctor`
+    The simulator needs nothing of it. Example: `ackclock show machine`
     """
     found = list(findings())
     if as_json:
