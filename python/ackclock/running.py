@@ -85,7 +85,7 @@ def simulate(
     - ``"quic-live"`` runs the same in real time, over UDP sockets, with ``qlog``, and with ``retries`` and
       ``at_once`` as for live runs.
     - ``"live"`` is this machine's own TCP: see ``ackclock.live``.
-    - ``"uml"`` is a whole Linux in virtual time, which ``ackclock uml build`` has made. ``linux`` is its
+    - ``"uml"`` is a whole Linux in virtual time, which ``ackclock kernel build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).
       ``disciplines`` is ``"kernel"`` or ``"simulated"``; by default a queue is the kernel's where the
       scenario names a discipline of ``tc``. ``gso_max_segs`` is as for live runs.

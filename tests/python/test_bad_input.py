@@ -132,9 +132,12 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
         (["compare", "cdg", "--out="], "--out '': must not be empty: Write report, figures and tables"),
         (["compare", "cdg", "--also", ",", "--out", "x"], "--also ,: , is none of pdf, svg, csv, open"),
         (["run", " "], "FILE.toml ' ': must not be empty: The scenario"),
-        (["parity", "--only", ""], "--only '': must not be empty: Situations to run: greedy, marks"),
-        (["parity", "--only", ","], "--only ,: must be values separated by commas"),
-        (["parity", "--beside", ""], "--beside '': must not be empty: Controllers"),
+        (
+            ["kernel", "parity", "--only", ""],
+            "--only '': must not be empty: Situations to run: greedy, marks",
+        ),
+        (["kernel", "parity", "--only", ","], "--only ,: must be values separated by commas"),
+        (["kernel", "parity", "--beside", ""], "--beside '': must not be empty: Controllers"),
         (["kernel", "load", ""], "NAME '': must not be empty: newreno, cdg"),
         (["compare", "cdg(G=10ms, G=5ms)"], "G is named twice"),
         (["compare", "cdg", ""], "CC… '': must not be empty: Controllers"),
@@ -206,7 +209,7 @@ def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
         ["run", "there.toml"],
         ["replay", "there.pkt"],
         ["new", "controller", "mine"],
-        ["parity", "--quick"],
+        ["kernel", "parity", "--quick"],
     ],
 )
 def test_a_current_folder_that_is_deleted_is_named(capsys, tmp_path, monkeypatch, command):

@@ -295,22 +295,28 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "x.gz"
-    assert refused(capsys, "differential", file) == f"{file}: No such file or directory"
+    assert refused(capsys, "kernel", "differential", file) == f"{file}: No such file or directory"
     for data in (b"text", gzip.compress(b"{}"), gzip.compress(b'{"generator": 1, "origin": 3, "runs": []}')):
         file.write_bytes(data)
-        assert refused(capsys, "differential", file).startswith(f"{file}: is no recording of `ackclock diff")
+        assert refused(capsys, "kernel", "differential", file).startswith(
+            f"{file}: is no recording of `ackclock kern"
+        )
     recording().write(file)
     file.write_bytes(
         gzip.compress(gzip.decompress(file.read_bytes()).replace(b'"generator":2', b'"generator":0'))
     )
-    assert "was recorded with generator 0" in refused(capsys, "differential", file)
+    assert "was recorded with generator 0" in refused(capsys, "kernel", "differential", file)
 
 
 @needs_live
 def test_what_plays_on_the_kernel_asks_for_live(capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "differential").startswith("FILE: without one it plays on the kernel's TCP")
-    assert refused(capsys, "differential", "x", "--runs", "3").startswith("--runs: plays on the kernel's")
-    assert "plays anew" in refused(capsys, "differential", "x", "--live")
+    assert refused(capsys, "kernel", "differential").startswith(
+        "FILE: without one it plays on the kernel's TCP"
+    )
+    assert refused(capsys, "kernel", "differential", "x", "--runs", "3").startswith(
+        "--runs: plays on the kernel's"
+    )
+    assert "plays anew" in refused(capsys, "kernel", "differential", "x", "--live")
 
 
 @dataclass(frozen=True)
@@ -333,7 +339,7 @@ def test_an_interruption_keeps_what_was_played(
     monkeypatch.setattr("ackclock.cli.differential._tcp", lambda _: Interrupted())
     file = tmp_path / "runs.json.gz"
     status, out, _ = run(
-        capsys, "differential", "--live", "--runs", "5", "--record", file, "--out", tmp_path / "x"
+        capsys, "kernel", "differential", "--live", "--runs", "5", "--record", file, "--out", tmp_path / "x"
     )
     assert status == 130
     assert "2 of 2 runs agree" in out
@@ -343,7 +349,7 @@ def test_an_interruption_keeps_what_was_played(
 
 @pytest.mark.parametrize("file", RECORDINGS, ids=lambda file: file.name.split(".")[0])
 def test_the_simulation_follows_the_recorded_kernel(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "differential", file, "--json")
+    _, out, _ = run(capsys, "kernel", "differential", file, "--json")
     runs = json.loads(out)["runs"]
     known = json.loads(KNOWN.read_text("utf-8"))
     kind = runs[0]["faults"]

@@ -19,7 +19,7 @@ def test_the_registry_names_what_is_built_in():
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "compare", "sweep", "matrix", "reproduce", "parity", "slow-start", "replay", "bench"]
+    "command", ["run", "compare", "sweep", "matrix", "reproduce", "kernel", "slow-start", "replay", "bench"]
 )
 def test_an_unknown_engine_is_one_sentence_with_the_known_ones(capsys, scenario, command):
     arguments = {
@@ -28,6 +28,7 @@ def test_an_unknown_engine_is_one_sentence_with_the_known_ones(capsys, scenario,
         "compare": ["cdg"],
         "sweep": ["cdg"],
         "matrix": ["cdg"],
+        "kernel": ["parity"],
     }
     sentence = refused(capsys, command, *arguments.get(command, []), "--engine", "liev")
     known = "(there are sim, quic, live, quic-live, uml)"

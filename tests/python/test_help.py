@@ -2,22 +2,42 @@
 
 import re
 
+import click
 import pytest
 
-from ackclock.cli.app import HIDDEN, NAMES
+from ackclock.cli.app import HIDDEN, application
 from calling import run
 
 
 def words(capsys, monkeypatch, command, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    code, out, _ = run(capsys, command, "--help")
+    code, out, _ = run(capsys, *command, "--help")
     assert code == 0
     assert "<bool>" not in out
     assert columns > 80 or max(map(len, out.splitlines())) <= 80
     return set(re.findall("[A-Za-z]{2,}", out))
 
 
-@pytest.mark.parametrize("command", [*NAMES, *HIDDEN])
+def commands(group, before=()):
+    """The names of the commands of a group, and of those of its groups, with the commands."""
+    context = click.Context(group)
+    for name in [*group.list_commands(context), *([] if before else HIDDEN)]:
+        one = group.get_command(context, name)
+        yield (*before, name), one
+        if isinstance(one, click.Group):
+            yield from commands(one, (*before, name))
+
+
+COMMANDS = dict(commands(application))
+
+
+def test_a_command_has_at_most_twenty_options():
+    for name, one in COMMANDS.items():
+        shown = [option for option in one.params if isinstance(option, click.Option) and not option.hidden]
+        assert len(shown) <= 20, name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_breaks_no_word_at_80_columns(capsys, monkeypatch, command):
     narrow, wide = (words(capsys, monkeypatch, command, columns) for columns in (80, 220))
     assert narrow <= wide

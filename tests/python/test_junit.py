@@ -83,7 +83,7 @@ def test_claims_are_cases(capsys, tmp_path):
 @pytest.mark.usefixtures("kernel")
 def test_cells_of_parity_are_cases(capsys, tmp_path):
     few = ("--quick", "--controllers", "newreno", "--duration", "3s", "--warmup", "1s", "--simulations", 2)
-    assert run(capsys, "parity", *few, "--junit", tmp_path / "j.xml")[0] == 0
+    assert run(capsys, "kernel", "parity", *few, "--junit", tmp_path / "j.xml")[0] == 0
     about, cases = read(tmp_path / "j.xml")
     assert (about["tests"], len(cases)) == ("1", 1)
     assert cases[0][0].startswith("greedy")

@@ -92,7 +92,7 @@ def test_without_live_runs_it_says_what_to_install(capsys, scenario, monkeypatch
     for command in (
         ["live", scenario],
         ["compare", "newreno", "--live"],
-        ["parity"],
+        ["kernel", "parity"],
         ["shell"],
         ["kernel", "list"],
         ["reproduce", "cdg2011-fig4", "--live"],
@@ -384,6 +384,7 @@ def test_parity_puts_both_engines_side_by_side(capsys):
     flows = ("--flows", "1", "--controllers", "newreno", "--duration", "4s", "--warmup", "2s")
     status, out, err = run(
         capsys,
+        "kernel",
         "parity",
         *path,
         *flows,
@@ -408,7 +409,18 @@ def test_parity_puts_both_engines_side_by_side(capsys):
     ("ended_by", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGHUP, 130)]
 )
 def test_a_grid_ended_in_the_background_keeps_finished_runs(capsys, tmp_path, ended_by, status):
-    arguments = ["parity", "--rates", "10mbit", "--rtts", "40ms", "--queues", "1bdp", "--flows", "1"]
+    arguments = [
+        "kernel",
+        "parity",
+        "--rates",
+        "10mbit",
+        "--rtts",
+        "40ms",
+        "--queues",
+        "1bdp",
+        "--flows",
+        "1",
+    ]
     arguments += [
         "--controllers",
         "newreno,cubic",
@@ -471,7 +483,7 @@ def test_machine_limits_are_found_before_anything_is_run_or_written(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--"]
     if os.geteuid() != 0 or shutil.which(without[0]) is None:
         pytest.skip("giving a capability up needs root and setpriv")
-    parity = ["parity", "--quick", "--controllers", "newreno", "--out", tmp_path / "out"]
+    parity = ["kernel", "parity", "--quick", "--controllers", "newreno", "--out", tmp_path / "out"]
     ran = subprocess.run(
         [*without, sys.executable, "-m", "ackclock.cli", *parity], capture_output=True, text=True
     )

@@ -33,7 +33,7 @@ CELLS = 2 * 2 * 2
 
 
 def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
-    command = ("parity", *GRID, *TIMES, "--json", "--out", tmp_path / "out")
+    command = ("kernel", "parity", *GRID, *TIMES, "--json", "--out", tmp_path / "out")
     kernel.left = 3
     status, out, err = run(capsys, *command)
     assert status == 130
@@ -72,35 +72,35 @@ def test_an_interrupted_grid_goes_on_where_it_stopped(capsys, tmp_path, kernel):
 def test_a_folder_of_other_settings_is_replaced_only_with_force(capsys, tmp_path, kernel):
     folder = tmp_path / "out"
     small = ("--quick", "--controllers", "newreno", "--simulations", 2, "--out", folder)
-    assert run(capsys, "parity", *small)[0] == 0
-    said = refused(capsys, "parity", *small, "--seed", 2)
+    assert run(capsys, "kernel", "parity", *small)[0] == 0
+    said = refused(capsys, "kernel", "parity", *small, "--seed", 2)
     assert "was started with seed 1, and now it is 2" in said
     assert "controllers newreno, and now it is newreno,cubic" in refused(
-        capsys, "parity", *small, "--controllers", "newreno,cubic"
+        capsys, "kernel", "parity", *small, "--controllers", "newreno,cubic"
     )
     (folder / "settings.json").write_text("[")
-    assert "settings.json does not hold" in refused(capsys, "parity", *small)
+    assert "settings.json does not hold" in refused(capsys, "kernel", "parity", *small)
     assert kernel.started == 1
-    assert run(capsys, "parity", *small, "--seed", 2, "--force")[0] == 0
+    assert run(capsys, "kernel", "parity", *small, "--seed", 2, "--force")[0] == 0
     assert [p.name[-39:-33] for p in (folder / "live").iterdir()] == ["seed-2"]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.txt").write_text("")
-    assert "not empty" in refused(capsys, "parity", "--out", foreign)
-    assert "no report of ackclock" in refused(capsys, "parity", "--force", "--out", foreign)
+    assert "not empty" in refused(capsys, "kernel", "parity", "--out", foreign)
+    assert "no report of ackclock" in refused(capsys, "kernel", "parity", "--force", "--out", foreign)
 
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_two_at_once_in_one_folder_are_refused(capsys, tmp_path, force):
     small = ("--quick", "--controllers", "newreno", "--simulations", 2, "--out", tmp_path / "out")
-    assert run(capsys, "parity", *small)[0] == 0
+    assert run(capsys, "kernel", "parity", *small)[0] == 0
     descriptor = os.open(tmp_path / "out", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        assert "another ackclock is at work in it" in refused(capsys, "parity", *small, *force)
+        assert "another ackclock is at work in it" in refused(capsys, "kernel", "parity", *small, *force)
     finally:
         os.close(descriptor)
     assert (tmp_path / "out" / "index.html").exists()
@@ -108,8 +108,8 @@ def test_two_at_once_in_one_folder_are_refused(capsys, tmp_path, force):
 
 @pytest.mark.usefixtures("kernel")
 def test_lists_that_say_nothing_are_refused(capsys):
-    assert "--flows x: must be whole numbers" in refused(capsys, "parity", "--flows", "x")
-    assert "--rates ,: must be values" in refused(capsys, "parity", "--rates", ",")
+    assert "--flows x: must be whole numbers" in refused(capsys, "kernel", "parity", "--flows", "x")
+    assert "--rates ,: must be values" in refused(capsys, "kernel", "parity", "--rates", ",")
 
 
 def of(utilization=0.9, queue=10.0, drops=0, valid=True):
@@ -395,7 +395,9 @@ def test_acks_of_a_grid_are_late_in_both_engines():
 def test_a_grid_has_losses_and_flows_beside_others(capsys, kernel):
     options = ("--controllers", "newreno,vegas", "--simulations", 2, "--rates", "5mbit", "--rtts", "20ms")
     times = ("--queues", "1bdp", "--duration", "3s", "--warmup", "1s", "--json")
-    status, out, err = run(capsys, "parity", *options, *times, "--losses", "0%,1%", "--beside", "cubic")
+    status, out, err = run(
+        capsys, "kernel", "parity", *options, *times, "--losses", "0%,1%", "--beside", "cubic"
+    )
     assert status == 0, err
     cells = json.loads(out)["cells"]
     assert [(one["cc"], one["beside"], one["loss"]) for one in cells] == [
@@ -407,7 +409,7 @@ def test_a_grid_has_losses_and_flows_beside_others(capsys, kernel):
     assert [check["what"] for check in cells[0]["checks"]] == ["share"]
     assert "beside cubic" in err
     status, out, _ = run(
-        capsys, "parity", *options, *times, "--losses", "1%", "--beside", "cubic", "--flows", "1"
+        capsys, "kernel", "parity", *options, *times, "--losses", "1%", "--beside", "cubic", "--flows", "1"
     )
     assert [one["beside"] for one in json.loads(out)["cells"]] == [None, None, "cubic", "cubic"]
     assert kernel.started == 8
@@ -415,7 +417,9 @@ def test_a_grid_has_losses_and_flows_beside_others(capsys, kernel):
 
 def test_options_of_the_grid_ask_for_greedy_flows_alone(capsys, kernel):
     options = ("--flows", "1", "--controllers", "newreno", "--simulations", 2, "--rates", "5mbit")
-    status, out, err = run(capsys, "parity", *options, "--rtts", "20ms", "--queues", "1bdp", "--json")
+    status, out, err = run(
+        capsys, "kernel", "parity", *options, "--rtts", "20ms", "--queues", "1bdp", "--json"
+    )
     assert status == 0, err
     (cell,) = json.loads(out)["cells"]
     assert cell["rate"] == "5mbit"
@@ -424,7 +428,16 @@ def test_options_of_the_grid_ask_for_greedy_flows_alone(capsys, kernel):
 
 @pytest.mark.usefixtures("kernel")
 def test_only_names_situations(capsys, tmp_path):
-    only = ("parity", "--only", "first-loss,last-loss", "--controllers", "cubic", "--simulations", 2)
+    only = (
+        "kernel",
+        "parity",
+        "--only",
+        "first-loss,last-loss",
+        "--controllers",
+        "cubic",
+        "--simulations",
+        2,
+    )
     status, out, err = run(capsys, *only, "--json", "--out", tmp_path / "out")
     document = json.loads(out)
     assert status == 0, err
@@ -433,7 +446,7 @@ def test_only_names_situations(capsys, tmp_path):
     assert (document["near"], document["valid"]) == (2, 2)
     assert "2 of 2 cells are near." in (tmp_path / "out" / "index.html").read_text()
     assert "--only bursting: there is no such situation; there are greedy, behind-1.5-1s, be" in refused(
-        capsys, "parity", "--only", "bursting"
+        capsys, "kernel", "parity", "--only", "bursting"
     )
 
 
@@ -454,13 +467,13 @@ def test_only_names_situations(capsys, tmp_path):
     ],
 )
 def test_quick_reads_what_is_given_beside_it(capsys, kernel, option, value, sentence):
-    assert sentence in refused(capsys, "parity", "--quick", option, value)
+    assert sentence in refused(capsys, "kernel", "parity", "--quick", option, value)
     assert kernel.started == 0
 
 
 def test_quick_gives_way_to_options_given(capsys, kernel):
     options = ("--controllers", "newreno", "--simulations", 2, "--rates", "5mbit", "--duration", "3s")
-    status, out, _ = run(capsys, "parity", "--quick", *options, "--json")
+    status, out, _ = run(capsys, "kernel", "parity", "--quick", *options, "--json")
     (cell,) = json.loads(out)["cells"]
     assert status == 0
     # The rate is the one given, RTT and queue are those of --quick.

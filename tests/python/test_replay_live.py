@@ -99,6 +99,7 @@ def test_ctrl_c_ends_situations_on_the_kernel_and_keeps_what_was_played(tmp_path
         sys.executable,
         "-m",
         "ackclock",
+        "kernel",
         "differential",
         "--live",
         "--runs",

@@ -111,16 +111,16 @@ def test_edits_replace_their_lines_and_refuse_sources_without_them(tmp_path):
 
 def test_sources_that_are_none_are_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SOURCES", tmp_path)
-    assert "no sources of Linux in" in refused(capsys, "uml", "build")
+    assert "no sources of Linux in" in refused(capsys, "kernel", "build")
     empty = tmp_path / "linux"
     empty.mkdir()
-    assert refused(capsys, "uml", "build", empty) == (
+    assert refused(capsys, "kernel", "build", empty) == (
         f"{empty}: is no tree of the sources of Linux: it has no arch/um/Kconfig"
     )
     file = tmp_path / "notes.txt"
     file.write_text("no archive")
     assert "must be a tree of the sources of Linux, or an archive of one" in refused(
-        capsys, "uml", "build", file
+        capsys, "kernel", "build", file
     )
     for version in ("6.9", "6.12", "6.1"):
         (tmp_path / f"linux-source-{version}.tar.xz").touch()
@@ -137,11 +137,11 @@ def test_a_build_that_cannot_succeed_says_why_and_leaves_nothing(capsys, tmp_pat
     archive = tmp_path / "linux-9.9.tar"
     with tarfile.open(archive, "w") as packed:
         packed.add(tree, "linux-9.9")
-    sentence = refused(capsys, "uml", "build", archive)
+    sentence = refused(capsys, "kernel", "build", archive)
     assert "this version of Linux cannot be built yet: arch/um/Kconfig has not the lines to" in sentence
     assert [file.name for file in kernels.folder().iterdir()] == [build.LOG]
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool in ("flex", "bc") else f"/usr/bin/{tool}")
-    assert refused(capsys, "uml", "build", archive) == "building a kernel needs flex, bc: install them"
+    assert refused(capsys, "kernel", "build", archive) == "building a kernel needs flex, bc: install them"
 
 
 # Kernels that are built
@@ -150,7 +150,7 @@ def test_a_build_that_cannot_succeed_says_why_and_leaves_nothing(capsys, tmp_pat
 @needs_live
 def test_a_kernel_is_found_by_its_version(capsys, pretended, monkeypatch):
     assert refused(capsys, "run", "x.toml", "--engine", "uml") == (
-        "no kernel is built for virtual time: `ackclock uml build` builds one"
+        "no kernel is built for virtual time: `ackclock kernel build` builds one"
     )
     for release in ("6.9.1", "6.12.3", "6.1.7"):
         pretended("exit 0", release)
@@ -159,7 +159,7 @@ def test_a_kernel_is_found_by_its_version(capsys, pretended, monkeypatch):
     assert kernels.find("6.1").release == "6.1.7"
     with pytest.raises(InputError, match=r"linux=7: no such kernel is built.*6\.1\.7, 6\.9\.1, 6\.12\.3"):
         kernels.find("7")
-    _, out, _ = run(capsys, "uml", "list", "--json")
+    _, out, _ = run(capsys, "kernel", "built", "--json")
     assert [one["release"] for one in json.loads(out)["kernels"]] == ["6.1.7", "6.9.1", "6.12.3"]
     assert declared(Uml)["linux"][1].known() == ["6.1.7", "6.9.1", "6.12.3"]
     assert Uml(linux="6.1").identity()["linux"] == "6.1.7"
@@ -176,9 +176,9 @@ def test_doctor_says_what_is_missing(capsys, pretended, monkeypatch, tmp_path):
         found = [one for one in json.loads(out)["findings"] if one["purpose"] == "kernels in virtual time"]
         return [one["remedy"] for one in found if not one["there"]]
 
-    assert missing()[-2:] == ["apt install linux-source, or name a tree of your own", "ackclock uml build"]
+    assert missing()[-2:] == ["apt install linux-source, or name a tree of your own", "ackclock kernel build"]
     pretended("exit 0")
-    assert not {"ackclock uml build"} & {*missing()}
+    assert not {"ackclock kernel build"} & {*missing()}
 
 
 @needs_live
@@ -462,11 +462,11 @@ def test_packet_scripts_run_on_the_kernel_and_are_not_late(capsys, tmp_path, mon
 def test_differential_runs_are_recorded_from_a_kernel_of_a_version(kernel, capsys, tmp_path):
     file = tmp_path / "losses.json.gz"
     drawn = ("--runs", 3, "--faults", "losses", "--record", file)
-    status, out, _ = run(capsys, "differential", "--engine", "uml", *drawn, "--json")
+    status, out, _ = run(capsys, "kernel", "differential", "--engine", "uml", *drawn, "--json")
     found = json.loads(out)
     assert found["kernel"] == kernel.release
     assert len(found["runs"]) == 3
-    assert run(capsys, "differential", file, "--json")[:2] == (status, out)
+    assert run(capsys, "kernel", "differential", file, "--json")[:2] == (status, out)
 
 
 def test_kernels_side_by_side_have_a_core_each(monkeypatch):

@@ -1,4 +1,4 @@
-"""``ackclock differential``: the simulated TCP and the kernel's in the same random networks."""
+"""``ackclock kernel differential``: the simulated TCP and the kernel's in the same random networks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def differential(
     Losses, reordering, duplicates, lost and stretched ACKs, marks, small windows; Reno and CUBIC. The
     kernel's answers come from a recording, with `--live` (as root) from this machine, or with `--engine
     uml` from a kernel in virtual time.
-    Example: `ackclock differential --live --runs 20 --faults losses --out differences`
+    Example: `ackclock kernel differential --live --runs 20 --faults losses --out differences`
     """
     from ackclock.replay import differential as runs
 
@@ -116,9 +116,8 @@ def differential(
         if interrupts.asked and not found:
             raise KeyboardInterrupt
         if record is not None:
-            command = (
-                f"ackclock differential {engine.spelled} --faults {faults} --runs {count} --seed {first}"
-            )
+            drawn = f"{engine.spelled} --faults {faults} --runs {count} --seed {first}"
+            command = f"ackclock kernel differential {drawn}"
             origin = runs.Origin(tcp.release, tcp.ticks, time.strftime("%Y-%m-%d"), command)
             runs.Recording(origin, [run for run, _ in found]).write(record)
         status = _show(found, report.as_json, tcp.release)

@@ -8,8 +8,11 @@ ALIASES: Mapping[str, Sequence[str]] = {"live": ("run", "--live"), "controllers"
 """Names that still run, each as a command and its first arguments."""
 
 COMMANDS: Mapping[str, str] = {
+    "differential": "ackclock kernel differential",
     "doctor": "ackclock show machine",
     "examples": "ackclock show examples`, and for one of them `ackclock new example NAME",
+    "parity": "ackclock kernel parity",
+    "uml": "ackclock kernel build` or `ackclock kernel built",
 }
 """Names that are gone, each with the command that has its place."""
 

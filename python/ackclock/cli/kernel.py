@@ -1,4 +1,4 @@
-"""``ackclock kernel``: controllers in this machine's kernel, for any application."""
+"""``ackclock kernel``: controllers in this machine's kernel, kernels in virtual time, comparisons."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from rich.table import Table
 from ackclock import _engine, contenders
 from ackclock.cli import completing, output
 from ackclock.cli.command import Argument, command, group
+from ackclock.cli.differential import differential
 from ackclock.cli.engine import LIVE
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JSON
+from ackclock.cli.parity import parity
+from ackclock.cli.uml import build, built
 from ackclock.engines import registry
 
 NAME = Argument(
@@ -88,5 +91,14 @@ def _parameters(settings: Sequence[str]) -> dict[str, Any]:
 
 
 kernel = group(
-    "kernel", "Load controllers into this machine's kernel, for any application.", load, unload, list_, set_
+    "kernel",
+    "Load controllers into Linux, build one in virtual time, and compare the simulator with it.",
+    load,
+    unload,
+    list_,
+    set_,
+    build,
+    built,
+    parity,
+    differential,
 )

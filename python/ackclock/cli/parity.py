@@ -1,4 +1,4 @@
-"""``ackclock parity``: both engines on the same scenarios."""
+"""``ackclock kernel parity``: both engines on the same scenarios."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def parity(
     Lists are separated by commas. Rates to warm-up are those of the greedy flows, and where one of them is
     given these run alone; the other situations have their own. Finished runs are saved in the folder of
     `--out`; after an interruption, the same command continues from there.
-    Example: `ackclock parity --quick --controllers newreno,cdg --out results`
+    Example: `ackclock kernel parity --quick --controllers newreno,cdg --out results`
     """
     if quick:
         grid |= {key: value for key, value in QUICK.items() if not given(key)}
@@ -142,7 +142,7 @@ def parity(
     if report.as_json:
         output.print_json(both.document(done))
     if junit_file is not None:
-        junit.write(junit_file, "ackclock parity", [_case(one) for one in done])
+        junit.write(junit_file, "ackclock kernel parity", [_case(one) for one in done])
     if interrupted:
         continued = "" if out is None else f"; the same command continues with the runs in {out}"
         notes.print(f"interrupted{continued}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``ackclock uml``: Linux as a program in virtual time, for ``--engine uml``."""
+"""``ackclock kernel build`` and ``built``: Linux as a program in virtual time, for ``--engine uml``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from ackclock.cli import output
-from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, group
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
 from ackclock.cli.options import JSON
 from ackclock.uml import kernels
 
@@ -28,7 +28,7 @@ def build(source: Path | None, oldest: bool, jobs: int | None) -> None:
     """Build a kernel from sources that this machine has, into your cache; about 5 minutes on two cores.
 
     Needs no root. The package `linux-source` of Debian has sources.
-    Example: `ackclock uml build /usr/src/linux-source-6.1.tar.xz`
+    Example: `ackclock kernel build /usr/src/linux-source-6.1.tar.xz`
     """
     from ackclock.uml import build as building
     from ackclock.uml import sources
@@ -40,7 +40,7 @@ def build(source: Path | None, oldest: bool, jobs: int | None) -> None:
 
 
 @command(JSON)
-def list_(as_json: bool) -> None:
+def built(as_json: bool) -> None:
     """List the kernels that are built, the one that `--engine uml` takes last."""
     known = kernels.built()
     if as_json:
@@ -50,6 +50,3 @@ def list_(as_json: bool) -> None:
     for one in known:
         table.add_row(one.release, ", ".join(one.controllers), ", ".join(one.disciplines), str(one.program))
     output.show(table if known else f"No kernel is built; `{kernels.BUILD}` builds one.", as_json=False)
-
-
-uml = group("uml", "Build Linux as a program in virtual time, for `--engine uml`.", build, list_)

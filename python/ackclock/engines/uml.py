@@ -33,7 +33,7 @@ class UmlOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Uml(NamedEngine):
-    """Runs jobs on the TCP of a kernel that ``ackclock uml build`` has made."""
+    """Runs jobs on the TCP of a kernel that ``ackclock kernel build`` has made."""
 
     name: ClassVar[str] = "uml"
     words: ClassVar[str] = "Linux in virtual time"

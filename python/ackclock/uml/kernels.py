@@ -15,7 +15,7 @@ from ackclock.uml import recipe
 
 PROGRAM, DESCRIPTION = "linux", "kernel.json"
 
-BUILD = "ackclock uml build"
+BUILD = "ackclock kernel build"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pages.tables import PageError, Table, maker
 @maker("commands")
 def commands() -> Table:
     """A row for each command."""
-    rows = [[f"`ackclock {name}`", _first(command.help)] for name, command in _commands().items()]
+    rows = [[f"`ackclock {name}`", _first(_commands()[name].help)] for name in NAMES]
     return Table(("command", "does"), rows)
 
 
@@ -45,8 +45,11 @@ def engines() -> Table:
 
 
 def _commands() -> dict[str, Any]:
+    """The commands by name, and those of groups, which may have the name of another, behind them."""
     context = click.Context(application)
-    return {name: application.get_command(context, name) for name in (*NAMES, *HIDDEN)}
+    found: dict[str, Any] = {name: application.get_command(context, name) for name in (*NAMES, *HIDDEN)}
+    groups = [one for one in found.values() if isinstance(one, click.Group)]
+    return {name: one for group in groups for name, one in group.commands.items()} | found
 
 
 def _options(command: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Tables of what ``ackclock parity --json`` measured, from files in ``measurements/parity/``.
+"""Tables of what ``ackclock kernel parity --json`` measured, from files in ``measurements/parity/``.
 
 Each maker takes one file or several, and all cells in their order.
 """

@@ -16,8 +16,8 @@ use units::Span;
 
 /// The clock of a kernel in virtual time, where one shows it in memory.
 static SHOWN: AtomicPtr<u64> = AtomicPtr::new(null_mut());
-/// Behind its program the page of the vDSO holds this word and then that clock, in a kernel that `ackclock uml build`
-/// has made. There every other reading is a system call, which costs more than most of the work.
+/// Behind its program the page of the vDSO holds this word and then that clock, in a kernel of `ackclock kernel build`.
+/// There every other reading is a system call, which costs more than most of the work.
 const MARK: u64 = u64::from_le_bytes(*b"ackclock");
 const PAGE: usize = 4096;
 

@@ -71,7 +71,10 @@ class Recording:
             with gzip.open(file) as packed:
                 data = packed.read(LARGEST_FILE + 1)
         except (OSError, EOFError) as error:
-            why = getattr(error, "strerror", None) or "is no recording of `ackclock differential --record`"
+            why = (
+                getattr(error, "strerror", None)
+                or "is no recording of `ackclock kernel differential --record`"
+            )
             raise InputError(f"{file}: {why}") from None
         if len(data) > LARGEST_FILE:
             raise InputError(f"{file}: a recording has at most {LARGEST_FILE >> 20} MiB")
@@ -80,7 +83,7 @@ class Recording:
             generator = document["generator"]
             found = cls(Origin(**document["origin"]), [*_runs(document["runs"])])
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{file}: is no recording of `ackclock differential --record`") from None
+            raise InputError(f"{file}: is no recording of `ackclock kernel differential --record`") from None
         if generator != GENERATOR:
             raise InputError(
                 f"{file}: was recorded with generator {generator}, and this is {GENERATOR}: "
