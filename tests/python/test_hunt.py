@@ -1,4 +1,4 @@
-"""`ackclock hunt`: what it finds, makes small, writes and takes up again."""
+"""`ackclock check --hunt`: what it finds, makes small, writes and takes up again."""
 
 import json
 import random
@@ -95,6 +95,11 @@ def test_an_exception_of_the_target_is_a_finding(capsys, stuck):
 
 def test_bad_input_is_one_sentence(capsys):
     assert "did you mean `cdg`?" in refused(capsys, "hunt", "cdgg")
+    assert refused(capsys, "check", "--hunt") == "TARGET is missing: the controller that --hunt is about"
+    assert refused(capsys, "hunt", "cdg", "--only", "x").startswith(
+        "--only: is of cases, and --hunt searches"
+    )
+    assert refused(capsys, "check", "cdg", "--tries", "3") == "--tries: is of a search, with --hunt"
     assert refused(capsys, "hunt", "cdg", "--budget", "60").startswith("--budget 60: ")
     assert refused(capsys, "hunt", "cdg", "--budget", "0s") == "--budget 0s: must be above 0, like `60s`"
     assert refused(capsys, "hunt", "cdg", "--tries", "0") == "--tries 0: must be at least 1"

@@ -35,7 +35,7 @@ from ackclock.errors import InputError, did_you_mean
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "Try paths and controllers": ("run", "compare", "matrix", "sweep", "slow-start"),
-    "Judge": ("check", "hunt", "reproduce", "replay"),
+    "Judge": ("check", "reproduce", "replay"),
     "Real programs and kernels": ("shell", "kernel"),
     "Read results and captures": ("plot", "export", "losses", "identify"),
     "Begin": ("show", "new"),

@@ -1,4 +1,4 @@
-"""``ackclock check``: is a controller sound?"""
+"""``ackclock check``: the soundness of a controller, by cases or by a hunt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ackclock.cli import completing, output
-from ackclock.cli.command import FILE, Argument, OneOf, Option, command, flag
+from ackclock.cli.command import FILE, Argument, Number, OneOf, Option, command, flag, given
 from ackclock.cli.engine import Chosen, engine_options
+from ackclock.cli.hunt import hunt
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, report_options
 from ackclock.cli.output import Report, notes
@@ -37,8 +38,10 @@ AIM = Option(
     help="What the target is for, by which it is judged: general, fast, delay, scavenger or marks. "
     "Default: as it declares.",
 )
-UNPUNCTUAL = ("at_once", "retries", "gso_max_segs", "qlog")
-"""The options of engines that ``check`` and ``hunt`` do not take."""
+OF_CASES = ("algorithm", "only", "long", "own", "listing", "server", "client", "download", "junit_file")
+OF_HUNTS = ("budget", "tries", "cases")
+MOST_TRIES = 1_000_000
+"""Some hours, and a gigabyte of answers."""
 
 
 @command(
@@ -86,9 +89,37 @@ UNPUNCTUAL = ("at_once", "retries", "gso_max_segs", "qlog")
         heading="A stack from outside, in place of TARGET",
         help="The server sends the data; otherwise the client does.",
     ),
+    flag(
+        "--hunt",
+        "hunting",
+        heading="Hunt",
+        help="Search for conditions in which TARGET is worse than the better of NewReno and CUBIC.",
+    ),
+    Option("--budget", heading="Hunt", default="60s", help="CPU time of its runs; the search ends after it."),
+    Option(
+        "--tries",
+        heading="Hunt",
+        type=Number(1, MOST_TRIES),
+        help="Conditions to try, in place of --budget: the same findings on any machine.",
+    ),
+    Option(
+        "--cases",
+        heading="Hunt",
+        type=FILE,
+        metavar="DIR",
+        help="Write each finding as a case for `ackclock check --case`.",
+    ),
     SEED,
-    engine_options(without=UNPUNCTUAL),
-    report_options(),
+    engine_options(without=("at_once", "retries", "gso_max_segs", "qlog")),
+    report_options(
+        out=Option(
+            "--out",
+            heading="Output",
+            type=FILE,
+            metavar="DIR",
+            help="Write report, figures and tables here; a hunt goes on there.",
+        )
+    ),
     JUNIT,
 )
 def check(
@@ -102,6 +133,10 @@ def check(
     server: str | None,
     client: str | None,
     download: bool,
+    hunting: bool,
+    budget: str,
+    tries: int | None,
+    cases: Path | None,
     seed: int | None,
     engine: Chosen,
     report: Report,
@@ -109,13 +144,20 @@ def check(
 ) -> None:
     """Test a controller: laws that hold for all, the rules of its algorithm, and ours beside it.
 
-    The exit status is 1 if a case fails, else 3 if a live run went past its error budget.
+    With `--hunt`, search for conditions in which it does badly. The exit status is 1 if a case fails, else 3
+    if a live run went past its error budget.
     Example: `ackclock check ./mine.py:Mine --junit check.xml`
     """
     from ackclock import checks
     from ackclock.checks import stack as stacks
 
     output.check_current_folder()
+    _refuse_others(hunting)
+    if hunting:
+        if target is None:
+            raise InputError("TARGET is missing: the controller that --hunt is about")
+        hunt(target, budget, tries, aim, cases, seed, engine, report)
+        return
     report.check()
     stack = _stack(target, server, client, download)
     chosen = checks.target(
@@ -123,9 +165,9 @@ def check(
     )
     if stack is not None:
         chosen = replace(chosen, contender=replace(chosen.contender, name=stack.name))
-    cases = _cases(chosen, only, long, own, stack)
+    judged = _cases(chosen, only, long, own, stack)
     if listing:
-        _list(cases, report.as_json)
+        _list(judged, report.as_json)
         return
     kind = engine.instead(chosen.engine)
     factory = chosen.contender.factory
@@ -135,10 +177,10 @@ def check(
         with interrupts.stoppable():
             first = 1 if seed is None else seed
             if stack is None:
-                found = _judged(cases, chosen, runner, first, whole=not only)
+                found = _judged(judged, chosen, runner, first, whole=not only)
             else:
-                with output.progress(f"{len(cases)} cases live") as at:
-                    found = stacks.check(cases, stack, first, at)
+                with output.progress(f"{len(judged)} cases live") as at:
+                    found = stacks.check(judged, stack, first, at)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)
     _write(found, chosen, report, junit_file)
@@ -153,6 +195,17 @@ def check(
         raise click.exceptions.Exit(FAILED)
     if not all(one.valid for one in found):
         raise click.exceptions.Exit(INVALID)
+
+
+def _refuse_others(hunting: bool) -> None:
+    """Refuses options of a hunt without one, and those of cases beside it."""
+    spelled = {"algorithm": "as", "own": "case", "listing": "list", "junit_file": "junit"}
+    for option in OF_CASES if hunting else OF_HUNTS:
+        if given(option):
+            why = (
+                "is of cases, and --hunt searches without them" if hunting else "is of a search, with --hunt"
+            )
+            raise InputError(f"--{spelled.get(option, option)}: {why}")
 
 
 def _stack(target: str | None, server: str | None, client: str | None, download: bool) -> stacks.Stack | None:

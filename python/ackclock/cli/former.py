@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-ALIASES: Mapping[str, Sequence[str]] = {"live": ("run", "--live"), "controllers": ("show", "controllers")}
+ALIASES: Mapping[str, Sequence[str]] = {
+    "live": ("run", "--live"),
+    "hunt": ("check", "--hunt"),
+    "controllers": ("show", "controllers"),
+}
 """Names that still run, each as a command and its first arguments."""
 
 COMMANDS: Mapping[str, str] = {

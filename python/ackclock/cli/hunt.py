@@ -1,4 +1,4 @@
-"""``ackclock hunt``: what makes a controller worse than others?"""
+"""``ackclock check --hunt``: the conditions that make a controller worse than others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine
-from ackclock.cli import completing, output
-from ackclock.cli.check import AIM, UNPUNCTUAL
-from ackclock.cli.command import FILE, Argument, Number, Option, command
-from ackclock.cli.engine import Chosen, engine_options
+from ackclock.cli import output
+from ackclock.cli.engine import Chosen
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.options import GROWING_OUT, SEED, report_options
 from ackclock.cli.output import Report
 from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import NamedEngine
@@ -31,31 +28,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "tries.jsonl"
 
-MOST_TRIES = 1_000_000
-"""Some hours, and a gigabyte of answers."""
 
-
-@command(
-    Argument(
-        "target",
-        metavar="TARGET",
-        help="A controller, as for `ackclock check`.",
-        completes=completing.controllers,
-    ),
-    Option("--budget", default="60s", help="CPU time of the runs; the search ends after it."),
-    Option(
-        "--tries",
-        type=Number(1, MOST_TRIES),
-        help="Conditions to try, in place of --budget: the same findings on any machine.",
-    ),
-    AIM,
-    Option(
-        "--cases", type=FILE, metavar="DIR", help="Write each finding as a case for `ackclock check --case`."
-    ),
-    SEED,
-    engine_options(without=UNPUNCTUAL),
-    report_options(out=GROWING_OUT),
-)
 def hunt(
     target: str,
     budget: str,
@@ -66,14 +39,13 @@ def hunt(
     engine: Chosen,
     report: Report,
 ) -> None:
-    """Search for conditions in which a controller is worse than the better of NewReno and CUBIC.
+    """Searches for conditions in which a target is worse than the better of NewReno and CUBIC.
 
-    Each finding is judged under noise, and made small.
-    Example: `ackclock hunt copa --budget 60s --out hunted`
+    ``budget`` is the CPU time of the search, ``tries`` the number of conditions in its place. Each finding is
+    written as a case into the folder ``cases``.
     """
     from ackclock import checks, hunting
 
-    output.check_current_folder()
     spend = _seconds(budget)
     chosen = checks.target(target, aim=aim)
     kind = engine.instead(chosen.engine)

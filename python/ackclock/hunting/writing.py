@@ -38,7 +38,7 @@ def case(finding: Finding, target: Target, seed: int) -> str:
     lines = [
         f"title = {json.dumps(f'Found by a hunt: {condition.words}')}",
         f"why = {json.dumps(why)}",
-        f'source = "ackclock hunt, seed {seed}"',
+        f'source = "ackclock check --hunt, seed {seed}"',
         "seeds = 3",
         "",
         "[scenario]",

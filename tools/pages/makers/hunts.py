@@ -1,4 +1,4 @@
-"""What `ackclock hunt` finds in the controllers of ours, from its measurement, with causes."""
+"""The findings of `ackclock check --hunt` in our controllers, from its measurement, with causes."""
 
 from __future__ import annotations
 
