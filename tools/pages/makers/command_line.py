@@ -28,8 +28,8 @@ def options(command: str, without: str = "") -> Table:
     return Table(("option", "means"), rows)
 
 
-@maker("engines")
-def engines() -> Table:
+@maker("engine-options")
+def engine_options() -> Table:
     """A row for each option of an engine."""
     rows = [
         [
