@@ -127,7 +127,8 @@ papers: build .venv/.developing
 	$(BIN)/ackclock reproduce --out reports/papers --force
 
 docs: build .venv/.developing
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	PYTHONPATH=tools $(BIN)/python -m pages.lessons
+	$(BIN)/zensical build --strict
 	$(MAKE) --no-print-directory playground
 
 # One file with the simulator in it: site/playground/app.html.
@@ -182,4 +183,4 @@ wheel: sdist
 	cp target/sdist/ackclock-*.whl $(WHEELS)
 
 clean:
-	rm -rf target .venv reports site
+	rm -rf target .venv reports site .cache

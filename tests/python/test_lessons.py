@@ -59,6 +59,17 @@ def test_a_lesson_runs_and_its_answers_hold(lesson):
     assert 'playground/app.html#open=a-scenario&slide=queue&embed"' in page
 
 
+def test_the_pages_of_lessons_include_what_is_written(tmp_path, monkeypatch):
+    title = nbformat.v4.new_markdown_cell("# Lesson")
+    monkeypatch.setattr(lessons, "executed", lambda _: nbformat.v4.new_notebook(cells=[title]))
+    monkeypatch.setattr(lessons, "WRITTEN", tmp_path)
+    lessons.main()
+    assert {file.stem for file in tmp_path.iterdir()} == set(ANSWERS)
+    for lesson in ANSWERS:
+        assert (tmp_path / f"{lesson}.md").read_text().startswith("# Lesson\n\n## Play\n")
+        assert f'\n--8<-- "target/lessons/{lesson}.md"\n' in (LESSONS / f"{lesson}.md").read_text()
+
+
 def test_every_lesson_is_listed_and_has_questions_with_answers():
     index = (LESSONS / "index.md").read_text()
     assert {path.stem for path in LESSONS.glob("*.ipynb")} == set(ANSWERS)

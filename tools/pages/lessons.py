@@ -1,7 +1,8 @@
-"""Lessons as pages: a notebook with its outputs, and the playground to go on with.
+"""Writes lessons as pages, for ``make docs``: ``python -m pages.lessons`` runs their notebooks.
 
-A page holds a marker, ``<!-- lesson: NAME open=SCENARIO slide=KEY -->``. The notebook of that name beside
-the page is run while the site is built, so numbers and figures are those of this version.
+A page below ``docs/lessons`` holds a marker, ``<!-- lesson: NAME open=SCENARIO slide=KEY -->``, and includes
+``target/lessons/NAME.md``: the notebook of that name with its outputs, and the playground to go on with. So
+numbers and figures are those of this version.
 """
 
 from __future__ import annotations
@@ -14,23 +15,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pages.measurements import ROOT
 from pages.tables import PageError
+
+LESSONS = ROOT / "docs" / "lessons"
+WRITTEN = ROOT / "target" / "lessons"
 
 MARKER = re.compile(r"^<!-- lesson: (?P<name>\S+) open=(?P<open>\S+) slide=(?P<key>\S+) -->$", re.MULTILINE)
 """The lesson, its scenario in the playground, and the key that the slider holds at first."""
 
 PLAYGROUND = "../../playground/app.html"
 """The playground, from a page of a lesson."""
-
-
-def render(page: str, folder: Path) -> str:
-    """The page with lessons in place of its markers. Their notebooks are in ``folder``."""
-
-    def lesson(marker: re.Match[str]) -> str:
-        file = folder / f"{marker['name']}.ipynb"
-        return markdown(executed(file), *marker.groups())
-
-    return MARKER.sub(lesson, page)
 
 
 def executed(file: Path) -> Any:
@@ -80,3 +75,17 @@ def _picture(data: Any) -> str:
     png = base64.b64encode(base64.b64decode(data["image/png"])).decode("ascii")
     image = f'<img class="figure" alt="{words}" src="data:image/png;base64,{png}">'
     return f'<div class="wide" tabindex="0">{image}</div>'
+
+
+def main() -> None:
+    """Writes the body of every lesson."""
+    WRITTEN.mkdir(parents=True, exist_ok=True)
+    for page in sorted(LESSONS.glob("*.md")):
+        if marker := MARKER.search(page.read_text("utf-8")):
+            notebook = executed(LESSONS / f"{marker['name']}.ipynb")
+            body = markdown(notebook, *marker.groups())
+            (WRITTEN / f"{marker['name']}.md").write_text(body, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
