@@ -1,4 +1,4 @@
-//! Decisions that correlate, as those of `netem`.
+//! Decisions that correlate, as in `netem`.
 
 use units::{Fraction, Random};
 

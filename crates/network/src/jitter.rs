@@ -1,7 +1,7 @@
 //! Random delay behind a link: jitter, packets that take no delay, and slots in which packets leave in batches.
 //!
-//! The laws are those of `netem`. A deviation may be negative, and a wire only adds delay. So the wires behind such a
-//! link are shorter by a [lead](JitterModel::lead), which every packet gets back here.
+//! The laws are `netem`'s. A deviation may be negative, and a wire only adds delay. So the wires behind such a link are
+//! shorter by a [lead](JitterModel::lead), which every packet gets back here.
 
 use units::{Bytes, Fraction, Random, Span, Time};
 
@@ -18,16 +18,16 @@ pub enum Shape {
     Uniform,
     /// Uniform from minus the size to the size.
     Around,
-    /// Normal, of the mean 0; the size is its standard deviation.
+    /// Normal, of the mean 0. The size is its standard deviation.
     Normal,
     /// Pareto of the shape 3, moved to the mean 0: at least -2/3 of the size.
     Pareto,
-    /// A quarter of the normal quantile and three quarters of that of Pareto.
+    /// A quarter of the normal quantile and three quarters of Pareto's.
     ParetoNormal,
 }
 
 impl Shape {
-    /// The deviation in sizes below which the share `at` of all lies.
+    /// The quantile `at` of the deviation, in sizes.
     fn quantile(self, at: f64) -> f64 {
         match self {
             Self::Uniform => at,
@@ -46,7 +46,7 @@ pub struct Spread {
     pub shape: Shape,
     /// The scale of the deviations.
     pub size: Span,
-    /// The correlation of each deviation with the one before, as normal scores; the distribution stays as it is.
+    /// The correlation of each deviation with the one before, as normal scores. The distribution stays as it is.
     pub correlation: Fraction,
 }
 
@@ -147,7 +147,7 @@ struct Slot {
 }
 
 impl Jitter {
-    /// Draws from `random`; nothing at all where `model` is none. The wires behind are shorter by `lead`.
+    /// Draws from `random`, or draws nothing if `model` is none. The wires behind are shorter by `lead`.
     pub fn new(model: &JitterModel, lead: Span, random: Random) -> Self {
         let at_work = || {
             let JitterModel { spreads, early, slots } = model.clone();
@@ -241,7 +241,7 @@ fn pareto_quantile(at: f64) -> f64 {
 /// Newton's method.
 fn normal_quantile(at: f64) -> f64 {
     let tail = at.min(1.0 - at);
-    // 3.2e-5 lie beyond 4 deviations.
+    // 3.2e-5 are beyond 4 deviations.
     if tail < 3.2e-5 {
         return if at < 0.5 { -MOST } else { MOST };
     }
@@ -337,7 +337,7 @@ mod tests {
     fn a_packet_is_no_earlier_than_its_lead_allows() {
         let mut jitter = jitter(&spread(Shape::Around, 0.0), MS(4));
         let drawn: Vec<Span> = (0..1000).map(|packet| jitter.draw(at(packet), Bytes::ZERO)).collect();
-        // 6 of the 20 ms lie below -4.
+        // 6 of the 20 ms are below -4.
         let none = drawn.iter().filter(|extra| extra.is_zero()).count();
         assert!((250..350).contains(&none), "{none}");
         assert!(drawn.iter().all(|&extra| extra <= MS(14)));

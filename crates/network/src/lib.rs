@@ -1,8 +1,8 @@
 //! Queues, links, impairments and traces as state machines without a clock.
 //!
-//! A one-way path is a [`Link`] (random loss, a queue, a service) followed by a [`Wire`] (propagation). Both
-//! are handed `now` and never read it, so the same link serves simulated time and a live emulator. They are
-//! generic over what they carry: anything that is a [`Packet`].
+//! A one-way path is a [`Link`] (random loss, a queue, a service) followed by a [`Wire`] (propagation). Both are handed
+//! `now` and never read it, so the same link serves simulated time and a live emulator. They carry anything that is a
+//! [`Packet`].
 //!
 //! The service of a link is known in advance, so the instant at which a packet's last bit leaves is known when
 //! its service starts. A link is therefore brought up to date lazily, as Mahimahi does it: [`Link::advance`]
@@ -68,9 +68,9 @@ pub trait Packet: fmt::Debug + Send + 'static {
     /// The ECN field of its IP header.
     fn ecn(&self) -> Ecn;
 
-    /// The flow it belongs to, by which a queue that is fair to flows tells them apart. Such a queue has a place for
-    /// every number up to the highest, so numbers must be small: the index of a simulated flow; of a real packet a hash
-    /// of protocol, addresses and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
+    /// The flow it belongs to, by which a fair queue distinguishes flows. Such a queue has a place for every number up
+    /// to the highest, so numbers must be small. A simulated flow has its index. A real packet has a hash of protocol,
+    /// addresses and ports, modulo some thousand (as in stochastic fairness queueing, McKenney 1990).
     fn flow(&self) -> u32;
 
     /// The place of its hosts and its code point among the classes of a link ([`Link::with_classes`]).
@@ -78,17 +78,17 @@ pub trait Packet: fmt::Debug + Send + 'static {
         0
     }
 
-    /// What it is for: lists of lost packets count by it.
+    /// Its purpose, by which lists of lost packets count.
     fn purpose(&self) -> Purpose {
         Purpose::Data
     }
 
-    /// What a filter of ACKs compares, if it is a segment of an open TCP connection.
+    /// The fields that a filter of ACKs compares, if it is a segment of an open TCP connection.
     fn tcp_ack(&self) -> Option<TcpAck> {
         None
     }
 
-    /// A second packet like it, where one may come to be; `None` for one that is there only once.
+    /// A second packet like it, if duplicates are possible, or `None` for a packet that cannot be duplicated.
     fn duplicate(&self) -> Option<Self>
     where
         Self: Sized,
@@ -100,7 +100,7 @@ pub trait Packet: fmt::Debug + Send + 'static {
     fn mark_congestion(&mut self);
 }
 
-/// The hosts and the code point by which CAKE tells packets apart.
+/// The hosts and the code point by which CAKE distinguishes packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowClass {
     /// The host that sends them, and the one that receives them, by small numbers.
@@ -109,14 +109,14 @@ pub struct FlowClass {
     pub dscp: u8,
 }
 
-/// When a packet passed the stages of a link, and what it left behind.
+/// When a packet passed the stages of a link, and the queue that it left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// It was offered to the link.
     pub arrived: Time,
     /// Its service started: it left the queue.
     pub start: Time,
-    /// Its last bit leaves; [`Time::NEVER`] if the link never serves it out. Not before `start`, and often in the
+    /// Its last bit leaves, or [`Time::NEVER`] if the link never serves it out. Never before `start`, and often in the
     /// future.
     pub finish: Time,
     /// Packets waiting at `start`, without this one.
@@ -142,20 +142,20 @@ pub enum Discard {
     Retries,
 }
 
-/// The observer of a link: gets a report of what happens to each packet, with its own instant.
+/// The observer of a link: gets a report of each event of a packet, with its own instant.
 ///
 /// Every packet that is offered is taken or discarded, and every one that was taken departs, is discarded, or waits for
 /// ever. Reports of one link come in the order of time, though some of them late: see [`Link::advance`]. A closure of a
 /// packet and its [`Departure`] observes departures alone.
 pub trait Egress<P> {
-    /// `packet` was taken at `at` and waits, one of `queued` packets; or its service starts at once and `queued` is 0.
-    /// It is as it arrived; where `marked`, [`Egress::mark`] follows.
+    /// `packet` was taken at `at` and waits, one of `queued` packets. If its service starts at once, `queued` is 0. It
+    /// is as it arrived. If `marked`, [`Egress::mark`] follows.
     #[inline]
     fn take(&mut self, packet: &P, at: Time, marked: bool, queued: u32) {
         let _ = (packet, at, marked, queued);
     }
 
-    /// `packet` was marked at `at`, when it arrived or when its service starts; `queued` wait.
+    /// `packet` was marked at `at`, when it arrived or when its service starts, and `queued` wait.
     #[inline]
     fn mark(&mut self, packet: &P, at: Time, queued: u32) {
         let _ = (packet, at, queued);
@@ -164,7 +164,7 @@ pub trait Egress<P> {
     /// The service of `packet` starts. Called in the order of service.
     fn depart(&mut self, packet: P, departure: Departure);
 
-    /// `packet` left the link at `at` without service; `queued` still wait.
+    /// `packet` left the link at `at` without service, and `queued` still wait.
     #[inline]
     fn discard(&mut self, packet: P, at: Time, why: Discard, queued: u32) {
         let _ = (packet, at, why, queued);

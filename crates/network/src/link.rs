@@ -40,7 +40,7 @@ pub struct Link<P> {
 }
 
 impl<P: Packet> Link<P> {
-    /// An idle link; `losses` is the random stream of its losses, `queue` that of its queue.
+    /// An idle link. `losses` is the random stream of its losses, and `queue` is the stream of its queue.
     ///
     /// # Panics
     /// If the steps of a rate are not in order of time, the numbers of lost packets do not ascend, or a quantum is
@@ -82,7 +82,7 @@ impl<P: Packet> Link<P> {
         self
     }
 
-    /// The same, whose discipline may tell packets apart by these classes, which [`Packet::class`] names.
+    /// The same, whose discipline may distinguish packets by these classes, which [`Packet::class`] names.
     #[must_use]
     pub fn with_classes(mut self, classes: &Arc<[FlowClass]>) -> Self {
         self.queue.set_classes(classes);
@@ -91,9 +91,9 @@ impl<P: Packet> Link<P> {
 
     /// Offers a packet at `now`, after advancing to `now`: a packet that leaves at that instant frees its place first.
     ///
-    /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by
-    /// what it found waiting, or drops it. One that finds the link idle is not tested against the limit and goes
-    /// straight into service. Other packets may be dropped for this one: they are reported after it.
+    /// Loss strikes first, then the limit of the queue is tested, then its discipline takes the packet, marks it by the
+    /// queue it found, or drops it. One that finds the link idle is not tested against the limit and goes straight into
+    /// service. Other packets may be dropped for this one: they are reported after it.
     #[inline(never)]
     pub fn offer(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         self.offer_in_row(now, packet, out);
@@ -113,7 +113,7 @@ impl<P: Packet> Link<P> {
         self.take(now, packet, idle, self.queue.packets(), out);
     }
 
-    /// Starts every service that is due by `now`, each at its own instant: a report may lie in the past.
+    /// Starts every service that is due by `now`, each at its own instant, so a report may be of the past.
     #[inline(always)]
     pub fn advance(&mut self, now: Time, out: &mut impl Egress<P>) {
         // Mostly a packet is in service: the question is worth no call.
@@ -136,13 +136,13 @@ impl<P: Packet> Link<P> {
         (self.queue.packets() > 0 && self.free_at != Time::NEVER).then_some(self.free_at)
     }
 
-    /// Lets the processor fetch what the queue touches after `others` more packets.
+    /// Lets the processor fetch the memory that the queue touches after `others` more packets.
     #[inline]
     pub fn prefetch(&self, others: usize) {
         self.queue.prefetch(others);
     }
 
-    /// The bytes that may leave at `now` beyond what the rate gives: the tokens of a bucket.
+    /// The bytes that may leave at `now` in addition to the rate: the tokens of a bucket.
     pub fn stock(&self, now: Time) -> Bytes {
         self.server.stock(now)
     }
@@ -204,7 +204,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Drops what the discipline drops for `packet` until there is room for it, or else `packet`.
+    /// Lets the discipline drop packets for `packet` until there is room for it, or else `packet`.
     #[inline(never)]
     fn offer_to_full(&mut self, now: Time, packet: P, out: &mut impl Egress<P>) {
         let found = self.queue.packets();
@@ -266,7 +266,7 @@ mod tests {
         link(QueueSettings { limit, count_in_service, ..QueueSettings::default() })
     }
 
-    /// How many of `offered` full packets the link takes at time 0; the rest finds the queue full.
+    /// How many of `offered` full packets the link takes at time 0. The rest finds the queue full.
     fn taken(mut link: Link<Parcel>, offered: u32) -> usize {
         let mut out = Observed::default();
         (0..offered).for_each(|number| link.offer(Time::ZERO, Parcel::full(number), &mut out));
@@ -291,7 +291,7 @@ mod tests {
             .with_limits(&[(at(100), Limit::Packets(1)), (at(3000), Limit::Bytes(Bytes::new(3000)))]);
         assert!((0..4).all(|number| takes(&mut link, at(0), Parcel::full(number))));
         assert!(!takes(&mut link, at(99), Parcel::full(4)));
-        // At 1.2 and 2.4 ms two of the three that wait leave; one waits at 2.5 ms, and that is the limit.
+        // At 1.2 and 2.4 ms two of the three that wait leave. One waits at 2.5 ms, and that is the limit.
         assert!(!takes(&mut link, at(1300), Parcel::full(5)) && !takes(&mut link, at(2500), Parcel::full(6)));
         assert!(takes(&mut link, at(3000), Parcel::full(7)));
     }
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_limit_in_time_takes_a_packet_if_what_waits_leaves_in_time() {
-        // 12 ms are 10 services: the packet that finds 10 waiting still gets in, making 11; and one is in service.
+        // 12 ms are 10 services: the packet that finds 10 waiting still gets in, making 11, and one is in service.
         assert_eq!(taken(limited(Limit::Delay(Span::from_millis(12)), false), 20), 12);
         assert_eq!(taken(limited(Limit::Delay(Span::from_nanos(11_999_999)), false), 20), 11);
         // With 1.2 ms of the packet in service to go, 9 may be waiting.
@@ -385,7 +385,8 @@ mod tests {
         let mut link = link(queue);
         let mut out = Observed::default();
         (0..5).for_each(|number| link.offer(Time::ZERO, Parcel::full(number).capable(), &mut out));
-        // In service; finds none waiting; finds one; finds two and is the third; finds three.
+        // The first is in service. The second finds none waiting, and the third finds one. The fourth finds two and is
+        // the third. The fifth finds three.
         assert_eq!(out.taken, [0, 1, 2, 3]);
         assert_eq!(out.marked, [(3, Time::ZERO, 3)]);
         assert_eq!(out.discarded, [(4, Time::ZERO, Discard::Full, 3)]);

@@ -209,7 +209,7 @@ mod tests {
         });
         let share = share(&strikes);
         assert!((share - 0.1).abs() < 3.0 * 0.001_308, "{share}");
-        // About 9000 bursts; a geometric length with p = 0.09 deviates by `sqrt(0.91)/0.09 = 10.6`.
+        // About 9000 bursts. A geometric length with p = 0.09 deviates by `sqrt(0.91)/0.09 = 10.6`.
         let bursts = strikes.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         let length = share * f64::from(N) / bursts as f64;
         assert!((length - 11.11).abs() < 3.0 * 0.112, "{length}");

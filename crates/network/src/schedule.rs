@@ -1,4 +1,4 @@
-//! Rates that hold piece by piece, and what is sent at them to the fraction of a nanosecond.
+//! Rates that hold piece by piece, and transmission at them to the fraction of a nanosecond.
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -9,8 +9,8 @@ pub(crate) fn bit_nanos(size: Bytes) -> u128 {
     u128::from(size.get()) * 8_000_000_000
 }
 
-/// Rates that hold piece by piece. Exact: what a packet leaves of the nanosecond in which its last bit is sent belongs
-/// to the next one, so a busy link sends at its rate however the sizes divide; only the reported finish is cut to the
+/// Rates that hold piece by piece. Exact: the rest of the nanosecond in which a packet's last bit is sent belongs to
+/// the next packet. So a busy link sends at its rate however the sizes divide. Only the reported finish is cut to the
 /// nanosecond.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
@@ -19,7 +19,7 @@ pub(crate) struct Schedule {
     serving: Piece,
     /// The piece of the last time asked for the rate.
     present: Piece,
-    /// Work of the nanosecond of the last finish that is used up; less than the rate.
+    /// Work of the nanosecond of the last finish that is used up. Less than the rate.
     used: u64,
     /// The last packet's time, as neighbours are mostly of one size: divisions are slow.
     packet: PacketTime,
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_fraction_of_a_nanosecond_that_a_step_cuts_off_is_sent_after_it() {
-        // 300 of 320 bits fit into 3 ns at 100 Gbit/s; the rest takes 0.2 ns after the outage.
+        // 300 of 320 bits fit into 3 ns at 100 Gbit/s. The rest takes 0.2 ns after the outage.
         let (begin, end) = (Time::from_nanos(3), Time::from_nanos(10));
         let steps = vec![(Time::ZERO, mbit(100_000)), (begin, Rate::default()), (end, mbit(100_000))];
         let mut schedule = Schedule::steps(steps);

@@ -16,21 +16,21 @@ pub enum Service {
     /// At one rate.
     Fixed(Rate),
     /// At the rate of the latest step, each given with the time from which it holds, in order of time. A step in mid
-    /// packet applies to the bits still to be sent. Zero is an outage, and the link is also down before the first step;
-    /// the last step holds for ever.
+    /// packet applies to the bits still to be sent. Zero is an outage, and the link is also down before the first step.
+    /// The last step holds for ever.
     Steps(Vec<(Time, Rate)>),
     /// As a token bucket lets packets through.
     Shaped(TokenBucket),
-    /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of what
-    /// waits at its instant, so several small packets may share one and a large packet may need several. The
-    /// rest of an opportunity is lost when the queue is empty, and a packet that arrives at the very instant of one is
-    /// too late for it.
+    /// At the opportunities of a recorded trace: each delivers up to [`OPPORTUNITY`](crate::OPPORTUNITY) bytes of the
+    /// packets that wait at its instant, so several small packets may share one and a large packet may need several.
+    /// The rest of an opportunity is lost when the queue is empty, and a packet that arrives at the very instant of one
+    /// is too late for it.
     Trace(Arc<Trace>),
 }
 
 impl Service {
-    /// The rate by which a queue before it is measured: the first above 0 of steps, the mean of a trace; `None` if it
-    /// is unlimited.
+    /// The rate by which a queue before it is measured: the first above 0 of steps, the mean of a trace, or `None` if
+    /// it is unlimited.
     pub fn nominal(&self) -> Option<Rate> {
         match self {
             Self::Unlimited => None,
@@ -41,7 +41,7 @@ impl Service {
         }
     }
 
-    /// When it sends nothing at all, in order; a last outage ends at [`Time::NEVER`].
+    /// When it sends nothing at all, in order. A last outage ends at [`Time::NEVER`].
     pub fn outages(&self) -> Vec<(Time, Time)> {
         let Self::Steps(steps) = self else { return Vec::new() };
         let before = std::iter::once((Time::ZERO, Rate::default()));
@@ -66,7 +66,7 @@ impl Offered {
         Self { capacity: Capacity::new(service), work: 0 }
     }
 
-    /// The bytes that could have left by `now`; `None` if unlimited. Asked in order of time.
+    /// The bytes that could have left by `now`, or `None` if unlimited. Asked in order of time.
     pub fn bytes_by(&mut self, now: Time) -> Option<f64> {
         self.work += self.capacity.advance(now);
         (!matches!(self.capacity, Capacity::Unlimited)).then(|| self.work as f64 / 8e9)
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// The bytes that may leave at `now` beyond what the rate gives: the tokens of a bucket.
+    /// The bytes that may leave at `now` in addition to the rate: the tokens of a bucket.
     pub(crate) fn stock(&self, now: Time) -> Bytes {
         match self {
             Self::Shaped(shaper) => shaper.stock(now),

@@ -1,9 +1,9 @@
-//! A token bucket as a shaper: bursts go at the rate of the line, the long run at that of the bucket (as `tbf` of
-//! Linux).
+//! A token bucket as a shaper: bursts go at the rate of the line, and the long run at the rate of the bucket (as `tbf`
+//! of Linux).
 //!
-//! Its law is that of `sch_tbf.c`: of packets that leave at t1, t2 and so on, those from the i-th to the k-th have no
-//! more bytes than the bucket and what it gains from ti to tk. Different from Linux: a packet above the burst is not
-//! dropped (there it is, unless it is a train that can be taken apart). The peak rate is that of a line; `tc` has a
+//! Its law is the one in `sch_tbf.c`. Packets leave at t1, t2 and so on. The packets from the i-th to the k-th have no
+//! more bytes than the bucket plus its gain from ti to tk. Different from Linux: a packet above the burst is not
+//! dropped (there it is, unless it is a train that can be taken apart). The peak rate is the rate of a line. `tc` has a
 //! second bucket of an `mtu`, through which small packets go at once.
 
 use units::{Bytes, Rate, Span, Time};
@@ -31,7 +31,7 @@ impl TokenBucket {
 #[derive(Clone, Debug)]
 pub(crate) struct Shaper {
     bucket: TokenBucket,
-    /// In bits times 10^9, as of `filled`; below zero after a packet above the burst.
+    /// In bits times 10^9, as of `filled`. Below zero after a packet above the burst.
     tokens: i128,
     filled: Time,
     line: Schedule,
@@ -99,8 +99,8 @@ mod tests {
             free = shaper.serve(free, Bytes::new(1000));
             free
         });
-        // Three at 100 us each; meanwhile 300 tokens came, 200 of them by the start of the third. The fourth needs 1000
-        // at 1000 us, since 3000 and 1000 of time make 4000; the fifth at 2000 us.
+        // Three at 100 us each. Meanwhile 300 tokens came, 200 of them by the start of the third. The fourth needs 1000
+        // at 1000 us, since 3000 and 1000 of time make 4000. The fifth leaves at 2000 us.
         assert_eq!(finishes, [at(100), at(200), at(300), at(1100), at(2100)]);
     }
 

@@ -18,7 +18,7 @@ impl<K: Ord + Copy> Ranked for (K, u32) {
 #[derive(Clone, Debug)]
 pub struct SlotHeap<E> {
     heap: Vec<E>,
-    /// The place of each slot in the heap; [`ABSENT`] if nowhere.
+    /// The place of each slot in the heap, or [`ABSENT`] if nowhere.
     position: Vec<u32>,
 }
 

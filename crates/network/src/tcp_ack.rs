@@ -1,6 +1,6 @@
-//! The fields of a TCP segment that tell whether a later ACK makes an earlier one redundant.
+//! The fields of a TCP segment that decide whether a later ACK makes an earlier one redundant.
 
-/// What a filter of ACKs compares of a TCP segment that acknowledges. Numbers are those of bytes or of segments, modulo
+/// The fields of an acknowledging TCP segment that a filter of ACKs compares. Numbers count bytes or segments, modulo
 /// 2^32, and ascend to the next as in TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpAck {
@@ -19,7 +19,7 @@ pub struct TcpAck {
     pub sack: AckBlocks,
 }
 
-/// SACK blocks in the order in which they stand.
+/// SACK blocks in the order of the segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckBlocks {
     blocks: [(u32, u32); 5],
@@ -45,7 +45,7 @@ impl AckBlocks {
     }
 }
 
-/// True if `one` lies before `other`, modulo 2^32 (RFC 9293, section 3.4).
+/// True if `one` is before `other`, modulo 2^32 (RFC 9293, section 3.4).
 const fn before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
 }
@@ -62,7 +62,7 @@ impl TcpAck {
         }
     }
 
-    /// True if each of its blocks lies in one of `later`, and none reports a duplicate.
+    /// True if each of its blocks is within one of `later`, and none reports a duplicate.
     fn sack_is_in(&self, later: &Self) -> bool {
         self.sack.as_slice().iter().all(|&(start, end)| {
             let is_in = |&(first, last): &(u32, u32)| !before(start, first) && !before(last, end);

@@ -11,14 +11,14 @@ pub const OPPORTUNITY: Bytes = MTU;
 
 /// The delivery opportunities of a recorded link, repeated for ever.
 ///
-/// A trace file has a time in milliseconds a line, not decreasing; the time of the last line is the period. Times
+/// A trace file has a time in milliseconds a line, not decreasing. The time of the last line is the period. Times
 /// repeat where several opportunities fall together. Beyond `mm-link`, decimals (kept to the nanosecond), Windows line
 /// ends, empty lines and lines that begin with `#` are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Nanoseconds since the start of the period.
     times: Box<[u64]>,
-    /// The last of them; above zero.
+    /// The last of them, above zero.
     period: u64,
 }
 
@@ -137,7 +137,7 @@ impl Trace {
     }
 }
 
-/// Milliseconds in decimal as nanoseconds; `None` for anything that is not a time of at most 285 years.
+/// Milliseconds in decimal as nanoseconds, or `None` for anything that is not a time of at most 285 years.
 fn nanos(text: &str) -> Option<u64> {
     let nanos = (text.parse::<f64>().ok()? * 1e6).round();
     (0.0..=9e18).contains(&nanos).then_some(nanos as u64)
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_take_several() {
         let mut trace = opportunities("3\n4\n4\n10");
-        // `500 + 700` bytes fit into the first; of the next 500, 300 do.
+        // `500 + 700` bytes fit into the first. Of the next 500, 300 do.
         assert_eq!(trace.serve(ms(0), Bytes::new(500)), ms(3));
         assert_eq!(trace.serve(ms(3), Bytes::new(700)), ms(3));
         assert_eq!(trace.serve(ms(3), Bytes::new(500)), ms(4));

@@ -12,13 +12,13 @@ use crate::ring;
 
 /// A delay line: every packet arrives some time after it left, in the order in which they left unless it may overtake.
 ///
-/// The delay may change from packet to packet; one that would overtake its predecessor arrives together with it.
+/// The delay may change from packet to packet. A packet that would overtake its predecessor arrives together with it.
 /// However many packets are under way, only the first needs a wake-up: [`Wire::next_arrival`].
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
-    /// In the order of their arrivals; where packets may overtake, only the next one to arrive.
+    /// In the order of their arrivals. If packets may overtake, it has only the next one to arrive.
     under_way: VecDeque<(Time, P)>,
-    /// When the first of them arrives; [`Time::NEVER`] if none does.
+    /// When the first of them arrives, or [`Time::NEVER`] if none does.
     next: Time,
     last_arrival: Time,
     /// The delay in force.
@@ -166,7 +166,7 @@ impl<P> Wire<P> {
         if at < end { self.pop().map(|packet| (at, packet)) } else { None }
     }
 
-    /// Hands what is under way over to `other`, the same wire in another place, behind all that is there.
+    /// Hands the packets under way over to `other`, the same wire in another place, behind its own.
     pub fn hand_over(&mut self, other: &mut Self) {
         if other.overtaking.is_none() {
             let most = self.under_way.len();
@@ -190,7 +190,7 @@ impl<P> Wire<P> {
         other.look();
     }
 
-    /// The packet that arrives after `others` more; `None` where nobody knows.
+    /// The packet that arrives after `others` more, or `None` if it is unknown.
     #[inline]
     pub fn ahead(&self, others: usize) -> Option<&P> {
         self.under_way.get(others).map(|(_, packet)| packet)
@@ -234,7 +234,7 @@ impl<P> Default for Overtaking<P> {
 }
 
 impl<P> Overtaking<P> {
-    /// Behind all that arrive no later; says whether it is `next`, which holds one packet at most.
+    /// Behind all that arrive no later. True if it is `next`, which holds one packet at most.
     #[inline(never)]
     fn push(&mut self, next: &mut VecDeque<(Time, P)>, arrival: Time, packet: P) -> bool {
         let number = self.left;
@@ -261,7 +261,7 @@ impl<P> Overtaking<P> {
     }
 }
 
-/// A packet under way; the greatest arrives first, of those that arrive together the one that left first.
+/// A packet under way. The greatest arrives first. Of packets that arrive together, the greatest left first.
 #[derive(Clone, Debug)]
 struct Numbered<P> {
     arrival: Time,

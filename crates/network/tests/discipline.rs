@@ -107,7 +107,7 @@ impl Egress<Parcel> for Reports {
 }
 
 /// Offers the packets, each with the pause before it in microseconds, to a link of 8 Mbit/s (a byte in a microsecond)
-/// with room for `limit` packets; looks at the link at `wakes` too.
+/// with room for `limit` packets. Looks at the link at `wakes` too.
 fn reports(packets: &[(u64, u64, bool)], limit: u32, wakes: &[u64], seed: u64) -> (Reports, u32) {
     let settings = LinkSettings {
         service: Service::Fixed(Rate::from_mbit(8)),

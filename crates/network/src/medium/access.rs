@@ -1,4 +1,4 @@
-//! One contender for the medium: what waits, what is being sent, and its contention window.
+//! One contender for the medium: its queue, its frames being sent, and its contention window.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::settings::{AccessSettings, MediumSettings};
 use super::{ACCESS_POINT, Listener};
 use crate::{Discard, Packet, Service};
 
-/// Header (24 bytes), FCS (4 bytes) and LLC/SNAP (8 bytes) of a data frame; a QoS field adds 2.
+/// Header (24 bytes), FCS (4 bytes) and LLC/SNAP (8 bytes) of a data frame. A QoS field adds 2.
 const OVERHEAD: u32 = 36;
 const QOS: u32 = 2;
 /// The delimiter before each frame of an A-MPDU.
@@ -37,7 +37,7 @@ pub(crate) struct Mpdu<P> {
     pub(crate) short: u32,
     /// Attempts behind an RTS that failed.
     pub(crate) long: u32,
-    /// It is part of what was sent last.
+    /// It is part of the last transmission.
     pub(crate) on_air: bool,
     /// It was acknowledged, and its receiver keeps it until those before it have come.
     pub(crate) received: bool,
@@ -58,14 +58,14 @@ pub(crate) struct Access<P> {
     cw_min: u32,
     cw_max: u32,
     cw: u32,
-    /// Failures in a row of what it sent, whatever became of the frames (SSRC), and of those behind an RTS (SLRC).
+    /// Failed transmissions in a row, whatever became of the frames (SSRC), and failed ones behind an RTS (SLRC).
     failures: [u32; 2],
     overhead: u32,
     /// How long after their arrival packets are given up.
     lifetime: Option<Span>,
     /// Its frame is on the air.
     pub(crate) on_air: bool,
-    /// How long it may send when its turn comes; zero for one exchange.
+    /// How long it may send when its turn comes, or zero for one exchange.
     pub(crate) txop: Span,
     /// The rate that was chosen for its next frame, which did not fit into the TXOP.
     pub(crate) chosen: Option<u8>,
@@ -225,7 +225,7 @@ impl<P: Packet> Access<P> {
         (random.uniform() * f64::from(self.cw + 1)) as u32
     }
 
-    /// Marks what arrives of what is sent, under errors of `loss`; gives the number.
+    /// Marks the frames of the transmission that arrive under errors of `loss`. Returns their number.
     pub(crate) fn receive(&mut self, loss: Loss, random: &mut Random) -> u32 {
         let mut received = 0;
         for frame in self.sending.iter_mut().filter(|frame| frame.on_air) {
@@ -235,7 +235,7 @@ impl<P: Packet> Access<P> {
         received
     }
 
-    /// A response came; if `lost`, it is a block ACK that does not name all frames. The transmission ended `at`.
+    /// A response came. If `lost`, it is a block ACK that does not name all frames. The transmission ended `at`.
     pub(crate) fn succeed(
         &mut self,
         lost: bool,
@@ -300,7 +300,7 @@ impl<P: Packet> Access<P> {
         understood
     }
 
-    /// The response has told the sender what arrived: gives how many frames of those that were sent last.
+    /// The sender learns from the response which frames arrived. Returns how many of the last transmission did.
     pub(crate) fn learn(&mut self) -> u32 {
         let mut learnt = 0;
         for frame in self.sending.iter_mut().filter(|frame| frame.arrived && !frame.received) {
@@ -310,7 +310,7 @@ impl<P: Packet> Access<P> {
         learnt
     }
 
-    /// Hands over what has arrived in order, and forgets what the sender knows of.
+    /// Hands over the packets that have arrived in order, and forgets the frames whose arrival the sender knows.
     fn release(&mut self, at: Time, out: &mut Reports<'_, impl Listener<P>>) {
         for frame in self.sending.iter_mut().take_while(|frame| frame.received || frame.arrived) {
             if let Some(packet) = frame.packet.take() {
@@ -322,7 +322,7 @@ impl<P: Packet> Access<P> {
         }
     }
 
-    /// Drops what was sent as often, or as long, as is allowed; whether there was any.
+    /// Drops frames that were sent as often, or as long, as is allowed. True if there was any.
     fn drop_exhausted(&mut self, limits: &RetryLimits, at: Time, out: &mut Reports<'_, impl Listener<P>>) -> bool {
         let queued = self.rooms.packets();
         let exhausted = |frame: &Mpdu<P>| !frame.received && (limits.are_reached(frame) || at > frame.until);

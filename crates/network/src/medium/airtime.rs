@@ -1,9 +1,9 @@
 //! Whose turn it is among the stations of an access point: deficit round robin on airtime (Høiland-Jørgensen et al.
 //! 2017, "Ending the Anomaly: Achieving Low Latency and Airtime Fairness in WiFi", algorithm 3).
 //!
-//! A station that begins to wait is new, and goes before the old ones while it has airtime left. All that is sent to a
-//! station counts, whatever became of it, and so does what the access point understood from it. As in mac80211 of
-//! Linux a turn is 256 us, and a deficit outlasts an empty queue: uploads of a station hold back what waits for it.
+//! A station that begins to wait is new, and goes before the old ones while it has airtime left. All frames sent to a
+//! station count, whatever became of them. Frames from it count if the access point understood them. As in mac80211 of
+//! Linux a turn is 256 us, and a deficit outlasts an empty queue: uploads of a station hold back packets for it.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub(super) struct Airtime {
 
 #[derive(Clone, Copy, Debug)]
 struct Station {
-    /// Nanoseconds that it may use before the turn of another; negative after more than that.
+    /// Nanoseconds that it may use before the turn of another. Negative after more than that.
     left: i64,
     /// It is among the new ones or the old ones.
     listed: bool,
@@ -52,7 +52,7 @@ impl Airtime {
         self.stations[station as usize].left > 0
     }
 
-    /// Serves the station whose turn it is. `take` answers what it is sent, `None` if nothing waits for it.
+    /// Serves the station whose turn it is. `take` answers the packet for it, `None` if nothing waits for it.
     pub(super) fn next<T>(&mut self, mut take: impl FnMut(u32) -> Option<T>) -> Option<T> {
         loop {
             let from_new = !self.new.is_empty();
@@ -100,8 +100,8 @@ mod tests {
     fn a_turn_ends_with_its_airtime_and_what_was_used_beyond_is_owed() {
         let mut turns = Airtime::new(3);
         [1, 2].into_iter().for_each(|station| turns.list(station));
-        // 256 us each. 1 sends 100 us thrice and owes 44; 2 sends 600 us and owes 344. 1 has 212 of its next turn,
-        // sends thrice, and owes 88; 2 gets 256 and owes 88; 1 has 168, sends twice, and owes 32; 2 has 168.
+        // 256 us each. 1 sends 100 us thrice and owes 44. 2 sends 600 us and owes 344. 1 has 212 of its next turn,
+        // sends thrice, and owes 88. 2 gets 256 and owes 88. 1 has 168, sends twice, and owes 32. 2 has 168.
         assert_eq!(order(&mut turns, &[0, 100, 600], 10), [1, 1, 1, 2, 1, 1, 1, 1, 1, 2]);
     }
 

@@ -1,12 +1,12 @@
 //! Frame errors: a share of all frames, or by the ratio of signal to noise at a distance.
 //!
-//! At a distance of d metres the signal is weaker than it was sent by 46.68 dB + 30 dB log10(d) (log-distance path loss
-//! with exponent 3 from 1 m at 5.15 GHz), sent with 16 dBm; noise is thermal (-174 dBm/Hz) with a noise figure of 7 dB.
-//! Without fading. OFDM bits fail as on a channel with white noise (Proakis, Digital Communications, for BPSK, QPSK and
+//! The signal is sent with 16 dBm. At a distance of d metres it is weaker by 46.68 dB + 30 dB log10(d) (log-distance
+//! path loss with exponent 3 from 1 m at 5.15 GHz). Noise is thermal (-174 dBm/Hz) with a noise figure of 7 dB. There
+//! is no fading. OFDM bits fail as on a channel with white noise (Proakis, Digital Communications, for BPSK, QPSK and
 //! QAM with Gray code). The convolutional code of constraint length 7 decodes them. The union of its error events
-//! bounds the result (Pei and Henderson 2010, "Validation of OFDM error rate model in ns-3"; weights of Haccoun and
-//! Begin 1989).
-//! DSSS bits at 1 and 2 Mbit/s are differential BPSK and QPSK; the codewords of CCK are bounded by their distances.
+//! bounds the result (Pei and Henderson 2010, "Validation of OFDM error rate model in ns-3", with weights of Haccoun
+//! and Begin 1989). DSSS bits at 1 and 2 Mbit/s are differential BPSK and QPSK. The codewords of CCK are bounded by
+//! their distances.
 
 use super::phy::{Mode, Modulation};
 
@@ -150,9 +150,9 @@ mod tests {
         // 22 MHz are 22 times 1 Mbit/s and 11 times 2 Mbit/s: exp(-1) / 2, and Q(sqrt(1.172)) = 0.139495.
         assert!((errors(0, 1.0 / 22.0) - 0.183_940).abs() < 1e-6);
         assert!((errors(1, 1.0 / 11.0) - 0.139_495).abs() < 1e-6);
-        // With twice the bandwidth of the chips and half the signal, distances are those of the codewords. Q of the
-        // roots of 4, 6, 8, 10, 12 and 16: 0.0227501, 0.0071529, 0.0023389, 0.0007827, 0.000266, 0.0000317.
-        // `14 x 0.0023389 + 0.0000317`, a quarter of it; and the sum with 24, 16, 174, 16, 24 and 1 of them, an eighth.
+        // With twice the bandwidth of the chips and half the signal, distances are the codewords'. Q of the roots of 4,
+        // 6, 8, 10, 12 and 16: 0.0227501, 0.0071529, 0.0023389, 0.0007827, 0.000266, 0.0000317. `14 x 0.0023389 +
+        // 0.0000317`, a quarter of it. Then the sum with 24, 16, 174, 16, 24 and 1 of them, an eighth.
         assert!((errors(2, 0.5) - 0.008_194).abs() < 1e-6);
         assert!((errors(3, 0.5) - 0.135_794).abs() < 1e-6);
     }

@@ -1,15 +1,15 @@
 //! A shared wireless medium: stations that contend for one 802.11 channel.
 //!
-//! A [`Link`](crate::Link) knows its service in advance; here it depends on who else has something to send. A
-//! [`Medium`] is therefore an event-driven state machine: it is offered packets, [`Medium::next`] says when the next
-//! backoff ends, and [`Medium::advance`] lets that station send. Events go to a [`Listener`]. Slots are
-//! counted exactly: between two frames every station counts whole slots from the instant at which it found the medium
-//! idle for its interframe space.
+//! A [`Link`](crate::Link) knows its service in advance. Here it depends on the other stations with something to send.
+//! A [`Medium`] is therefore an event-driven state machine: it is offered packets, [`Medium::next`] says when the next
+//! backoff ends, and [`Medium::advance`] lets that station send. Events go to a [`Listener`]. Slots are counted
+//! exactly: between two frames every station counts whole slots from the instant at which it found the medium idle for
+//! its interframe space.
 //!
-//! If all stations hear each other, a frame exchange (RTS, CTS, data, ACK) is one event: no other station starts to
-//! send within it, and its end is known when its first frame begins. If some are hidden from each other, every frame is
-//! an event, and each station has its own view of the medium. Propagation takes no time. Control frames are lost only
-//! in collisions. Frames that overlap where they are heard are all lost there (no capture effect).
+//! If no station is hidden from another, a frame exchange (RTS, CTS, data, ACK) is one event: no other station starts
+//! to send within it, and its end is known when its first frame begins. If some are hidden from each other, every frame
+//! is an event, and each station has its own view of the medium. Propagation takes no time. Control frames are lost
+//! only in collisions. Frames that overlap at a receiver are all lost there (no capture effect).
 //!
 //! [`Conventions`] names the points in which readings of the standard differ.
 
@@ -42,9 +42,10 @@ pub const ACCESS_POINT: u32 = 0;
 /// The outcome of a frame, or an A-MPDU, on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was acknowledged; of an A-MPDU at least one frame was.
+    /// It was acknowledged. Of an A-MPDU at least one frame was.
     Acknowledged,
-    /// Nobody else sent, but its receiver did not understand it; or an RTS that its receiver was not free to answer.
+    /// No other station sent, but its receiver did not understand it. Or it is an RTS that its receiver was not free to
+    /// answer.
     Error,
     /// So many stations sent at once, where it or its response was to be received.
     Collision(u32),
@@ -59,9 +60,9 @@ pub struct Attempt {
     pub to: u32,
     /// The first bit of the RTS, or of the CTS of the station to itself, or of the data.
     pub start: Time,
-    /// The first bit of the data; where no CTS answered the RTS, the end of the RTS.
+    /// The first bit of the data. If no CTS answered the RTS, the end of the RTS.
     pub data: Time,
-    /// The last bit of the response; without one, of what was sent.
+    /// The last bit of the response. Without one, the last bit sent.
     pub end: Time,
     /// The rate of the data, an index into [`Phy::modes`].
     pub mode: u8,
@@ -86,22 +87,22 @@ impl Attempt {
     }
 }
 
-/// The observer of a medium. Reports come when what they are about is certain, which may be before their instant.
+/// The observer of a medium. Reports come when the event is certain, which may be before its instant.
 pub trait Listener<P> {
-    /// `packet` was taken at `at` and waits, one of `queued`. It is as it arrived; where `marked`, [`Listener::mark`]
+    /// `packet` was taken at `at` and waits, one of `queued`. It is as it arrived. If `marked`, [`Listener::mark`]
     /// follows.
     fn take(&mut self, access: u32, packet: &P, at: Time, marked: bool, queued: u32);
 
-    /// `packet` was marked at `at`; `queued` wait.
+    /// `packet` was marked at `at`, and `queued` wait.
     fn mark(&mut self, access: u32, packet: &P, at: Time, queued: u32);
 
-    /// `packet`, which `waited`, is sent next; `queued` wait behind it.
+    /// `packet`, which `waited`, is sent next, and `queued` wait behind it.
     fn serve(&mut self, access: u32, packet: &P, at: Time, waited: Span, queued: u32);
 
     /// The last bit of `packet`, which `waited` before it was sent, arrives at `at`, and all before it has arrived.
     fn deliver(&mut self, access: u32, packet: P, waited: Span, at: Time);
 
-    /// `packet` was dropped at `at`; `queued` wait.
+    /// `packet` was dropped at `at`, and `queued` wait.
     fn discard(&mut self, access: u32, packet: P, at: Time, why: Discard, queued: u32);
 
     /// Something was sent, at a rate of `kbit` thousand bits per second. In the order of their starts.

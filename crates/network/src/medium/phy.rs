@@ -1,8 +1,8 @@
 //! The physical layers of IEEE 802.11 as far as time is concerned: rates, lengths of frames on the air, slots and
 //! interframe spaces.
 //!
-//! Clause numbers are those of IEEE 802.11-2012: DSSS (16), OFDM (18), high-rate DSSS with CCK (17), ERP (19), HT (20).
-//! VHT and HE are in [`wide`].
+//! Clause numbers refer to IEEE 802.11-2012: DSSS (16), OFDM (18), high-rate DSSS with CCK (17), ERP (19), HT (20). VHT
+//! and HE are in [`wide`].
 
 mod wide;
 
@@ -102,13 +102,13 @@ pub struct Mode {
     pub modulation: Modulation,
     /// Thousands of bits per second.
     pub kbit: u32,
-    /// Bits on a subcarrier of OFDM: 1 (BPSK), 2 (QPSK), 4 (16-QAM), 6 (64-QAM), 8 or 10; 0 for DSSS.
+    /// Bits on a subcarrier of OFDM: 1 (BPSK), 2 (QPSK), 4 (16-QAM), 6 (64-QAM), 8 or 10, and 0 for DSSS.
     pub bits_on_subcarrier: u8,
     /// The convolutional code: of so many coded bits ...
     pub coded: u8,
     /// ... so many are data.
     pub data: u8,
-    /// Index of the modulation and coding scheme. That of HT tells the number of streams, too.
+    /// Index of the modulation and coding scheme. In HT it also gives the number of streams.
     pub mcs: Option<u8>,
     /// Preamble and header.
     preamble: Span,
@@ -201,7 +201,7 @@ pub struct PhySettings {
 }
 
 impl PhySettings {
-    /// Those of `standard` in a home of its own.
+    /// The settings of `standard` in a home of its own.
     pub const fn of(standard: Standard) -> Self {
         Self {
             standard,
@@ -240,7 +240,7 @@ pub struct Phy {
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// All rates; those for data are from `first` on.
+    /// All rates. Data uses rates from `first` on.
     pub modes: Vec<Mode>,
     /// The first rate for data frames.
     pub first: u8,
@@ -264,7 +264,7 @@ pub(crate) const DSSS_CW_MIN: u32 = 31;
 
 impl Phy {
     /// The physical layer of `settings`, whose responses are sent at the highest of the `basic` rates (kbit/s) that is
-    /// not above that of what they answer; without `basic`, at 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
+    /// not above the rate of the frame they answer. Without `basic`, these are 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
     pub fn new(settings: &PhySettings, basic: &[u32]) -> Self {
         let micros = Span::from_micros;
         let low = match settings.standard {
@@ -348,7 +348,7 @@ impl Phy {
         self.response(mode).airtime(ACK)
     }
 
-    /// How long the block ACK of an A-MPDU at rate `mode` takes; HE has a bitmap for 256 frames.
+    /// How long the block ACK of an A-MPDU at rate `mode` takes. HE has a bitmap for 256 frames.
     pub fn block_ack(&self, mode: u8) -> Span {
         let he = self.modes[usize::from(mode)].modulation == Modulation::He;
         self.response(mode).airtime(if he { BLOCK_ACK_256 } else { BLOCK_ACK })
@@ -367,7 +367,7 @@ impl Phy {
     }
 
     /// How long a sender waits for the response to a frame at rate `mode` to begin: SIFS, a slot, and the preamble by
-    /// which it would notice it (ACKTimeout, clause 9.3.2.8; aPHY-RX-START-Delay is 20 us of OFDM at 2.4 GHz too).
+    /// which it would notice it (ACKTimeout, clause 9.3.2.8). The aPHY-RX-START-Delay is 20 us of OFDM at 2.4 GHz too.
     pub fn response_timeout(&self, mode: u8) -> Span {
         self.sifs + self.slot + self.response(mode).preamble()
     }
@@ -421,7 +421,8 @@ fn is_no_denser(row: &(u32, u32, u8, u8, u8), mode: &Mode) -> bool {
     bits < mode.bits_on_subcarrier || bits == mode.bits_on_subcarrier && weaker
 }
 
-/// Preamble and header last 192 us, or 96 us if short; the frame a whole number of microseconds (clause 17.2.3.4).
+/// Preamble and header last 192 us, or 96 us if short. The frame lasts a whole number of microseconds (clause
+/// 17.2.3.4).
 fn dsss(kbit: u32, short: bool) -> Mode {
     // The lowest rate always has the long one.
     let preamble = if short && kbit > 1000 { 96 } else { 192 };

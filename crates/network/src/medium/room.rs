@@ -59,7 +59,7 @@ impl<P: Packet> Room<P> {
         Self { queue: Queue::new(settings, nominal, random), settings, next: None }
     }
 
-    /// A discipline may tell packets apart by these classes.
+    /// A discipline may distinguish packets by these classes.
     pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
         self.queue.set_classes(classes);
     }

@@ -39,7 +39,7 @@ impl<P: Packet> Rooms<P> {
         Self::ByStation(Box::new(ByStation { rooms, turns: Airtime::new(stations), packets: 0 }))
     }
 
-    /// Disciplines may tell packets apart by these classes.
+    /// Disciplines may distinguish packets by these classes.
     pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
         match self {
             Self::One(room) => room.set_classes(classes),
@@ -144,7 +144,7 @@ impl<P: Packet> Rooms<P> {
         }
     }
 
-    /// True if `station` may be sent more before the others; without turns always.
+    /// True if `station` may be sent more before the others. Always true without turns.
     pub(crate) fn turn_lasts(&self, station: u32) -> bool {
         match self {
             Self::One(_) => true,
@@ -166,7 +166,7 @@ impl<P: Packet> ByStation<P> {
         })
     }
 
-    /// Calls the queue of `station`; what it reports as waiting is told with what waits in the others.
+    /// Calls the queue of `station`. Its reports of waiting packets include packets in the others.
     fn within<T, L: Listener<P>>(
         &mut self,
         station: u32,

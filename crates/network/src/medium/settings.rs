@@ -13,7 +13,7 @@ use crate::QueueSettings;
 pub struct MediumSettings {
     /// The physical layer.
     pub phy: PhySettings,
-    /// The basic rates in kbit/s; empty for the usual ones.
+    /// The basic rates in kbit/s, or empty for the usual ones.
     pub basic_rates: Vec<u32>,
     /// The points in which readings of the standard differ.
     pub conventions: Conventions,
@@ -21,11 +21,11 @@ pub struct MediumSettings {
     pub short_retry_limit: u32,
     /// How often a frame is sent that an RTS goes before (dot11LongRetryLimit).
     pub long_retry_limit: u32,
-    /// An RTS goes before frames of more bytes than this, header and FCS included; `None`: before none.
+    /// An RTS goes before frames of more bytes than this, header and FCS included. With `None` there is no RTS.
     pub rts_threshold: Option<u32>,
-    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime); `None`: never.
+    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime). With `None` they never are.
     pub lifetime: Option<Span>,
-    /// The time from one beacon of the access point to the next; `None`: it sends none. Not among hidden stations.
+    /// The time from one beacon of the access point to the next. With `None` it sends none. Not among hidden stations.
     pub beacons: Option<Span>,
     /// Data frames have a QoS field of two bytes more.
     pub qos: bool,
@@ -37,7 +37,7 @@ pub struct MediumSettings {
     pub accesses: Vec<AccessSettings>,
     /// The access point has a queue for each station, and they take turns by airtime.
     pub airtime_fairness: bool,
-    /// Pairs of stations that do not hear each other. All hear the access point, and it hears all.
+    /// Pairs of stations hidden from each other. All are in range of the access point.
     pub hidden: Vec<[u32; 2]>,
 }
 
@@ -52,7 +52,8 @@ pub struct StationSettings {
     pub dsss: bool,
 }
 
-/// A queue whose frames contend for the medium: that of a station (DCF), or of one of its access categories (EDCA).
+/// A queue whose frames contend for the medium. It belongs to a station (DCF), or to one of its access categories
+/// (EDCA).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AccessSettings {
     /// The station, an index.
@@ -68,13 +69,13 @@ pub struct AccessSettings {
 pub struct Category {
     /// The higher of two queues of one station sends if their turns come at once.
     pub priority: u8,
-    /// Slots after SIFS for which the medium must be idle (AIFSN); 2 is DIFS.
+    /// Slots after SIFS for which the medium must be idle (AIFSN). 2 is DIFS.
     pub aifsn: u32,
-    /// Smallest contention window; `None`: that of the physical layer.
+    /// Smallest contention window. `None` is the physical layer's.
     pub cw_min: Option<u32>,
-    /// Largest contention window; `None`: that of the physical layer.
+    /// Largest contention window. `None` is the physical layer's.
     pub cw_max: Option<u32>,
-    /// How long it sends when its turn comes, frame after frame (TXOP limit); zero for one frame or A-MPDU.
+    /// How long it sends when its turn comes, frame after frame (TXOP limit), or zero for one frame or A-MPDU.
     pub txop: Span,
 }
 
@@ -86,7 +87,7 @@ impl Category {
 
     /// The one of DCF.
     pub const DCF: Self = Self { priority: 0, aifsn: 2, cw_min: None, cw_max: None, txop: Span::ZERO };
-    /// EDCA, best effort (the defaults of clause 8.4.2.31, table 8-105, for OFDM; without TXOPs).
+    /// EDCA, best effort (the defaults of clause 8.4.2.31, table 8-105, for OFDM, without TXOPs).
     pub const BEST_EFFORT: Self = Self { priority: 1, aifsn: 3, cw_min: None, cw_max: None, txop: Span::ZERO };
     /// EDCA, background.
     pub const BACKGROUND: Self = Self { priority: 0, aifsn: 7, cw_min: None, cw_max: None, txop: Span::ZERO };
@@ -101,14 +102,14 @@ impl Category {
 pub struct Aggregation {
     /// Most bytes of one.
     pub bytes: u32,
-    /// Most frames of one: what a block ACK can answer.
+    /// Most frames of one, limited by the block ACK.
     pub frames: u32,
     /// Longest time on the air of one.
     pub time: Span,
 }
 
 impl Aggregation {
-    /// The most that a standard allows, if it has A-MPDUs. VHT and HE let them grow to 2^20 - 1 bytes; a block ACK of
+    /// The most that a standard allows, if it has A-MPDUs. VHT and HE let them grow to 2^20 - 1 bytes. A block ACK of
     /// HE answers 256 frames.
     pub fn of(standard: Standard) -> Option<Self> {
         let most = Self { bytes: 1_048_575, ..Self::default() };
@@ -122,8 +123,8 @@ impl Aggregation {
 }
 
 impl Default for Aggregation {
-    /// The most that HT allows: 65,535 bytes, 64 frames, 5.484 ms (aPPDUMaxTime is 10 ms; implementations keep to what
-    /// the L-SIG field can say).
+    /// The most that HT allows: 65,535 bytes, 64 frames, 5.484 ms. The aPPDUMaxTime is 10 ms, but implementations keep
+    /// to the range of the L-SIG field.
     fn default() -> Self {
         Self { bytes: 65_535, frames: 64, time: Span::from_micros(5484) }
     }
@@ -134,8 +135,9 @@ impl Default for Aggregation {
 pub struct Conventions {
     /// When stations count on after frames collided or were not understood.
     pub after_collision: AfterCollision,
-    /// The rate of the ACK that EIFS leaves room for, in kbit/s; `None`: the lowest basic rate. To the letter (clause
-    /// 9.3.7) it is the lowest mandatory rate of the physical layer: 1 Mbit/s in 802.11g, even where nobody uses it.
+    /// The rate of the ACK that EIFS leaves room for, in kbit/s, or `None` for the lowest basic rate. To the letter
+    /// (clause 9.3.7) it is the lowest mandatory rate of the physical layer: 1 Mbit/s in 802.11g, even where nobody
+    /// uses it.
     pub eifs_rate: Option<u32>,
     /// Which slots are counted.
     pub countdown: Countdown,
@@ -143,7 +145,7 @@ pub struct Conventions {
     /// when the retry counter of the station reaches that, once after a success (802.11-2020, 10.3.3).
     pub reset_after_drop: bool,
     /// A frame that arrives while the medium has been idle for DIFS, and whose queue has counted down, is sent at once
-    /// (clause 9.3.4.2); otherwise a backoff is drawn for it.
+    /// (clause 9.3.4.2). Otherwise a backoff is drawn for it.
     pub immediate_access: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The medium at work: who sends when, and what becomes of it.
+//! The medium at work: when stations send, and the fate of their frames.
 
 mod airtime;
 mod beacons;
@@ -49,7 +49,7 @@ pub struct Medium<P> {
     /// Who sends on without a backoff.
     burst: Option<Burst>,
     beacons: Option<Beacons>,
-    /// The view of each station, if some do not hear each other.
+    /// The view of each station, if some are hidden from each other.
     hidden: Option<Box<Hidden>>,
     backoffs: Random,
     errors: Random,
@@ -87,7 +87,7 @@ struct Counter {
     from: Time,
 }
 
-/// Why what was sent was not answered.
+/// Why a transmission was not answered.
 #[derive(Clone, Copy, Debug)]
 enum Failed {
     /// Others sent at once.
@@ -99,7 +99,7 @@ enum Failed {
 }
 
 impl<P: Packet> Medium<P> {
-    /// An idle medium. The streams of `backoffs` and `errors` are its own; `queues` makes those of its queues.
+    /// An idle medium. The streams of `backoffs` and `errors` are its own. `queues` makes the streams of its queues.
     pub fn new(settings: &MediumSettings, backoffs: Random, errors: Random, queues: impl Fn(u32) -> Random) -> Self {
         let phy = Phy::new(&settings.phy, &settings.basic_rates);
         let accesses = (0..).zip(&settings.accesses);
@@ -149,7 +149,7 @@ impl<P: Packet> Medium<P> {
         medium
     }
 
-    /// The same, whose queues may tell packets apart by these classes.
+    /// The same, whose queues may distinguish packets by these classes.
     #[must_use]
     pub fn with_classes(mut self, classes: &Arc<[FlowClass]>) -> Self {
         self.accesses.iter_mut().for_each(|access| access.rooms.set_classes(classes));
@@ -161,19 +161,19 @@ impl<P: Packet> Medium<P> {
         &self.phy
     }
 
-    /// When the next station sends; [`Time::NEVER`] if none has anything to send.
+    /// When the next station sends, or [`Time::NEVER`] if none has anything to send.
     #[inline]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Packets that wait at `access`, without what is being sent.
+    /// Packets that wait at `access`, without frames being sent.
     pub fn queued(&self, access: u32) -> (u32, Bytes) {
         let rooms = &self.accesses[access as usize].rooms;
         (rooms.packets(), rooms.bytes())
     }
 
-    /// Packets that wait at each access, and their bytes, without what is being sent.
+    /// Packets that wait at each access, and their bytes, without frames being sent.
     pub fn queues(&self) -> impl Iterator<Item = (u32, Bytes)> + '_ {
         self.accesses.iter().map(|access| (access.rooms.packets(), access.rooms.bytes()))
     }
@@ -342,7 +342,7 @@ impl<P: Packet> Medium<P> {
         own.map_or(self.idle_from, |(_, idle)| *idle)
     }
 
-    /// Counts the slots up to `now`; whose backoff is over leaves, and sends if there is something to send.
+    /// Counts the slots up to `now`. An access whose backoff is over leaves, and sends if it has something to send.
     #[inline]
     fn count(&mut self, now: Time) {
         let (slot, senders) = (self.phy.slot, &mut self.senders);

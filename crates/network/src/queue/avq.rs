@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::testing::at;
 
-    /// 8 Mbit/s are 1000 bytes a millisecond; room for two and a half packets of 1000 bytes.
+    /// 8 Mbit/s are 1000 bytes a millisecond, with room for two and a half packets of 1000 bytes.
     fn avq(alpha: f64) -> Avq {
         let settings = AvqSettings { alpha, virtual_limit: Some(Bytes::new(2500)), ..AvqSettings::default() };
         Avq::new(settings, Limit::Infinite, Rate::from_mbit(8))

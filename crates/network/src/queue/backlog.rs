@@ -26,7 +26,7 @@ struct Conversation<P, T> {
     length: u64,
 }
 
-/// A packet that waits, with what its discipline notes of it.
+/// A packet that waits, with the notes of its discipline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting<P, T> {
     pub(crate) packet: P,
@@ -80,8 +80,8 @@ impl<P: Packet, T> Backlog<P, T> {
         Some(last)
     }
 
-    /// The flow that has the longest queue when `packet` has joined its own; `None` if that is its own, whose last it
-    /// would be.
+    /// The flow that has the longest queue when `packet` has joined its own, or `None` if its own is the longest and it
+    /// would be the last there.
     pub(crate) fn longer_than_with(&self, packet: &P) -> Option<u32> {
         let (Reverse((longest, _)), flow) = self.longest.first()?;
         let own = self.queues.get(packet.flow() as usize).map_or(0, |queue| queue.length);

@@ -38,7 +38,7 @@ pub(super) struct Cobalt {
     /// that was never struck, the first strike comes with the second packet above target, not an interval later.
     counted: bool,
     dropping: bool,
-    /// When CoDel's part strikes next; while `count` is 0, when it may forget.
+    /// When CoDel's part strikes next, or when it may forget while `count` is 0.
     drop_next: Time,
     /// BLUE's probability and when it changed last.
     blue: f64,

@@ -8,8 +8,8 @@ use crate::{FlowClass, Packet};
 
 /// A queue discipline at work, as a state machine without a clock. First in, first out needs none of this.
 ///
-/// The link counts what waits, tests the limit and reports to its observer; a discipline decides. It is called in the
-/// order of time, and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it
+/// The link counts waiting packets, tests the limit and reports to its observer. A discipline decides. It is called in
+/// the order of time, and [`pop`](Self::pop) at the instant at which a service starts, though the link may look at it
 /// later.
 pub trait Discipline<P: Packet>: fmt::Debug + Send {
     /// Decides on `packet`, which arrives and for which there is room.
@@ -29,13 +29,13 @@ pub trait Discipline<P: Packet>: fmt::Debug + Send {
         let _ = (packet, cx);
     }
 
-    /// `packet` waits. It is counted already; should there be too much now, the discipline may drop some
+    /// `packet` waits. It is counted already. If there is too much now, the discipline may drop some
     /// ([`Context::drop`]).
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>);
 
-    /// The packet whose service starts; before it, others may be dropped ([`Context::drop`]). `None` only if nothing
-    /// waits any more. Asked only while something waits: that the queue has emptied, a discipline sees here, or at the
-    /// next [`pass`](Self::pass).
+    /// The packet whose service starts. Others may be dropped before it ([`Context::drop`]). `None` only if nothing
+    /// waits any more. Asked only while something waits. A discipline sees here, or at the next [`pass`](Self::pass),
+    /// that the queue has emptied.
     fn pop(&mut self, cx: &mut Context<'_, P>) -> Option<Served<P>>;
 }
 
@@ -98,7 +98,7 @@ impl<P: Packet> Context<'_, P> {
         *self.count
     }
 
-    /// The bytes that an arrival finds: those that wait, and with `count_in_service` those in service.
+    /// The bytes that an arrival finds: waiting bytes, and with `count_in_service` bytes in service.
     pub fn found(&self) -> Bytes {
         self.count.bytes + self.in_service
     }

@@ -1,11 +1,11 @@
 //! Deficit round robin (Shreedhar and Varghese 1995, "Efficient Fair Queueing Using Deficit Round Robin").
 //!
 //! Conversations with packets waiting take turns. At its turn a conversation may send a quantum of bytes more than
-//! before: it sends while its first packet fits in what it may send, keeps the rest for its next turn (the deficit
-//! counter), and loses it when nothing of it waits any more. One that starts to wait comes last.
+//! before: it sends while its first packet fits, keeps the rest for its next turn (the deficit counter), and loses it
+//! when nothing of it waits any more. One that starts to wait comes last.
 //!
-//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none;
-//! with a smaller one, rounds in which nobody could send are granted at once.
+//! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none.
+//! With a smaller one, rounds in which no conversation could send are granted at once.
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
@@ -43,7 +43,7 @@ impl Settings for DrrSettings {
     }
 }
 
-/// Conversations served by turns. They share the buffer; their lengths are counted as its limit is, in packets under a
+/// Conversations served by turns. They share the buffer. Their lengths are counted as its limit is, in packets under a
 /// limit in packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Deficit<P> {
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_quantum_is_for_the_next_turn() {
-        // A quantum of 500. First turns: 200, which leaves 300; 500; 100, which leaves 400; 180, which leaves 320.
-        // Second turns: 800 are enough for 750 and 20, 500 for 500, 900 for 600 and 200, 820 for 700 and 50.
+        // A quantum of 500. First turns: 200 (leaves 300), 500, 100 (leaves 400), 180 (leaves 320). Second turns: 800
+        // are enough for 750 and 20, 500 for 500, 900 for 600 and 200, 820 for 700 and 50.
         let queues: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];
         let packets = (0..).zip(queues).flat_map(|(flow, sizes)| sizes.iter().map(move |&size| (flow, size)));
         let packets: Vec<_> = packets.collect();

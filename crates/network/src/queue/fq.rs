@@ -11,9 +11,9 @@
 //! is not interrupted.
 //!
 //! R(t) is followed by iterated deletion: a conversation is active until R reaches the finish number of its last
-//! packet; as each becomes inactive, R goes faster for the rest. All numbers are integers in units of 10^-9 bit, in
+//! packet. As each becomes inactive, R goes faster for the rest. All numbers are integers in units of 10^-9 bit, in
 //! which the work of a link in a nanosecond is a whole number. Only R itself is cut to the unit, where it enters the F
-//! of a conversation that becomes active, and what the division by N leaves is carried on: no work is lost, however
+//! of a conversation that becomes active. The remainder of the division by N is carried on: no work is lost, however
 //! long the link is busy.
 //!
 //! The paper leaves this open: equal finish numbers go to the conversation served longest ago, and among those never
@@ -40,7 +40,7 @@ impl Settings for FqSettings {
     }
 }
 
-/// Conversations served by finish number. They share the buffer; their lengths are counted as its limit is, in packets
+/// Conversations served by finish number. They share the buffer. Their lengths are counted as its limit is, in packets
 /// under a limit in packets, otherwise in bytes, where one large packet may take the place of several.
 #[derive(Debug)]
 pub(crate) struct Fair<P> {
@@ -71,7 +71,7 @@ impl<P: Packet> Fair<P> {
         *grown(&mut self.last_turn, flow) = self.turns;
     }
 
-    /// Ranks `flow` by what is now the first of its packets.
+    /// Ranks `flow` by the current first of its packets.
     fn rank(&mut self, flow: u32) {
         match self.backlog.of(flow).and_then(|waiting| waiting.front()) {
             Some(first) => {
@@ -128,7 +128,7 @@ struct BitByBit {
     rest: u128,
     /// Active conversations by the finish number of their last packet.
     active: SlotHeap<(u128, u32)>,
-    /// Per flow: that finish number; at most R for one that is not active.
+    /// Per flow: that finish number. At most R for one that is not active.
     finish: Vec<u128>,
 }
 
@@ -138,7 +138,7 @@ impl BitByBit {
         Self { capacity, round: 0, rest: 0, active: SlotHeap::new(0), finish: Vec::new() }
     }
 
-    /// The link is idle at `now`, so this server is too. Only what was withdrawn in mid service makes it lag behind.
+    /// The link is idle at `now`, so this server is too. It lags behind only if a packet was withdrawn in mid service.
     fn restart(&mut self, now: Time) {
         self.capacity.advance(now);
         self.rest = 0;
@@ -229,7 +229,7 @@ mod tests {
     fn equal_packets_are_served_in_turn() {
         let arrivals = [(0, 7, 100), (0, 7, 100), (0, 7, 100), (0, 7, 100), (1, 3, 100), (1, 3, 100), (1, 5, 100)];
         let flows: Vec<u32> = served(Limit::Infinite, &arrivals).into_iter().map(|(flow, _)| flow).collect();
-        // F of flow 7: 100, 200, 300, 400; of the others 101 and 201, as R is 1 when they come.
+        // F of flow 7: 100, 200, 300, 400. F of the others: 101 and 201, as R is 1 when they come.
         assert_eq!(flows, [7, 3, 5, 7, 3, 7, 7]);
     }
 
@@ -291,7 +291,7 @@ mod tests {
             order.withdraw(3, start);
             (order.active.first(), order.finish[3])
         };
-        // Its first bit was due at 700, after the round number; at 500 and before nothing is left.
+        // Its first bit was due at 700, after the round number. At 500 and before nothing is left.
         assert_eq!(active(700), (Some((700, 3)), 700));
         assert_eq!((active(500), active(400)), ((None, 500), (None, 400)));
     }

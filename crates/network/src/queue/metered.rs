@@ -1,5 +1,5 @@
-//! First in, first out behind a meter: an arrival that exceeds what the meter allows is dropped, or marked in place of
-//! dropped (RFC 2475, section 2.3.3).
+//! First in, first out behind a meter: an arrival in excess of the meter is dropped, or marked in place of dropped (RFC
+//! 2475, section 2.3.3).
 
 use units::{Bytes, Time};
 
@@ -7,7 +7,7 @@ use super::fifo::Fifo;
 use super::{Admission, Context, Discipline, Served};
 use crate::Packet;
 
-/// Decides which arrivals exceed what a queue may take.
+/// Decides which arrivals exceed the rate of a queue.
 pub(super) trait Meter: std::fmt::Debug + Send {
     /// True if a packet of `size` that arrives at `now` exceeds the allowance.
     fn exceeds(&mut self, now: Time, size: Bytes) -> bool;

@@ -17,14 +17,14 @@ pub(super) struct Turns {
     /// Those that began to wait lately, and the others.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Makes the hash one of many; drawn with the first packet.
+    /// Makes the hash one of many. Drawn with the first packet.
     perturbation: Option<u64>,
 }
 
 /// The turn of one queue.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// The bytes that it may send; below zero if the last packet was larger.
+    /// The bytes that it may send. Below zero if the last packet was larger.
     deficit: i64,
     /// It is in one of the two lists.
     listed: bool,
@@ -100,7 +100,8 @@ impl Turns {
         }
     }
 
-    /// The longest of queue `own` and those with a turn to come, with its length; the lowest number of several.
+    /// The longest of queue `own` and the queues with a turn to come, with its length. Of equal ones it has the lowest
+    /// number.
     pub(super) fn longest(&self, own: u32, length: impl Fn(u32) -> Bytes) -> (u32, Bytes) {
         let mut longest = (own, length(own));
         for index in self.listed() {
@@ -112,7 +113,7 @@ impl Turns {
         longest
     }
 
-    /// Serves the queue whose turn it is. `take` answers what a queue sends, `None` if it is empty.
+    /// Serves the queue whose turn it is. `take` answers the packet that a queue sends, `None` if it is empty.
     pub(super) fn pop<P: Packet>(&mut self, mut take: impl FnMut(u32) -> Option<Served<P>>) -> Option<Served<P>> {
         self.next(|index| {
             let served = take(index)?;
@@ -127,7 +128,7 @@ impl Turns {
         self.next_with(&mut take, |_, _| quantum, |take, index| take(index))
     }
 
-    /// The same where `renew` gives the bytes of the next turn of a queue whose last one is over; both see `state`.
+    /// The same where `renew` gives the bytes of the next turn of a queue whose last one is over. Both see `state`.
     pub(super) fn next_with<S, T>(
         &mut self,
         state: &mut S,
@@ -267,7 +268,7 @@ mod tests {
             let mut turns = if forgets { turns.forgetting() } else { turns };
             let one = |index| Some(Served { packet: Parcel::of(index, 1000), arrived: Time::ZERO, marked: false });
             turns.list(0);
-            // The first turn of 0 is over, so it is old; 1 is new and empty.
+            // The first turn of 0 is over, so it is old. 1 is new and empty.
             turns.pop(one);
             turns.list(1);
             let served = turns.pop(|index| if index == 0 { one(0) } else { None });

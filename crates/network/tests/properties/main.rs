@@ -16,7 +16,8 @@ fn parcel(number: usize, flow: u32, size: u64) -> Parcel {
     Parcel { number, flow, size: Bytes::new(size), ecn: false, marked: false }
 }
 
-/// The number of the last packet of the flow that has most waiting; of several, of the one whose last came last.
+/// The number of the last packet of the flow that has most waiting. Of several flows, it is the one whose last packet
+/// came last.
 fn last_of_longest(waiting: &[Parcel], limit: Limit) -> usize {
     let length = |flow: u32| -> u64 {
         let own = waiting.iter().filter(|p| p.flow == flow);
@@ -80,7 +81,7 @@ proptest! {
             let bytes: u64 = waiting.iter().map(|(parcel, _)| parcel.size.get()).sum();
             prop_assert_eq!(departure.queued_bytes.get(), bytes);
         }
-        // Only a link that is down for ever keeps what it took.
+        // Only a link that is down for ever keeps its packets.
         prop_assert!(run.waiting == 0 || run.departures.last().unwrap().1.finish == Time::NEVER);
     }
 

@@ -77,7 +77,7 @@ pub(crate) fn streams(seed: u64) -> [Random; 2] {
     ["loss", "queue"].map(|name| Random::stream(seed, name, 0))
 }
 
-/// Offers the arrivals; between them the link advances to `wakes`, of which all are in order.
+/// Offers the arrivals. Between them the link advances to `wakes`, of which all are in order.
 pub(crate) fn run(settings: &LinkSettings, arrivals: &[Arrival], wakes: &[Time], seed: u64) -> Run {
     let [losses, queue] = streams(seed);
     let mut link = Link::new(settings.clone(), losses, queue);

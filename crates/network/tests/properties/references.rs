@@ -32,8 +32,7 @@ pub(crate) fn capacity(steps: &[(Time, Rate)], from: Time, to: Time) -> u128 {
         .sum()
 }
 
-/// Plays a trace millisecond by millisecond: at each of its opportunities, up to 1500 bytes of what arrived before
-/// leave.
+/// Plays a trace millisecond by millisecond: at each of its opportunities, up to 1500 bytes of earlier arrivals leave.
 pub(crate) fn finishes_by_opportunity(times: &[u64], arrivals: &[Arrival]) -> Vec<Time> {
     let period = *times.last().unwrap();
     let mut finishes = Vec::new();

@@ -1,4 +1,4 @@
-//! Links of every kind, and what may arrive at them.
+//! Links of every kind, and possible arrivals.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn span(range: std::ops::Range<u64>) -> impl Strategy<Value = Span> {
 }
 
 pub(crate) fn rate() -> impl Strategy<Value = Rate> {
-    // Up to 100 Mbit/s; odd numbers, so that packets do not divide into nanoseconds.
+    // Up to 100 Mbit/s, in odd numbers, so that packets do not divide into nanoseconds.
     prop_oneof![1 => Just(0), 9 => 100_000u64..100_000_000].prop_map(Rate::from_bits_per_second)
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn patient() -> impl Strategy<Value = DisciplineSettings> {
     prop::strategy::Union::new(["fifo", "fq", "drr"].map(discipline))
 }
 
-/// The discipline `name`, so eager that a hundred packets show it; with its defaults if no strategy is given here.
+/// The discipline `name`, so eager that a hundred packets show it, or with its defaults if no strategy is given here.
 fn discipline(name: &str) -> BoxedStrategy<DisciplineSettings> {
     match name {
         "drr" => drr().boxed(),
@@ -254,7 +254,7 @@ pub(crate) fn settings_of(
     )
 }
 
-/// Bursts and pauses; full packets, acknowledgements, anything between and beyond.
+/// Bursts and pauses. Full packets, acknowledgements, anything between and beyond.
 pub(crate) fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let whole_ms = (0u64..5).prop_map(|ms| ms * 1_000_000);
     let gap = prop_oneof![3 => Just(0), 3 => 1u64..2_000_000, 2 => whole_ms, 1 => 0u64..50_000_000];

@@ -70,7 +70,7 @@ fn waiting(access: &mut Access<Parcel>, log: &mut Log, stations: &[u32]) {
     }
 }
 
-/// What is on the air, by number.
+/// The frames on the air, by number.
 fn on_air(access: &Access<Parcel>) -> Vec<u32> {
     let sent = access.sending.iter().filter(|frame| frame.on_air);
     sent.map(|frame| frame.packet.as_ref().unwrap().number).collect()
@@ -125,7 +125,7 @@ fn an_aggregate_takes_what_fits_for_one_station() {
     assert_eq!(gathered(&[1, 1, 1, 1], 3, 65_535), [0, 1, 2]);
     assert_eq!(gathered(&[1, 1, 1, 1], 64, 3 * 1540), [0, 1, 2]);
     assert_eq!(gathered(&[1, 1, 1, 1], 64, 3 * 1540 - 1), [0, 1]);
-    // At least one, however little is allowed; and the packets of others stay where they are.
+    // At least one, however little is allowed. The packets of others stay where they are.
     assert_eq!(gathered(&[1, 1], 64, 100), [0]);
     assert_eq!(gathered(&[1, 2, 1], 64, 65_535), [0, 2]);
 }

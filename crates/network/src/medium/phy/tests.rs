@@ -56,7 +56,7 @@ fn dsss_frames_have_a_preamble_of_192_or_96_us() {
 #[test]
 fn high_throughput_frames_have_longer_preambles_and_more_bits() {
     let n = phy(Standard::N);
-    // MCS 7: 65 Mbit/s, 260 bits; `22 + 12,304 = 12,326 bits` are 48 symbols. One stream: 36 us before.
+    // MCS 7: 65 Mbit/s, 260 bits. `22 + 12,304 = 12,326 bits` are 48 symbols. One stream: 36 us before.
     assert_eq!(micros(&n, 65_000, 1538), 36.0 + 48.0 * 4.0);
     // MCS 15: two streams, 520 bits: 24 symbols after 40 us.
     assert_eq!(micros(&n, 130_000, 1538), 40.0 + 24.0 * 4.0);
@@ -98,7 +98,7 @@ fn responses_take_the_highest_basic_rate_not_above() {
     // MCS 0 is BPSK 1/2 like 6 Mbit/s, MCS 7 is as dense as 54 Mbit/s.
     let n = phy(Standard::N);
     assert_eq!([6500, 65_000].map(|r| rate(&n, r)), [6000, 24_000]);
-    // MCS 1 is QPSK 1/2 like 12 Mbit/s, which needs less of a signal than the 3/4 of 18 Mbit/s; MCS 2 has that.
+    // MCS 1 is QPSK 1/2 like 12 Mbit/s, which needs less of a signal than the 3/4 of 18 Mbit/s. MCS 2 has 3/4.
     let few = Phy::new(&PhySettings::of(Standard::N), &[6000, 18_000]);
     assert_eq!([13_000, 19_500].map(|r| rate(&few, r)), [6000, 18_000]);
 }
@@ -121,7 +121,7 @@ fn rates_of_high_throughput_are_those_of_the_tables() {
         phy.data_modes_for(false).map(|mode| phy.modes[usize::from(mode)].kbit).collect()
     };
     let n = PhySettings::of(Standard::N);
-    // 26 to 260 bits in 4 us; 54 to 540 in 3.6 us; 26 bits in 3.6 us are 7222.2 kbit/s.
+    // 26 to 260 bits in 4 us, and 54 to 540 in 3.6 us. 26 bits in 3.6 us are 7222.2 kbit/s.
     assert_eq!(rates(n), [6500, 13_000, 19_500, 26_000, 39_000, 52_000, 58_500, 65_000]);
     let short = PhySettings { short_guard: true, ..n };
     assert_eq!(rates(short)[..2], [7223, 14_445]);
@@ -160,7 +160,7 @@ fn high_throughput_is_answered_at_the_ofdm_rate_of_its_density() {
 #[test]
 fn control_frames_last_as_long_as_their_rates_say() {
     let a = phy(Standard::A);
-    // RTS: `22 + 160 bits` are 2 symbols at 24 Mbit/s and 8 at 6; block ACK: `22 + 256` are 3 and 12.
+    // RTS: `22 + 160 bits` are 2 symbols at 24 Mbit/s and 8 at 6. Block ACK: `22 + 256` are 3 and 12.
     let spans = |rts, cts| (Span::from_micros(rts), Span::from_micros(cts));
     assert_eq!([54_000, 6000].map(|kbit| a.rts_cts(mode(&a, kbit))), [spans(28, 28), spans(52, 44)]);
     assert_eq!([54_000, 6000].map(|kbit| a.block_ack(mode(&a, kbit))), [32, 68].map(Span::from_micros));
@@ -174,7 +174,7 @@ fn control_frames_last_as_long_as_their_rates_say() {
 fn eifs_is_that_of_an_ack_at_the_given_rate() {
     let micros = |phy: &Phy, kbit| phy.eifs_excess(kbit).as_nanos() / 1000;
     let g = phy(Standard::G);
-    // `10 + 26 + 24` at 6 Mbit/s; `10 + 26 + 8` at 24; `10 + 192 + 56` at 2; an unknown rate is the lowest.
+    // `10 + 26 + 24` at 6 Mbit/s, `10 + 26 + 8` at 24, and `10 + 192 + 56` at 2. An unknown rate is the lowest.
     assert_eq!([None, Some(6000), Some(24_000), Some(2000), Some(7000)].map(|k| micros(&g, k)), [60, 60, 44, 258, 60]);
     // `10 + 304`, and `16 + 28`.
     assert_eq!(micros(&phy(Standard::B), None), 314);
@@ -220,7 +220,7 @@ fn bands_and_channels_differ_in_sifs_extension_and_width() {
         [20.0, 22.0, 20.0, 20.0]
     );
     assert_eq!([Standard::A, Standard::B, Standard::N].map(wide), [20.0, 22.0, 40.0]);
-    // A short preamble of DSSS is noticed sooner, but not that of the lowest rate.
+    // A short preamble of DSSS is noticed sooner, except at the lowest rate.
     let b = Phy::new(&PhySettings { short_preamble: true, ..of(Standard::B) }, &[]);
     assert_eq!([0, 3].map(|mode| b.response_timeout(mode).as_nanos() / 1000), [10 + 20 + 192, 10 + 20 + 96]);
 }

@@ -35,7 +35,7 @@ const HE_SUBCARRIERS: [u32; 4] = [234, 468, 980, 1960];
 /// A second encoder of VHT begins above as many data bits of a symbol: 600 Mbit/s at the short guard interval.
 const ONE_ENCODER: u32 = 2160;
 
-/// The rates of VHT, those of one stream first.
+/// The rates of VHT, beginning with one stream.
 pub(super) fn vht(settings: &PhySettings) -> impl Iterator<Item = Mode> {
     let symbol = if settings.short_guard { SHORT_SYMBOL } else { SYMBOL };
     let width = settings.width;
@@ -49,7 +49,7 @@ pub(super) fn vht(settings: &PhySettings) -> impl Iterator<Item = Mode> {
     )
 }
 
-/// The rates of HE, those of one stream first.
+/// The rates of HE, beginning with one stream.
 pub(super) fn he(settings: &PhySettings) -> impl Iterator<Item = Mode> {
     let (guard, field) = match settings.guard {
         Guard::Short => (800, 7200),
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn rates_of_very_high_throughput_are_those_of_the_tables() {
         let ac = |width, short| phy(Standard::Ac, width, 4, short);
-        // 52 bits of 1/2 in 4 us; 256-QAM with 5/6 has `52 * 8 * 3 * 5/6 = 1040` bits with three streams alone.
+        // 52 bits of 1/2 in 4 us. 256-QAM with 5/6 has `52 * 8 * 3 * 5/6 = 1040` bits with three streams alone.
         assert_eq!(kbit(&ac(Width::Mhz20, false), 0), [6500, 13_000, 19_500, 26_000]);
         assert_eq!(kbit(&ac(Width::Mhz20, false), 9), [260_000]);
         assert_eq!(kbit(&ac(Width::Mhz20, false), 8), [78_000, 156_000, 234_000, 312_000]);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn rates_of_high_efficiency_are_those_of_the_tables() {
         let ax = |width| phy(Standard::Ax, width, 2, false);
-        // `234 / 2 = 117` bits in 13.6 us; `234 * 10 * 5/6 = 1950`.
+        // `234 / 2 = 117` bits in 13.6 us, and `234 * 10 * 5/6 = 1950`.
         assert_eq!(kbit(&ax(Width::Mhz20), 0), [8603, 17_206]);
         assert_eq!(kbit(&ax(Width::Mhz20), 11), [143_383, 286_765]);
         // `980 * 10 * 5/6 = 8166.67` bits: 600.5 Mbit/s, and 1201.
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn very_high_throughput_frames_last_whole_symbols_behind_40_us() {
         let ac = phy(Standard::Ac, Width::Mhz80, 2, false);
-        // One stream of MCS 9: `22 + 12,304 = 12,326` bits are 8 symbols of 1560; two of 3120 have two encoders:
-        // `28 + 12,304` are 4.
+        // One stream of MCS 9: `22 + 12,304 = 12,326` bits are 8 symbols of 1560. Two of 3120 have two encoders: `28 +
+        // 12,304` are 4.
         assert_eq!(micros(&ac, 9, 1, 1538), 40.0 + 8.0 * 4.0);
         assert_eq!(micros(&ac, 9, 2, 1538), 44.0 + 4.0 * 4.0);
         // `28 + 8 * 386 = 3116`; 4 bytes more are 3148 bits and a symbol more.
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn four_streams_at_160_mhz_have_six_encoders_where_five_would_not_divide_their_bits() {
         let ac = phy(Standard::Ac, Width::Mhz160, 4, false);
-        // MCS 7: `16 + 6 * 6 + 8 * 1163 = 9356` of 9360 bits; MCS 5 of 7488 has 4: `16 + 24 + 8 * 931 = 7488`.
+        // MCS 7: `16 + 6 * 6 + 8 * 1163 = 9356` of 9360 bits. MCS 5 of 7488 has 4: `16 + 24 + 8 * 931 = 7488`.
         assert_eq!([1163, 1164].map(|bytes| micros(&ac, 7, 4, bytes)), [56.0, 60.0]);
         assert_eq!([931, 932].map(|bytes| micros(&ac, 5, 4, bytes)), [56.0, 60.0]);
     }

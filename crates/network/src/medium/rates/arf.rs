@@ -2,7 +2,7 @@
 //! band", Bell Labs Technical Journal 2(3)).
 //!
 //! After two frames without an ACK in a row the rate goes one step down. After ten ACKs in a row, or fifteen frames
-//! since the last step, it goes one step up; if the first frame at the new rate is not acknowledged, it goes down again
+//! since the last step, it goes one step up. If the first frame at the new rate is not acknowledged, it goes down again
 //! at once.
 
 use units::{Random, Time};

@@ -3,8 +3,8 @@
 //! It differs from the thesis in this. Averages are moving, of weight 5 % after the first 20 frames, and no average
 //! grows old. Other rates are sampled for 10 % of the time on the air, in turn, at most two steps above the one in use.
 //! A rate is kept for a second, unless the best is twice as fast. A frame is sent four times at its rate, three times
-//! one step lower, four times two steps lower, then at the lowest; the time of all of it counts for its first rate, and
-//! what followed for the rates that followed. The first frame goes at 36 Mbit/s or what is next below.
+//! one step lower, four times two steps lower, then at the lowest. The whole time counts for its first rate. Each later
+//! rate counts the time from its own first attempt on. The first frame goes at 36 Mbit/s or the next lower rate.
 //!
 //! Not so in the driver: rates are chosen there when frames enter the ring of the chip, and here when they are sent.
 

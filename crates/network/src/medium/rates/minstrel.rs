@@ -25,7 +25,7 @@ const STAGE: f64 = 6000.0;
 const FEW: u32 = 2;
 const HARDLY: f64 = 0.1;
 const NEARLY_ALWAYS: f64 = 0.95;
-/// A probability above which throughput counts it no higher: what is lost there has other causes.
+/// A probability above which throughput counts it no higher, as losses there have other causes.
 const ENOUGH: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(link.attempts(|_| false, 7), [7, 7, 6, 6, 7, 7, 0]);
     }
 
-    /// After updates with these shares of ten attempts at each rate; none where there was none.
+    /// After updates with these shares of ten attempts at each rate, with none for a rate without attempts.
     fn updated(shares: &[[Option<u32>; 8]]) -> Minstrel {
         let mut control = Minstrel::new(nominal(), false);
         for of_rates in shares {

@@ -102,7 +102,7 @@ impl Rates {
     }
 }
 
-/// The rates for data from slow to fast; of equal ones the one with fewer streams.
+/// The rates for data from slow to fast. Of equal ones it has the one with fewer streams.
 fn ladder(phy: &Phy, dsss: bool) -> Vec<u8> {
     let mut modes: Vec<u8> = phy.data_modes_for(dsss).collect();
     modes.sort_by_key(|mode| phy.modes[usize::from(*mode)].kbit);

@@ -3,7 +3,7 @@
 //! For each rate it keeps how long frames took within the last ten seconds, retries and backoffs included, for each one
 //! that arrived, and sends at the rate with the shortest time. One frame in ten goes at another rate that would be
 //! faster if no frame were lost, and whose last four frames did not all fail. Times are reckoned for a nominal size, of
-//! small and of large frames apart. It cannot tell collisions from noise.
+//! small and of large frames apart. It cannot distinguish collisions from noise.
 
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ impl Known {
 }
 
 impl Class {
-    /// Forgets what is older than the window.
+    /// Forgets results older than the window.
     fn forget(&mut self, now: Time) {
         while let Some(&old) = self.window.front().filter(|first| now.since(first.at) > WINDOW) {
             self.window.pop_front();
@@ -76,7 +76,7 @@ impl Class {
         }
     }
 
-    /// The rate with the shortest average; before any frame arrived the fastest one that may be used.
+    /// The rate with the shortest average. Before any frame arrived it is the fastest one that may be used.
     fn best(&self) -> usize {
         let averages = self.rates.iter().enumerate().filter_map(|(rate, known)| Some((rate, known.average()?)));
         let best = averages.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(rate, _)| rate);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_frame_takes_its_attempts_and_each_lost_frame_of_an_aggregate_again() {
-        // One attempt at 54 Mbit/s takes 405.5 us and two take 849 us; one at 6 Mbit/s 2321.5 us.
+        // One attempt at 54 Mbit/s takes 405.5 us and two take 849 us. One at 6 Mbit/s takes 2321.5 us.
         for (tries, frames, acknowledged, micros) in [
             (0, 1, 1, 405.5),
             (1, 1, 1, 849.0),

@@ -56,8 +56,8 @@ impl<C: RateControl> OneAnswer<C> {
 
 #[test]
 fn a_frame_takes_its_exchanges_and_mean_backoffs() {
-    // 802.11a at 54 Mbit/s: `22 + 12,800 bits` are 60 symbols, so `260 + 16 + 28 = 304 us` after DIFS of 34 us; 7.5 and
-    // 15.5 slots of 9 us.
+    // 802.11a at 54 Mbit/s: `22 + 12,800 bits` are 60 symbols, so `260 + 16 + 28 = 304 us` after DIFS of 34 us. Then
+    // 7.5 and 15.5 slots of 9 us.
     let nominal = nominal();
     assert_eq!(nominal.micros(Nominal::LARGE, 7, 1), 34.0 + 304.0 + 67.5);
     assert_eq!(nominal.micros(Nominal::LARGE, 7, 2), 34.0 + 2.0 * 304.0 + 67.5 + 139.5);

@@ -1,4 +1,4 @@
-//! What finds room at an access, and what is reported of it.
+//! Which packets find room at an access, and the reports about them.
 
 use units::Time;
 
@@ -67,7 +67,7 @@ fn packets_find_room_up_to_the_limit_beside_what_is_being_sent() {
     assert_eq!([0, 1].map(|sending| taken(bytes(4500, false), sending)), [3, 3]);
     assert_eq!([0, 1].map(|sending| taken(bytes(4500, true), sending)), [3, 2]);
     assert_eq!(taken(bytes(4499, true), 1), 1);
-    // What finds nothing at all need not wait; what finds something being sent must.
+    // A packet that finds nothing at all need not wait. One that finds a frame being sent must.
     assert_eq!([0, 1].map(|sending| taken(limited(Limit::Packets(0), false), sending)), [1, 0]);
     assert_eq!(taken(limited(Limit::Infinite, true), 5), 10);
 }

@@ -68,7 +68,7 @@ impl<P: Packet> Medium<P> {
         self.pairs[pair].rates.choose(now, tries, bytes, &mut self.backoffs)
     }
 
-    /// How long an A-MPDU at rate `mode` may last so that its block ACK ends within the TXOP; any time without one.
+    /// How long an A-MPDU at rate `mode` may last so that its block ACK ends within the TXOP, or any time without one.
     pub(super) fn time_left(&self, now: Time, access: u32, mode: u8, until: Option<Time>) -> Span {
         let txop = self.accesses[access as usize].txop;
         if txop.is_zero() {

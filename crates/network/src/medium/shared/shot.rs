@@ -8,7 +8,7 @@ use crate::medium::access::{Most, Mpdu};
 use crate::medium::room::Reports;
 use crate::medium::{Attempt, Fate, Listener};
 
-/// A frame, or an A-MPDU, with what goes before it and what answers it.
+/// A frame, or an A-MPDU, with the frames before it and its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shot {
     pub(super) to: u32,

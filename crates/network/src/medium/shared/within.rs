@@ -8,7 +8,7 @@ use crate::medium::Listener;
 use crate::medium::room::Reports;
 
 impl<P: Packet> Medium<P> {
-    /// Lets only the queue of the highest priority send, of a station's queues whose turn has come; gives the others.
+    /// Of a station's queues whose turn has come, lets only the one of the highest priority send. Returns the others.
     pub(super) fn resolve_within_stations(&mut self) -> Vec<u32> {
         let mut losers = Vec::new();
         if self.senders.len() > 1 && self.rules.every_slot {

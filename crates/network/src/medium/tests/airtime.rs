@@ -89,7 +89,8 @@ fn without_turns_a_slow_station_takes_the_airtime_and_with_them_half_of_it() {
 
 #[test]
 fn an_upload_counts_for_the_turns_of_its_station() {
-    // The access point and station 1 send as many frames, all of 292 us. Station 1 has had its half with what it sends.
+    // The access point and station 1 send as many frames, all of 292 us. Station 1 has used its half with its own
+    // frames.
     let mut settings = fast_and_slow(true);
     settings.stations[2].rate = settings.stations[1].rate.clone();
     let seen = saturate(&settings, &[1, 2], &[1]);

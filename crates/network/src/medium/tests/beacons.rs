@@ -33,7 +33,7 @@ fn a_beacon_has_the_lowest_basic_rate() {
 
 #[test]
 fn a_frame_that_arrives_in_a_beacon_waits_for_its_end() {
-    // The first at 1000 us, until 1292 us; the next at 2000 us.
+    // The first at 1000 us, until 1292 us. The next at 2000 us.
     let log = play(&beaconing(1, 1000), &[(100, 1), (1100, 1)]);
     let starts = starts(&log);
     assert!(starts[0] == 100 && backed_off(starts[1], 1292), "{starts:?}");
@@ -60,7 +60,7 @@ fn a_backoff_is_stopped_by_a_beacon_and_goes_on_after_it() {
             starts(&super::exchanges::play_again(&settings, &[(900, 1)], seed))[0]
         };
         let (free, stopped) = (start(100_000), start(1000));
-        // Whole slots that passed before the beacon count; it lasts 292 us, then DIFS.
+        // Whole slots that passed before the beacon count. It lasts 292 us, then DIFS.
         let expected = if free <= 1000 { free } else { 1000 + 292 + 34 + free - (900 + 100 / 9 * 9) };
         assert_eq!(stopped, expected, "backoff of {} us", free - 900);
         seen[usize::from(free > 1000)] = true;

@@ -123,7 +123,7 @@ fn after_a_collision_others_wait_for_eifs_where_they_detect_a_preamble() {
     ] {
         let mut settings = network(3, 54_000);
         settings.conventions.after_collision = convention;
-        // Under some seeds it is the next to send: then no other frame lies between.
+        // Under some seeds it is the next to send: then no other frame is between.
         let starts: Vec<u64> = (0..40)
             .filter_map(|seed| match play_again(&settings, &[(100, 1), (100, 2), (200, 3)], seed)[2] {
                 Seen::Sent { access: 3, start, .. } => Some(start),
@@ -137,7 +137,7 @@ fn after_a_collision_others_wait_for_eifs_where_they_detect_a_preamble() {
 
 #[test]
 fn rts_and_cts_go_before_frames_above_the_threshold() {
-    // RTS 20 bytes at 24 Mbit/s: 182 bits, 2 symbols, 28 us; CTS 28 us: the data begins after `28 + 16 + 28 + 16 = 88`
+    // RTS 20 bytes at 24 Mbit/s: 182 bits, 2 symbols, 28 us. CTS 28 us: the data begins after `28 + 16 + 28 + 16 = 88`
     // us.
     let mut settings = network(2, 54_000);
     settings.rts_threshold = Some(1535);

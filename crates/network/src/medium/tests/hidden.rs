@@ -1,7 +1,7 @@
-//! Stations that do not hear each other, to the microsecond, and what it costs those that always send.
+//! Hidden stations, to the microsecond, and their cost to stations that always send.
 //!
 //! 802.11a at 54 Mbit/s: data of 248 us, SIFS 16 us, ACK 28 us, slots of 9 us, DIFS 34 us, ACK time-out 45 us, EIFS 60
-//! us more than DIFS; RTS and CTS 28 us each.
+//! us more than DIFS. RTS and CTS 28 us each.
 
 use units::{Random, Span, Time};
 
@@ -12,7 +12,7 @@ use super::saturation::{Saturated, network};
 use crate::Discard;
 use crate::testing::{Parcel, at};
 
-/// Stations under 802.11a at 54 Mbit/s, of which these pairs do not hear each other.
+/// Stations under 802.11a at 54 Mbit/s, of which these pairs are hidden from each other.
 fn apart(stations: u32, hidden: &[[u32; 2]]) -> MediumSettings {
     MediumSettings { hidden: hidden.to_vec(), ..network(stations, 54_000) }
 }
@@ -21,7 +21,7 @@ fn sent(access: u32, start: u64, end: u64, fate: Fate) -> Seen {
     Seen::Sent { access, start, data: start, end, fate }
 }
 
-/// The starts of what `access` sends.
+/// The starts of the transmissions of `access`.
 fn starts(log: &[Seen], access: u32) -> Vec<u64> {
     let start = |seen: &Seen| match *seen {
         Seen::Sent { access: sender, start, .. } if sender == access => Some(start),
@@ -37,20 +37,20 @@ fn is_backoff(start: u64, idle: u64) -> bool {
 
 #[test]
 fn frames_that_overlap_at_the_access_point_are_lost() {
-    // Station 2 does not hear the frame of station 1 that began 100 us before its own.
+    // Station 2 does not sense the frame of station 1 that began 100 us before its own.
     for seed in 0..20 {
         let log = play_again(&apart(2, &[[1, 2]]), &[(100, 1), (200, 2)], seed);
         assert_eq!(log[0], sent(1, 100, 348, Fate::Collision(2)));
         // With the next frame of station 1 too where that begins before 448 us.
         let others = starts(&log, 1)[1..].iter().filter(|start| **start < 448).count() as u32;
         assert_eq!(log[1], sent(2, 200, 448, Fate::Collision(2 + others)));
-        // Each counts from its own ACK time-out and does not hear the other, which is still sending or sends again.
+        // Each counts from its own ACK time-out and does not sense the other, which is still sending or sends again.
         assert!(is_backoff(starts(&log, 1)[1], 348 + 45), "{log:?}");
         if starts(&log, 2)[1] < starts(&log, 1)[1] + 264 {
             assert!(is_backoff(starts(&log, 2)[1], 448 + 45), "{log:?}");
         }
     }
-    // Those that hear each other do not collide.
+    // Stations in range of each other do not collide.
     let log = play(&apart(3, &[[1, 3]]), &[(100, 1), (200, 2)]);
     assert_eq!(log[1], sent(1, 100, 392, Fate::Acknowledged));
 }
@@ -62,8 +62,8 @@ fn the_end_of_an_ack_is_heard_by_all() {
     assert_eq!(log[0], Seen::Delivered { access: 1, at: 348 });
     assert_eq!(log[1], sent(1, 100, 392, Fate::Acknowledged));
     assert!(is_backoff(starts(&log, 2)[0], 392), "{log:?}");
-    // One that comes in the SIFS before it is sent at once. The access point sends its ACK all the same: station 1
-    // hears it alone; what station 2 sends it does not receive meanwhile.
+    // A packet that comes in the SIFS before the ACK is sent at once. The access point sends its ACK all the same, and
+    // station 1 senses the ACK alone. Meanwhile the access point does not receive the frame of station 2.
     let log = play(&apart(2, &[[1, 2]]), &[(100, 1), (350, 2)]);
     assert_eq!(log[1], sent(1, 100, 392, Fate::Acknowledged));
     assert_eq!(log[2], sent(2, 350, 598, Fate::Collision(2)));
@@ -71,7 +71,7 @@ fn the_end_of_an_ack_is_heard_by_all() {
 
 #[test]
 fn who_does_not_understand_waits_for_eifs_and_who_does_for_the_ack() {
-    // Station 3 hears both: from 100 to 448 us, and nothing that it understands. It is idle from `448 + 60 + 34 us` on.
+    // Station 3 senses both from 100 to 448 us, and understands neither. It is idle from `448 + 60 + 34 us` on.
     let hidden = apart(3, &[[1, 2]]);
     let alone = |log: &[Seen]| {
         let others = [1, 2].map(|access| starts(log, access)[1]);
@@ -92,7 +92,7 @@ fn who_does_not_understand_waits_for_eifs_and_who_does_for_the_ack() {
 fn a_cts_silences_those_that_did_not_hear_the_rts() {
     let mut settings = apart(2, &[[1, 2]]);
     settings.rts_threshold = Some(1000);
-    // RTS 100 to 128, CTS 144 to 172, data 188 to 436, ACK 452 to 480 us. At 150 us station 2 hears the CTS.
+    // RTS 100 to 128, CTS 144 to 172, data 188 to 436, ACK 452 to 480 us. At 150 us station 2 senses the CTS.
     let log = play(&settings, &[(100, 1), (150, 2)]);
     assert_eq!(log[0], Seen::Delivered { access: 1, at: 436 });
     assert_eq!(log[1], Seen::Sent { access: 1, start: 100, data: 188, end: 480, fate: Fate::Acknowledged });
@@ -105,8 +105,8 @@ fn a_cts_silences_those_that_did_not_hear_the_rts() {
 
 #[test]
 fn an_rts_without_data_is_forgotten() {
-    // Station 3 hears and understands the RTS of station 1, 100 to 128 us, which announces the medium until 480 us. The
-    // access point does not, as station 2 began at 120 us. No data comes within two SIFS, CTS, two slots and 20 us:
+    // Station 3 senses and understands the RTS of station 1, 100 to 128 us, which announces the medium until 480 us.
+    // The access point does not, as station 2 began at 120 us. No data comes within two SIFS, CTS, two slots and 20 us:
     // from `128 + 32 + 28 + 18 + 20 = 226 us` on the medium is idle for station 3.
     let mut settings = apart(3, &[[1, 2], [2, 3]]);
     settings.rts_threshold = Some(1000);
@@ -122,7 +122,7 @@ fn an_rts_without_data_is_forgotten() {
     assert!(first.len() > 5 && first.iter().all(|start| is_backoff(*start, 226)), "{first:?}");
 }
 
-/// The packets handed over, with times in microseconds, and every attempt; nothing is dropped.
+/// The packets handed over, with times in microseconds, and every attempt. Nothing is dropped.
 #[derive(Debug, Default)]
 struct Count {
     delivered: Vec<(u32, u64)>,
@@ -171,8 +171,8 @@ impl Count {
 
 #[test]
 fn a_frame_whose_ack_is_lost_is_handed_over_once() {
-    // The access point and station 2 begin at once; station 1 does not hear station 2, and receives its frame. Its ACK
-    // reaches the access point while that still hears station 2, at 6 Mbit/s.
+    // The access point and station 2 begin at once. Station 2 is hidden from station 1, which receives its frame. Its
+    // ACK reaches the access point while the frame of station 2, at 6 Mbit/s, still lasts there.
     let mut settings = apart(2, &[[1, 2]]);
     settings.stations[2].rate = RateSettings::Fixed(0);
     let seen = Count::play(&settings, &[(1, ACCESS_POINT, 1), (1, 2, ACCESS_POINT)], 3);
@@ -186,8 +186,8 @@ fn a_frame_whose_ack_is_lost_is_handed_over_once() {
 #[test]
 fn an_aggregate_whose_block_ack_is_lost_goes_again_whole_and_is_handed_over_once() {
     // 802.11n, MCS 7: four frames are 800 us. Station 1 receives them and answers from 916 to 948 us, while the access
-    // point still hears station 2: 1538 bytes at 6 Mbit/s are 2076 us. The block ACK would have said what arrived; in
-    // its place the frames themselves go again.
+    // point still senses station 2: 1538 bytes at 6 Mbit/s are 2076 us. The block ACK is lost, so the frames themselves
+    // go again.
     let mut settings = high_throughput(2, 64);
     settings.hidden = vec![[1, 2]];
     settings.stations[2].rate = RateSettings::Fixed(0);
@@ -204,7 +204,7 @@ fn an_aggregate_whose_block_ack_is_lost_goes_again_whole_and_is_handed_over_once
 
 #[test]
 fn an_aggregate_is_lost_whole_where_a_hidden_station_sends_at_its_end() {
-    // Four frames from 100 to 900 us; station 2 does not hear them and begins at 850 us, within the last one.
+    // Four frames from 100 to 900 us. Station 2 does not sense them and begins at 850 us, within the last one.
     let mut settings = high_throughput(2, 64);
     settings.hidden = vec![[1, 2]];
     let mut arrivals = vec![(100, 1); 4];
@@ -245,8 +245,8 @@ fn access_categories_count_from_the_ack_that_they_hear_of_a_hidden_station() {
 
 #[test]
 fn categories_and_aggregates_get_the_same_where_silent_stations_are_hidden() {
-    // The last two stations do not hear each other and send nothing: the others are counted frame by frame, and get
-    // what they get where whole exchanges are counted.
+    // The last two stations are hidden from each other and send nothing. The others are counted frame by frame, and
+    // their throughput is the same as with whole exchanges.
     let same = |open: &MediumSettings| {
         let silent = open.stations.len() as u32 - 2;
         let mut open = open.clone();
@@ -269,7 +269,7 @@ fn categories_and_aggregates_get_the_same_where_silent_stations_are_hidden() {
     same(&aggregates);
 }
 
-/// Every attempt: who sent it from when to when, with what success.
+/// Every attempt: its sender, start, end and success.
 #[derive(Debug, Default)]
 struct Attempts(Vec<(u32, Time, Time, Fate)>);
 
@@ -286,7 +286,7 @@ impl Listener<Parcel> for Attempts {
 
 #[test]
 fn who_hears_all_does_as_where_all_hear_each_other() {
-    // Stations 6 and 7, which do not hear each other, never send: the others do the same to the nanosecond, though
+    // Stations 6 and 7, which are hidden from each other, never send: the others do the same to the nanosecond, though
     // every frame of theirs is an event here.
     let attempts = |settings: &MediumSettings| {
         let stream = |name| Random::stream(1, name, 0);
@@ -331,7 +331,7 @@ fn hidden_stations_lose_more_the_longer_their_frames_and_rts_help() {
         settings.rts_threshold = rts;
         Saturated::run(&settings, 1500, 60)
     };
-    // Frames of 248 us are as long as the second contention window, those of 2072 us longer than the fifth.
+    // Frames of 248 us are as long as the second contention window, and frames of 2072 us are longer than the fifth.
     for (kbit, share, lost) in [(54_000, 0.6..0.8, 0.3..0.4), (6000, 0.1..0.25, 0.85..0.92)] {
         let hidden = saturated(kbit, &[[1, 2]], None);
         let of_open = hidden.throughput(1500) / saturated(kbit, &[], None).throughput(1500);

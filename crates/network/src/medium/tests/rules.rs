@@ -99,7 +99,7 @@ pub(super) fn prioritised(categories: &[usize]) -> MediumSettings {
 fn access_categories_get_their_order_and_equal_ones_the_same() {
     let seen = Saturated::run(&prioritised(&[0, 1, 2, 3]), 1500, 60);
     let [effort, background, video, voice] = [1, 2, 3, 4].map(|access| seen.delivered[access] as f64);
-    // Voice draws from 0 to 3, video from 0 to 7, both after two slots; best effort from 0 to 15 after three.
+    // Voice draws from 0 to 3, video from 0 to 7, both after two slots. Best effort draws from 0 to 15 after three.
     assert!(voice > video && video > effort && effort > background, "{:?}", seen.delivered);
     // Most collisions are of video with voice. If all but the senders wait for EIFS after one, these two get further
     // ahead.
@@ -195,7 +195,7 @@ fn a_station_of_802_11b_sends_at_its_own_rates_beside_others() {
 
 #[test]
 fn an_aggregate_gathers_frames_for_one_station() {
-    // The access point has frames for two stations in turn: in one A-MPDU go those for one of them.
+    // The access point has frames for two stations in turn: an A-MPDU holds frames for only one of them.
     let settings = high_throughput(2, 64);
     let stream = |name| Random::stream(1, name, 0);
     let mut medium = Medium::new(&settings, stream("backoff"), stream("frame errors"), |_| stream("queue"));
@@ -212,8 +212,8 @@ fn an_aggregate_gathers_frames_for_one_station() {
 
 #[test]
 fn all_queues_of_a_station_wait_for_the_ack_of_one() {
-    // Voice of station 1 collides with that of station 2, from 100 to 352 us. Station 1 awaits its ACK until 397 us;
-    // 43 us and up to 15 slots later its best effort is sent, to which a packet came at 200 us.
+    // Voice of station 1 collides with voice of station 2, from 100 to 352 us. Station 1 awaits its ACK until 397 us.
+    // Its best effort, to which a packet came at 200 us, is sent 43 us and up to 15 slots later.
     let mut settings = prioritised(&[3, 0, 3]);
     settings.accesses[2].station = 1;
     let starts = (0..600).map(|seed| {

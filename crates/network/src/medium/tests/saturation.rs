@@ -37,7 +37,7 @@ impl Listener<Parcel> for Saturated {
 }
 
 impl Saturated {
-    /// `settings` for so many `seconds`, where every access but that of the access point always has packets of `bytes`.
+    /// `settings` for so many `seconds`, in which every access except the access point's always has packets of `bytes`.
     pub(super) fn run(settings: &MediumSettings, bytes: u64, seconds: u64) -> Self {
         let stream = |name| Random::stream(1, name, 0);
         let queue = |access| Random::stream(1, "queue", u64::from(access));

@@ -119,7 +119,7 @@ impl<P: Packet> Tin<P> {
         self.due
     }
 
-    /// Something arrives where nothing waits: what was not sent meanwhile is not made up for.
+    /// A packet arrives at an empty tin. Unused time is not made up for.
     pub(super) fn begin(&mut self, now: Time) {
         if !self.is_listed() {
             self.due = self.due.max(now);
@@ -174,8 +174,8 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Serves the queue whose turn it is. `take` answers what a queue sends, with its size; `None` if it is empty.
-    /// Queue `passing` has a packet that does not wait.
+    /// Serves the queue whose turn it is. `take` answers the packet that a queue sends, with its size, or `None` if it
+    /// is empty. Queue `passing` has a packet that does not wait.
     pub(super) fn serve<T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -234,7 +234,7 @@ fn share<P>(quantum: u64, load: u32, cx: &mut Context<'_, P>) -> i64 {
     ((quantum * (65_535 / u64::from(load)) + dither) >> 16) as i64
 }
 
-/// What a queue sends under COBALT.
+/// The packet that a queue sends under COBALT.
 pub(super) fn take_struck<P: Packet>(
     queue: &mut FlowQueue<P>,
     parameters: &Parameters,

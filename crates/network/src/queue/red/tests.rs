@@ -56,7 +56,7 @@ fn lengths_of_zero_are_refused() {
 #[test]
 fn the_average_follows_the_queue_by_its_weight() {
     let mut red = red(example());
-    // `32,000/32 = 1000`; then 31/32 of it and 1000 more; and so on.
+    // `32,000/32 = 1000`, then 31/32 of it and 1000 more, and so on.
     for expected in [1000.0, 1968.75, 2907.2265625] {
         red.update(at(1), Bytes::new(32_000));
         assert_eq!(red.average, expected);
@@ -119,7 +119,7 @@ fn beyond_max_all_are_struck_or_gently_more() {
 #[test]
 fn the_probability_adapts_towards_the_middle() {
     let mut red = red(RedSettings { adaptive: true, ..example() });
-    // Above `30,000 + 3 x 12,000`: a quarter more, below 0.04; then 0.01 more.
+    // Above `30,000 + 3 x 12,000`: a quarter more, below 0.04. Then 0.01 more.
     for expected in [0.025, 0.03125, 0.039_062_5, 0.048_828_125, 0.058_828_125] {
         red.adapt(66_001.0);
         assert_eq!(red.probability, expected);
@@ -254,7 +254,7 @@ fn without_a_rate_an_idle_queue_forgets_its_average() {
 #[test]
 fn the_average_of_an_idle_queue_counts_at_each_adaptation() {
     // 8 Mbit/s and 1000 bytes: after 500 packets of idle time the average is nearly nothing, so the probability falls
-    // by a tenth at 0.5 s and at 1 s; while packets wait it stays above.
+    // by a tenth at 0.5 s and at 1 s. While packets wait it stays above.
     let adaptive = RedSettings { adaptive: true, ..example() };
     for (idle_since, expected) in
         [(Some(at(0)), 0.02 * 0.9 * 0.9), (None, 0.025 * 1.25), (Some(at(500_000)), 0.025 * 0.9)]

@@ -36,7 +36,7 @@ fn what_followed_counts_for_the_rates_that_followed() {
     link.attempts(|mode| mode == 4, 11);
     let rates = &link.control.classes[1].rates;
     assert_eq!((rates[5].failures, rates[5].frames, rates[4].failures, rates[4].frames), (1, 1, 0, 1));
-    // 34 us and for each attempt the exchange and half a window: 63, 127, 255, 511 slots of 9 us; then 24 Mbit/s.
+    // 34 us and for each attempt the exchange and half a window: 63, 127, 255, 511 slots of 9 us. Then 24 Mbit/s.
     let exchange = |bits: f64| 20.0 + 4.0 * (12_822.0 / bits).ceil() + 16.0 + 28.0;
     let at_36 = 34.0 + 4.0 * exchange(144.0) + 4.5 * (63.0 + 127.0 + 255.0 + 511.0);
     let at_24 = 34.0 + exchange(96.0) + 4.5 * 63.0;
@@ -170,7 +170,7 @@ fn without_a_best_rate_it_is_the_first_or_what_below_has_not_failed() {
 #[test]
 fn rates_that_may_be_faster_are_sampled_in_turn() {
     let mut control = control();
-    // 18 Mbit/s takes 2000 us on average. One attempt at 9 Mbit/s or more may be faster; 48 Mbit/s is too far above.
+    // 18 Mbit/s takes 2000 us on average. One attempt at 9 Mbit/s or more may be faster. 48 Mbit/s is too far above.
     control.classes[LARGE].used = 3;
     control.classes[LARGE].rates[3].average = 2000.0;
     let sample = |control: &mut Freebsd, sampled, now| {

@@ -1,4 +1,5 @@
-//! The backoffs of stations that do not all hear each other: each is stopped and goes on by what its own station hears.
+//! The backoffs of stations of which some are hidden from each other. Each stops and continues by the medium as its own
+//! station senses it.
 
 use units::{Span, Time};
 
@@ -9,7 +10,8 @@ use crate::medium::shared::Counter;
 #[derive(Debug)]
 pub(super) struct Backoffs {
     counters: Vec<Option<Counter>>,
-    /// When each ends if its station goes on hearing nothing; never where that hears something or has nothing to send.
+    /// When each ends if its station senses nothing from now on. It is [`Time::NEVER`] while the station senses a frame
+    /// or has nothing to send.
     dues: Vec<Time>,
     /// The number of each in the order in which they began.
     numbers: Vec<u64>,
@@ -81,7 +83,7 @@ impl Backoffs {
         }
     }
 
-    /// `station` finds the medium idle: those of its accesses go on at the instants that `from` says.
+    /// `station` finds the medium idle. The backoffs of its accesses continue at the instants that `from` gives.
     pub(super) fn go_on(&mut self, station: u32, slot: Span, from: impl Fn(u32) -> Time) {
         for &access in &self.of_station[station as usize] {
             if let Some(counter) = &mut self.counters[access as usize] {

@@ -1,4 +1,5 @@
-//! Single frames among stations that do not all hear each other: who hears them, who understands them, what follows.
+//! Single frames among stations of which some are hidden from each other: which stations sense a frame, which
+//! understand it, and the frame that follows.
 
 use units::Time;
 
@@ -51,11 +52,11 @@ pub(super) struct Frame {
 /// The disturbances that keep a station from understanding a frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spoilt {
-    /// Other frames that it hears meanwhile.
+    /// Other frames that it senses meanwhile.
     others: u32,
     /// It sends meanwhile.
     sends: bool,
-    /// Another frame that it hears began at once.
+    /// Another frame that it senses began at once.
     at_once: bool,
 }
 
@@ -83,7 +84,7 @@ impl Hidden {
         for other in &mut on_air {
             other.spoilt[frame.sender as usize].sends = true;
             let at_once = other.start == frame.start;
-            // Who hears both.
+            // Stations in range of both.
             let [few, many] = self.fewer_first(frame.sender, other.sender);
             for &station in &self.hearers[few as usize] {
                 if self.hears(station, many) {
@@ -98,7 +99,7 @@ impl Hidden {
         self.on_air = on_air;
     }
 
-    /// Two senders, first the one that fewer hear.
+    /// Two senders, first the one in range of fewer stations.
     fn fewer_first(&self, one: u32, other: u32) -> [u32; 2] {
         let hearers = |sender: u32| self.hearers[sender as usize].len();
         if hearers(one) < hearers(other) { [one, other] } else { [other, one] }
@@ -166,7 +167,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Frames that end `now`: what they tell to whom, and what follows.
+    /// Frames end `now`. Stations learn from them, and the next frames follow.
     pub(super) fn end_frames(&mut self, now: Time, hidden: &mut Hidden, out: &mut impl Listener<P>) {
         if hidden.on_air.iter().all(|frame| frame.end > now) {
             return;
@@ -189,7 +190,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Those that hear `frame` learn what they understand of it.
+    /// The stations in range of `frame` learn from it if they understand it.
     fn tell(&self, now: Time, frame: &Frame, intact: bool, hidden: &mut Hidden) {
         let convention = self.rules.conventions.after_collision;
         let senders_wait = convention == AfterCollision::Eifs;
@@ -247,7 +248,7 @@ impl<P: Packet> Medium<P> {
         true
     }
 
-    /// The data of `access`, which nothing else spoilt, is received; whether any of it is understood.
+    /// The data of `access`, which nothing else spoilt, is received. True if any of it is understood.
     fn arrive(&mut self, now: Time, access: u32, shot: &Shot, out: &mut impl Listener<P>) -> bool {
         let loss = self.pairs[self.pair(access, shot.to)].errors[usize::from(shot.mode)];
         let mut reports = Reports { access, listener: out };
