@@ -1,5 +1,4 @@
-//! Runs a scenario file a few times and prints what it costs:
-//! `cargo run --release --example speed FILE [RUNS [CORES]]`.
+//! Runs a scenario file a few times and prints its cost: `cargo run --release --example speed FILE [RUNS [CORES]]`.
 
 #![expect(clippy::disallowed_methods, reason = "a program reads files and clocks for the simulator")]
 

@@ -1,4 +1,4 @@
-//! What a filter of ACKs compares, in the packet of a simulated ACK: the ACK itself is where no queue sees it.
+//! The fields that a filter of ACKs compares, in the packet of a simulated ACK. No queue sees the ACK itself.
 //!
 //! SACK blocks are packed into 96 bits, relative to the ACK number. An ACK whose blocks do not fit (four of them need
 //! to end within 4095 segments, three within 65,535) says nothing to a filter, so none drops it.
@@ -31,7 +31,7 @@ const fn width(count: u32) -> u32 {
 }
 
 impl AckFields {
-    /// Those of `ack`, with the flags that echo marks; `None` if its blocks do not fit.
+    /// The fields of `ack`, with the flags that echo marks, or `None` if its blocks do not fit.
     pub(crate) fn of(ack: &Acknowledgement, echo: [bool; 3]) -> Option<Self> {
         let count = ack.sack.len() as u32;
         let mut blocks = 0;

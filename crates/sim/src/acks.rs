@@ -4,7 +4,7 @@ use transport::{Acknowledgement, SackBlocks};
 
 use crate::cache_aligned::CacheAligned;
 
-/// So many acknowledgements lie together.
+/// Acknowledgements in a chunk.
 const CHUNK: u32 = 32;
 /// Each takes a cache line and a half, from the middle or the end of one line on.
 const SIZE: usize = size_of::<Acknowledgement>();
@@ -26,7 +26,7 @@ impl AckSlot {
     }
 }
 
-/// Acknowledgements that lie together, and how many of them have yet to arrive.
+/// A chunk of acknowledgements, and how many of them have yet to arrive.
 #[derive(Debug)]
 struct Chunk {
     acks: CacheAligned<[Acknowledgement; CHUNK as usize]>,
@@ -60,7 +60,7 @@ impl Chunk {
 /// one to the other and back.
 #[derive(Debug, Default)]
 pub(crate) struct Acks {
-    /// By their number; `None` for those at the other place.
+    /// By their number, or `None` for chunks at the other place.
     chunks: Vec<Option<Box<Chunk>>>,
     /// The place of the next acknowledgement, if a chunk is begun.
     next: u32,
@@ -145,7 +145,7 @@ impl Acks {
         chunk.get(slot)
     }
 
-    /// Hands over to `other` what was put here since the last time, and takes back what it has free.
+    /// Hands over to `other` the chunks that were filled here since the last time, and takes back its free ones.
     pub(crate) fn hand_over(&mut self, other: &mut Self) {
         other.chunks.resize_with(self.chunks.len(), || None);
         let filled = self.next % CHUNK;

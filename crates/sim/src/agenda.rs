@@ -34,7 +34,7 @@ pub(crate) struct Agenda {
     planned: Vec<(Time, Planned)>,
     /// When the next one is due.
     pub(crate) next: Time,
-    /// When those are due that concern both ends of a flow, the next one last; they are known beforehand.
+    /// When events that concern both ends of a flow are due, the next one last. They are known beforehand.
     shared: Vec<Time>,
 }
 
@@ -59,7 +59,7 @@ impl Agenda {
         Some(what)
     }
 
-    /// When the next event is due that concerns both ends of a flow; [`Time::NEVER`] if none is.
+    /// When the next event is due that concerns both ends of a flow, or [`Time::NEVER`] if none is.
     pub(crate) fn next_shared(&self) -> Time {
         self.shared.last().copied().unwrap_or(Time::NEVER)
     }

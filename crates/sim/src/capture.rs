@@ -26,12 +26,12 @@ const ECHOES_KEPT: usize = 4096;
 /// Accurate ECN starts to count from here (RFC 9768, section 3.2.1).
 const FIRST_COUNT: u32 = 5;
 
-/// The clock of the timestamp option of a host, which counts milliseconds: what it shows at the start of the run.
+/// The clock of the timestamp option of a host, which counts milliseconds, as its reading at the start of the run.
 #[derive(Clone, Copy, Debug)]
 struct TimestampClock(Span);
 
 impl TimestampClock {
-    /// At a time of the run; 0 for none.
+    /// At a time of the run, or 0 for none.
     fn at(self, at: Time) -> u32 {
         if at == Time::NEVER { 0 } else { self.captured_at(clock(at)) }
     }
@@ -53,7 +53,7 @@ struct Form {
     datagrams: bool,
     accurate: bool,
     window_scale: u8,
-    /// When the timestamp that data echo changed at the sender, and to what.
+    /// When the timestamp that data echo changed at the sender, and its new value.
     echoes: VecDeque<(Time, u32)>,
 }
 
@@ -78,18 +78,18 @@ impl Form {
         (cumulative >= total.div_ceil(self.segment.get())).then(|| (total as u32).wrapping_add(1))
     }
 
-    /// The number of the first byte of `segment`: the SYN has number 0; numbers wrap.
+    /// The number of the first byte of `segment`: the SYN has number 0, and numbers wrap.
     fn byte(&self, segment: u64) -> u32 {
         let before = segment.wrapping_mul(self.segment.get());
         (self.total.map_or(before, |total| before.min(total.get())) as u32).wrapping_add(1)
     }
 
-    /// From `at` on data echo the timestamp of a packet that left at `sent`; of the changes before, so many are `kept`.
+    /// From `at` on data echo the timestamp of a packet that left at `sent`. Of the changes before, so many are `kept`.
     fn echo_of(&mut self, at: Time, sent: Time, kept: usize) {
         self.echo(at, self.clock.at(sent), kept);
     }
 
-    /// From `at` on data echo `timestamp`; of the changes before, so many are `kept`.
+    /// From `at` on data echo `timestamp`. Of the changes before, so many are `kept`.
     fn echo(&mut self, at: Time, timestamp: u32, kept: usize) {
         if self.timestamps && self.echoes.back().is_none_or(|(_, last)| timestamp.wrapping_sub(*last) as i32 > 0) {
             self.echoes.push_back((at, timestamp));

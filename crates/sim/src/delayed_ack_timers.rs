@@ -7,17 +7,17 @@ use units::Time;
 
 /// Timers that are set and taken back with every other packet, and have few lengths. All timers of one length expire in
 /// the order in which they were set, and so do those that wait for a tick. So a few lines, in each of which the timers
-/// are in order, do what a heap would, at a fraction of the cost. One that is taken back stays in its line until
-/// somebody looks: [`DelayedAckTimers::next`] may be too early, never too late.
+/// are in order, replace a heap at a fraction of the cost. One that is taken back stays in its line until the next
+/// look: [`DelayedAckTimers::next`] may be too early, never too late.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayedAckTimers {
     lines: Vec<Line>,
-    /// When the timer of each flow expires; [`Time::NEVER`] if it is not set.
+    /// When the timer of each flow expires, or [`Time::NEVER`] if it is not set.
     expires: Vec<Time>,
     next: Time,
 }
 
-/// Timers in order; among them such as were taken back meanwhile.
+/// Timers in order, including some that were taken back meanwhile.
 #[derive(Clone, Debug, Default)]
 struct Line {
     timers: VecDeque<(Time, u32)>,
@@ -26,7 +26,7 @@ struct Line {
 }
 
 impl Line {
-    /// Tells if a timer that expires at `at` may be the last.
+    /// True if a timer that expires at `at` may be the last.
     fn takes(&self, at: Time) -> bool {
         self.last <= at || self.timers.is_empty()
     }
@@ -38,13 +38,13 @@ impl DelayedAckTimers {
         Self { lines: Vec::new(), expires: vec![Time::NEVER; flows], next: Time::NEVER }
     }
 
-    /// When to look for a timer that is [`due`](Self::due); [`Time::NEVER`] if none is set.
+    /// When to look for a timer that is [`due`](Self::due), or [`Time::NEVER`] if none is set.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// The timer of `flow` expires at `at`; [`Time::NEVER`]: it is not set.
+    /// The timer of `flow` expires at `at`. With [`Time::NEVER`] it is not set.
     #[inline]
     pub(crate) fn set(&mut self, flow: u32, at: Time) {
         let expires = &mut self.expires[flow as usize];
@@ -88,7 +88,7 @@ impl DelayedAckTimers {
         }
     }
 
-    /// Lets the processor fetch what is known of the timer of `flow`.
+    /// Lets the processor fetch the state of the timer of `flow`.
     #[inline]
     pub(crate) fn prefetch(&self, flow: u32) {
         prefetch_index(&self.expires, flow as usize);
@@ -99,7 +99,7 @@ impl DelayedAckTimers {
         self.expires[flow as usize] = Time::NEVER;
     }
 
-    /// The flow whose timer expires at `now`, which is not set any more; `None`: no timer expires before the new
+    /// The flow whose timer expires at `now`, which is not set any more, or `None` if no timer expires before the new
     /// [`next`](Self::next).
     pub(crate) fn due(&mut self, now: Time) -> Option<u32> {
         let expires = &mut self.expires;

@@ -85,7 +85,7 @@ impl Packet {
         self.flags |= ((blocks >> 80) as u32) << 16;
     }
 
-    /// What it was [told](Self::tell).
+    /// The fields written by [`tell`](Self::tell).
     pub(crate) fn fields(&self) -> Option<AckFields> {
         (self.flags & (ACK | OPENING | TOLD) == ACK | TOLD).then(|| AckFields {
             number: (self.number >> 32) as u32,
@@ -127,7 +127,7 @@ impl Packet {
         })
     }
 
-    /// What it says if it opens a connection.
+    /// Its content if it opens a connection.
     #[inline(never)]
     pub(crate) fn opening(&self) -> OpeningPacket {
         let kinds = [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack];
@@ -179,7 +179,7 @@ impl network::Packet for Packet {
     }
 
     fn duplicate(&self) -> Option<Self> {
-        // An acknowledgement lies in one place.
+        // An acknowledgement has only one place.
         (self.flags & ACK == 0).then_some(Self { flags: self.flags | COPY, ..*self })
     }
 

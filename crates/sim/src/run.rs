@@ -19,9 +19,9 @@ pub struct Simulator {
     pub controllers: Option<Factory>,
     /// A packet capture (pcapng) to write.
     pub capture: Option<CaptureTo>,
-    /// Cores that the run may use; none counts as one. The tables are the same for every number.
+    /// Cores that the run may use. None counts as one. The tables are the same for every number.
     pub cores: usize,
-    /// By which CPU and wall-clock time of the run are read; without it they are 0.
+    /// By which CPU and wall-clock time of the run are read. Without it they are 0.
     pub stopwatch: Option<Stopwatch>,
 }
 

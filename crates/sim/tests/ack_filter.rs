@@ -30,7 +30,7 @@ fn a_filter_lets_few_acks_carry_a_fast_download() {
     // some of the ACKs that wait, and those after them acknowledge more.
     let without = mbit("no-ack-filter");
     assert!((5.5..14.0).contains(&without), "{without}");
-    // 1448 of 1500 bytes are goodput; NewReno's sawtooth over a queue of a BDP and a half keeps the link busy.
+    // 1448 of 1500 bytes are goodput. NewReno's sawtooth over a queue of a BDP and a half keeps the link busy.
     let full = 20.0 * 1448.0 / 1500.0;
     for filter in ["ack-filter", "ack-filter-aggressive"] {
         let with = mbit(filter);
@@ -42,7 +42,7 @@ fn a_filter_lets_few_acks_carry_a_fast_download() {
 fn the_queue_holds_what_the_filter_leaves() {
     for (filter, most) in [("ack-filter", 2.0), ("ack-filter-aggressive", 1.0)] {
         let (flow, link) = download(filter, "");
-        // Nothing is lost for the filter: losses of data are those of a full queue of data.
+        // Nothing is lost for the filter: all losses of data come from a full queue of data.
         assert_eq!(flow.timeouts, 0, "{filter}");
         // Each ACK supersedes all before it, but in a recovery: then it leaves ACKs with blocks that it lacks. 833 ACKs
         // arrive in a second, and the link carries 240.

@@ -1,4 +1,4 @@
-//! The packet capture of a run: a file that other tools open, and that tells what happened.
+//! The packet capture of a run: a file that other tools open, with the events of the run.
 
 #![expect(clippy::disallowed_methods, reason = "the tests write and read files of their own")]
 
@@ -59,7 +59,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// The blocks of a pcapng file: type and body. The length stands before and behind each.
+/// The blocks of a pcapng file: type and body. The length is before and behind each.
 fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
     let mut blocks = Vec::new();
     let mut rest = file;
@@ -122,7 +122,7 @@ impl<'a> Packet<'a> {
         self.length - 20 - 4 * u32::from(self.header[32] >> 4)
     }
 
-    /// The address, which stands for the flow of data.
+    /// The address, which identifies the flow of data.
     fn source(&self) -> [u8; 4] {
         self.header[12..16].try_into().unwrap()
     }
@@ -187,7 +187,7 @@ fn the_end_of_a_train_and_of_what_is_written_is_pushed() {
     let packets = packets(&file);
     let of =
         |flow: u8| packets.iter().filter(move |packet| packet.source() == [10, 0, 0, flow] && packet.payload() > 0);
-    // A train is what leaves in a millisecond at twice the rate of the window, two segments at least.
+    // A train is the data of a millisecond at twice the rate of the window, two segments at least.
     let pushed: Vec<_> = of(1).take(6).map(Packet::is_pushed).collect();
     assert_eq!(pushed, [false, true, false, true, false, true]);
     // 9 segments of 1448 bytes and one of 968.
@@ -223,7 +223,7 @@ fn a_sequence_number_advances_or_is_a_retransmission() {
     assert_eq!(next.into_values().nth(2), Some(100_001));
 }
 
-/// Output of tshark on `file`; `None`, with the reason printed, if there is no tshark.
+/// Output of tshark on `file`, or `None`, with the reason printed, if there is no tshark.
 fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
     let checks = ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"];
     let mut command = Command::new("tshark");
@@ -360,7 +360,7 @@ fn a_connection_is_opened_before_its_first_data() {
     // Without one the connection is open as the flow starts.
     assert_eq!(of(2), [(-40, 0, 0x02), (0, 0, 0x12), (0, 0, 0x10), (0, 0, 0x10)]);
     let first: Vec<_> = packets.iter().filter(|packet| packet.header[15] == 1 || packet.header[19] == 1).collect();
-    // 144,800 bytes of window are shifted by two bits; the largest segment is told without options.
+    // 144,800 bytes of window are shifted by two bits. The announced largest segment does not subtract options.
     assert_eq!(first[1].header[40..44], [2, 4, 5, 0xb4]);
     assert_eq!(first[1].header[56..60], [1, 3, 3, 2]);
     let ack = first.iter().find(|packet| packet.source()[1] == 128 && packet.header[33] & 2 == 0).unwrap();

@@ -237,7 +237,7 @@ fn is_quiet(tables: &Tables) -> bool {
     still(&links.time_s, &links.link, &links.departed_bytes) && still(&flows.time_s, &flows.flow, &flows.sent_packets)
 }
 
-/// At every link, what arrived has left, was dropped or lost, or is still there; queues keep to their limit.
+/// At every link, each arrived packet has left, was dropped or lost, or is still there. Queues keep to their limit.
 fn check_links(plan: &Plan, tables: &Tables) {
     let events = tables.events.columns();
     for (index, (link, planned)) in tables.links.iter().zip(&plan.links).enumerate() {
@@ -269,7 +269,7 @@ fn check_links(plan: &Plan, tables: &Tables) {
     }
 }
 
-/// No flow delivers what it did not send, and none sends what it was not given.
+/// No flow delivers data that it did not send, and none sends data that it was not given.
 fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
     assert_eq!(tables.flows.len(), drawn.len());
     let events = tables.events.columns();

@@ -1,4 +1,5 @@
-//! The same plan and seed give the same bytes, whatever else goes on; and they give today the bytes of yesterday.
+//! The same plan and seed give the same bytes, whatever else goes on. They also give the same bytes as earlier
+//! versions.
 
 mod common;
 

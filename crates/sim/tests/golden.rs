@@ -1,5 +1,5 @@
-//! The windows of the controllers as a reviewer sees them: whole segments at every second of a fixed path, what
-//! happened meanwhile, and a line that draws the first seconds.
+//! The windows of the controllers as a reviewer sees them: whole segments at every second of a fixed path, the events
+//! of that second, and a line that draws the first seconds.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn counts(tables: &Tables) -> String {
     named.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
-/// One flow over 10 Mbit/s and 40 ms with room for 84 packets, that in service included.
+/// One flow over 10 Mbit/s and 40 ms with room for 84 packets, including the one in service.
 fn trajectory(cc: &str, profile: &str, parameters: &str, loss: &str) -> String {
     let tables = run(&format!(
         r#"
@@ -72,7 +72,7 @@ fn both(cc: &str, profile: &str, parameters: &str) -> String {
     format!("{}\n{}", trajectory(cc, profile, parameters, "0%"), trajectory(cc, profile, parameters, "1%"))
 }
 
-/// The profile and the parameters of `cc`: those of its paper's time where they matter.
+/// The profile and the parameters of `cc`, from its paper's time if they matter.
 fn setting(cc: &str) -> (&'static str, &'static str) {
     match cc {
         "aimd" => ("freebsd-9", "{ alpha = 0.31, beta = 0.8 }"),

@@ -1,5 +1,5 @@
-//! L4S: Prague in the low-latency queue of DualPI2, alone and beside CUBIC in the classic queue (RFC 9332, section 2;
-//! draft-briscoe-iccrg-prague-congestion-control-04).
+//! L4S: Prague in the low-latency queue of DualPI2, alone and beside CUBIC in the classic queue (RFC 9332, section 2,
+//! and draft-briscoe-iccrg-prague-congestion-control-04).
 
 mod common;
 
@@ -28,7 +28,7 @@ fn seeded(rate: &str, rtt: &str, flows: &str, seed: u64) -> Tables {
 const PRAGUE: &str = r#"{ cc = "prague", transport = { ecn = "accurate" } }"#;
 const CUBIC: &str = r#"{ cc = "cubic" }"#;
 
-/// Mean and 99th percentile of the RTT of flow `index` beyond that of the empty path, in ms.
+/// Mean and 99th percentile of the RTT of flow `index` in excess of the empty path's RTT, in ms.
 fn queueing(tables: &Tables, index: usize) -> (f64, f64) {
     let flow = &tables.flows[index];
     (flow.rtt_mean_ms - flow.base_rtt_ms, flow.rtt_p99_ms - flow.base_rtt_ms)

@@ -156,6 +156,7 @@ fn a_link_grants_no_rate_twice_within_a_round_trip() {
         "#,
     );
     let tables = common::run_plan(plan, 1);
-    // 40.96 Mbit/s are 512 kB a round trip, 492 packets of 1040 bytes; `100 - 2 * 40.96 = 18.08` leave 10.24 Mbit/s.
+    // 40.96 Mbit/s are 512 kB a round trip, 492 packets of 1040 bytes, and `100 - 2 * 40.96 = 18.08` leave 10.24
+    // Mbit/s.
     assert_eq!([0, 1, 2].map(|flow| window_once_open(&tables, flow, 0.1)), [492.0, 492.0, 123.0]);
 }

@@ -59,7 +59,7 @@ fn a_lost_syn_or_syn_ack_costs_a_second() {
     assert_ms(syn.handshake_ms, 1000.0 + HANDSHAKE_MS);
     assert_ms(1e3 * syn.completion_s, 1000.0 + FIRST_BYTE_MS + 9.0 * 1.2);
     assert_eq!((syn.syn_retransmissions, syn.data_packets, syn.timeouts), (1, 10, 0));
-    // Both ends send again; the SYN arrives as the timer of the SYN-ACK expires, which begins anew.
+    // Both ends send again. The SYN arrives as the timer of the SYN-ACK expires, which begins anew.
     let answer = one("reverse = { loss = { openings = [0] } }", "");
     assert_ms(answer.handshake_ms, 1000.0 + HANDSHAKE_MS);
     assert_eq!((answer.syn_retransmissions, answer.data_packets, answer.timeouts), (1, 10, 0));
@@ -81,7 +81,7 @@ fn a_list_of_lost_packets_counts_data_alone() {
     assert_eq!((flow.syn_retransmissions, flow.retransmitted_packets), (0, 1));
 }
 
-// Linux: the RTT of a second SYN comes from its timestamp; after a third one the window is a segment.
+// Linux: the RTT of a second SYN comes from its timestamp. After a third one the window is a segment.
 #[test]
 fn a_syn_that_was_sent_twice_leaves_a_window_of_one() {
     let flow = one("loss = { openings = [0, 1] }", "");

@@ -11,8 +11,8 @@ use scenario::{Plan, TransportOptions};
 use serde_json::Value;
 use transport::{PROFILES, Profile};
 
-/// Short runs with something for every rule: what they show, the options that they set beside those to try, and the
-/// scenario. `FLOW` is what each flow has in common.
+/// Short runs with something for every rule: their description, the options that they set beside the tried ones, and
+/// the scenario. `FLOW` is the part that all flows share.
 const EXERCISES: [(&str, &str, &str); 10] = [
     (
         "losses of data and of ACKs, a source that pauses and short flows",
@@ -233,7 +233,7 @@ fn silent(profile: &Profile, partner: &str, values: &BTreeMap<String, Vec<String
             let Ok(with) = plan(0, profile.name, &[partner, &option]) else { continue };
             let asked = serde_json::to_value(TransportOptions::of(&with.flows[0].options)).unwrap();
             if with.flows[0].options == stack {
-                // It says what is so.
+                // The option equals the default.
                 if asked[name] != own[name] || !says(&own[name], value) {
                     found.push(format!("{} {partner}: {option} is dropped", profile.name));
                 }

@@ -1,13 +1,13 @@
 //! The loss-based rivals in the whole simulator, against the closed forms of their saw-teeth: when they fill a link,
-//! how long they take from loss to loss, what they leave in the queue, and what they pay for losses.
+//! how long they take from loss to loss, the queue that they leave, and their cost of losses.
 
 mod common;
 
 use common::{assert_near, events, run};
 use record::{EventKind, Tables};
 
-/// One flow of `cc` over `rate` and 100 ms with an ACK per packet of 1500 bytes and room for `buffer` packets; SACK and
-/// proportional rate reduction as in Linux.
+/// One flow of `cc` over `rate` and 100 ms with an ACK per packet of 1500 bytes and room for `buffer` packets, with
+/// SACK and proportional rate reduction as in Linux.
 fn alone(cc: &str, rate: &str, buffer: u32) -> Tables {
     run(&format!(
         r#"
@@ -39,8 +39,8 @@ fn shortest_queue(tables: &Tables) -> u32 {
 
 #[test]
 fn what_a_loss_keeps_says_how_much_buffer_fills_the_link() {
-    // `share (BDP + B) = BDP`: NewReno 0.5, `B = 84`; CUBIC 0.7, `B = 36`; H-TCP up to 0.8, `B = 21`; Scalable 0.875,
-    // `B = 12`. With half of it, the link is idle after each loss.
+    // `share (BDP + B) = BDP`: NewReno 0.5 (`B = 84`), CUBIC 0.7 (`B = 36`), H-TCP up to 0.8 (`B = 21`), Scalable 0.875
+    // (`B = 12`). With half of it, the link is idle after each loss.
     for (cc, buffer) in [("newreno", 84), ("cubic", 36), ("htcp", 21), ("scalable", 12)] {
         let ample = alone(cc, "10mbit", buffer).links[0].utilization;
         let scarce = alone(cc, "10mbit", buffer / 2).links[0].utilization;
@@ -51,9 +51,9 @@ fn what_a_loss_keeps_says_how_much_buffer_fills_the_link() {
 
 #[test]
 fn the_epoch_of_newreno_grows_with_the_rate_and_that_of_scalable_does_not() {
-    // With a full queue a round trip takes as long as the packets of the window, `W = BDP + B + 1`; detection and
-    // recovery take two. NewReno regains `W/2` in `W/2` round trips of `3/4` of that on average. 10 Mbit/s:
-    // `84.5 * 152.1 ms + 2 * 203 ms`. 20 Mbit/s: `168 * 151.2 ms + 2 * 202 ms`.
+    // With a full queue a round trip takes as long as the packets of the window, `W = BDP + B + 1`. Detection and
+    // recovery take two. NewReno regains `W/2` in `W/2` round trips of `3/4` of that on average. 10 Mbit/s: `84.5 *
+    // 152.1 ms + 2 * 203 ms`. 20 Mbit/s: `168 * 151.2 ms + 2 * 202 ms`.
     for (rate, buffer, seconds) in [("10mbit", 84, 13.26), ("20mbit", 167, 25.80)] {
         assert_near(epoch(&alone("newreno", rate, buffer)), seconds, 0.01);
     }
@@ -69,9 +69,9 @@ fn the_epoch_of_newreno_grows_with_the_rate_and_that_of_scalable_does_not() {
 #[test]
 fn htcp_leaves_a_standing_queue_in_a_buffer_larger_than_the_bandwidth_delay_product() {
     // It keeps half at least: `0.5 (84 + B) - 84` packets stay in the queue, 42 for twice the BDP and 84 for three
-    // times. Up to the BDP the queue just empties. It keeps the same share of what the window has gained in the round
-    // trip in which the loss is seen, at most alpha: epochs of 2, 2.2, 2.7, 3.6 and 4.6 s end with
-    // `f = 11, 13, 19, 29, 40`; `0.8 * 0.4 * 11`, `0.67 * 0.67 * 13`, `0.5 * f`.
+    // times. Up to the BDP the queue just empties. It keeps the same share of the window's gain in the round trip in
+    // which the loss is seen, at most alpha: epochs of 2, 2.2, 2.7, 3.6 and 4.6 s end with `f = 11, 13, 19, 29, 40`. It
+    // keeps `0.8 * 0.4 * 11`, `0.67 * 0.67 * 13`, `0.5 * f`.
     for (buffer, standing, more) in [(21, 0, 4), (42, 0, 6), (84, 0, 10), (168, 42, 15), (252, 84, 20)] {
         let shortest = shortest_queue(&alone("htcp", "10mbit", buffer));
         let expected = standing..=standing + more;
@@ -119,7 +119,7 @@ fn struck(
 
 #[test]
 fn relentless_pays_one_segment_for_each_that_was_lost() {
-    // All at once; spread over the window, so that most are found during recovery; one that is sent and found lost
+    // All at once. Spread over the window, so that most are found during recovery. One that is sent and found lost
     // during a recovery, which another follows at once.
     let sets =
         ["400", "400, 401, 405, 406", "400, 410, 430, 470, 520, 521", "400, 401, 402, 403, 801, 802", "400, 790, 830"];
@@ -138,8 +138,8 @@ fn relentless_pays_one_segment_for_each_that_was_lost() {
             let recovered = events(&tables, EventKind::Recovered);
             let series = &tables.flow_series.columns();
             let place = || format!("packets {packets}{transport}");
-            // The window at the start of recovery, less that of the next ACK, which has added a four-hundredth already,
-            // or of the next loss.
+            // The window at the start of recovery, less the window at the next ACK, which has added a four-hundredth
+            // already, or at the next loss.
             let mut windows: Vec<_> =
                 series.time_s.iter().copied().zip(series.window_segments.iter().copied()).collect();
             windows.extend(&losses);

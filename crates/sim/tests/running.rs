@@ -73,8 +73,8 @@ fn a_finished_run_has_come_to_its_end_and_says_what_it_cost() {
     let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(watch.elapsed_nanos.load(Ordering::Relaxed), 10_000_000_000);
     assert_eq!(outcome.cost.data_packets, outcome.tables.flows[0].data_packets);
-    // A packet arrives, every second one's ACK arrives, and that of a train's end; timers, quick ACKs and samples are
-    // few.
+    // A packet arrives, every second one's ACK arrives, and so does the ACK of a train's end. Timers, quick ACKs and
+    // samples are few.
     let per_packet = outcome.cost.events as f64 / outcome.cost.data_packets as f64;
     assert!((1.5..1.7).contains(&per_packet), "{per_packet}");
     // Looked at before and after.

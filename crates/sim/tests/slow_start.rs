@@ -1,5 +1,5 @@
 //! Slow starts under NewReno in the whole simulator: how many round trips a transfer takes, where each leaves slow
-//! start, and what it loses on the way.
+//! start, and its losses on the way.
 
 mod common;
 
@@ -58,10 +58,10 @@ fn those_that_look_for_the_end_of_the_path_find_it_before_anything_is_lost() {
     assert!(lost("classic").0 > 3000, "{}", lost("classic").0);
     // The window of 640 is the first that queues, and its packets still find the path empty at their head. HyStart sees
     // half an RTT of ACKs a round before, while the window grows from 320 to 640. HyStart++ waits for a round whose
-    // smallest RTT is longer, that of 1280, and then grows five times by a quarter at most: to 7.5 to 9.4 times the
-    // path. SEARCH: what is sent from 0.7 s on at twice the rate of the link is acknowledged at half that speed. x ms
+    // smallest RTT is longer, the round of 1280, and then grows five times by a quarter at most: to 7.5 to 9.4 times
+    // the path. SEARCH: data sent from 0.7 s on at twice the rate of the link are acknowledged at half that speed. x ms
     // on, `600 + 8.3 x` packets were sent in 350 ms, and 1459 delivered: short by 26 % at `x = 165`, acknowledged at
-    // `0.8 s + 2 x = 1.13 s`, when the window is `640 + 4.17 * 330 = 4.9` times the path; bins of 35 ms may add 0.7 of
+    // `0.8 s + 2 x = 1.13 s`, when the window is `640 + 4.17 * 330 = 4.9` times the path. Bins of 35 ms may add 0.7 of
     // it.
     for (start, low, high) in [("hystart", 0.75, 1.55), ("hystart++", 7.0, 9.5), ("search", 4.5, 6.0)] {
         let (packets, share) = lost(start);

@@ -1,4 +1,4 @@
-//! No controller stands still: what it does after a disturbance has passed.
+//! Every controller grows again after a disturbance has passed.
 
 mod common;
 
@@ -84,7 +84,7 @@ fn pairs_of_copa_share_a_short_queue_that_they_fill() {
 
 #[test]
 fn dctcp_answers_echoes_that_end() {
-    // A receiver of RFC 3168 repeats the echo until it hears of an answer. Without one the window stayed at two
+    // A receiver of RFC 3168 repeats the echo until it receives an answer (CWR). Without one the window stayed at two
     // segments, 5.7 % of the link, without a single mark.
     let shared = |ecn: &str| {
         goodput(&format!(

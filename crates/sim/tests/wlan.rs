@@ -1,4 +1,4 @@
-//! Flows over wireless networks: what TCP and datagrams get of the medium, and what the tables say of it.
+//! Flows over wireless networks: the shares of TCP and datagrams, and their rows in the tables.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn a_datagram_source_alone_gets_the_saturation_throughput() {
     assert_near(station.airtime_share, 292.0 / 393.5, 0.002);
     let link = &tables.links[3];
     assert_eq!((link.name.as_str(), link.queue_packets_max), ("sta-0", 200.0));
-    // A packet is in service until its last bit has arrived; then 44 us pass until the next one is.
+    // A packet is in service until its last bit has arrived. Then 44 us pass until the next one is.
     assert_near(link.utilization, 349.5 / 393.5, 0.001);
 }
 
@@ -102,7 +102,7 @@ fn hidden_stations_upload_less_and_more_with_rts() {
         [0, 1].map(|flow| tables.flows[flow].throughput_bps / 1e6)
     };
     let (hidden, rts) = (r#", hidden = "all""#, r#", hidden = "all", rts_above = "0B""#);
-    // Data frames of 2072 us are longer than the windows of the first five attempts; behind an RTS it is 44 us.
+    // Data frames of 2072 us are longer than the windows of the first five attempts. Behind an RTS it is 44 us.
     let datagrams = r#"{ cc = "newreno", kind = "datagram", echo = false, source = { rate = "6mbit" }, from = "sta-N",
         to = "server" }"#;
     let sum = |keys| goodputs(datagrams, keys).iter().sum::<f64>();
@@ -148,7 +148,7 @@ fn every_frame_has_a_row_where_frames_are_recorded() {
 
 #[test]
 fn rate_adaptations_find_what_a_distance_allows() {
-    // At 40 m 24 Mbit/s works, at `33.3 - 30 log10(4) = 15 dB`; 36 Mbit/s hardly does.
+    // At 40 m 24 Mbit/s works, at `33.3 - 30 log10(4) = 15 dB`. 36 Mbit/s hardly does.
     for rate in ["arf", "samplerate", "minstrel"] {
         let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "30mbit" }, from = "sta-0", to = "ap" }"#;
         let text =
@@ -171,6 +171,6 @@ fn a_call_of_the_voice_category_waits_less_behind_an_upload() {
         tables.flows[1].rtt_p50_ms
     };
     let (alike, voice) = (wait("false", ""), wait("true", r#", access_category = "voice""#));
-    // 200 frames of some 0.45 ms, ACKs between them, wait before it in the common queue; in its own none.
+    // 200 frames of some 0.45 ms, ACKs between them, wait before it in the common queue, and none in its own.
     assert!(alike > 80.0 && voice < 45.0, "{alike} {voice}");
 }

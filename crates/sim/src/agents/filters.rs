@@ -8,15 +8,15 @@ use crate::acks::Acks;
 use crate::capture::congestion_count;
 use crate::packet::{Body, Packet};
 
-/// What the ACKs of each connection tell.
+/// The fields of each connection's ACKs.
 #[derive(Debug)]
 pub(crate) struct Filters {
-    /// How each connection echoes marks; `None` for what is not TCP. Empty if no link filters ACKs.
+    /// How each connection echoes marks, or `None` for a flow that is not TCP. Empty if no link filters ACKs.
     modes: Vec<Option<EcnMode>>,
 }
 
 impl Filters {
-    /// Those of `plan`, whose flows are as `drawn`.
+    /// The fields in `plan`, whose flows are as `drawn`.
     pub(super) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let mode = |flow: &PlannedFlow| matches!(flow.kind, Kind::Tcp).then(|| flow.options.ecn());
         let modes: Vec<_> = plan.flows.iter().map(mode).collect();
@@ -24,12 +24,12 @@ impl Filters {
         Self { modes: if Self::are_in(plan) { of_drawn.collect() } else { Vec::new() } }
     }
 
-    /// Tells if a link of `plan` filters ACKs.
+    /// True if a link of `plan` filters ACKs.
     pub(super) fn are_in(plan: &Plan) -> bool {
         plan.links.iter().any(|link| link.settings.queue.filters_acks())
     }
 
-    /// Lets `ack` tell what a filter compares.
+    /// Writes the fields that a filter compares into `ack`.
     pub(super) fn tell(&self, ack: &mut Packet, acks: &Acks) {
         if let (Some(&Some(mode)), Body::Ack(slot)) = (self.modes.get(ack.flow as usize), ack.body()) {
             let said = acks.get(slot);

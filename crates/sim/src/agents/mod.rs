@@ -87,7 +87,7 @@ pub(crate) struct AllAgents {
 }
 
 impl AllAgents {
-    /// Tells if `plan` has any.
+    /// True if `plan` has any.
     pub(crate) fn are_in(plan: &Plan) -> bool {
         let filters = filters::Filters::are_in(plan);
         filters

@@ -9,10 +9,10 @@ use super::AllAgents;
 use crate::agenda::Planned;
 use crate::partition::Partition;
 
-/// The pages of all flows; of a run without any it takes no memory.
+/// The pages of all flows. Without pages it takes no memory.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    /// The page of each connection; empty where there are no pages.
+    /// The page of each connection, or empty if there are no pages.
     page_of: Vec<u32>,
     pages: Vec<Page>,
 }

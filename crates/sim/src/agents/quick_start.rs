@@ -1,8 +1,8 @@
-//! Quick-Start (RFC 4782): what the routers grant a connection that asks for a rate in its SYN.
+//! Quick-Start (RFC 4782): routers grant a rate to a connection that asks for one in its SYN.
 //!
-//! Every link on the way of the data approves what it has left: its rate without what it carried in the last RTT, and
-//! without what it granted in it. All links are asked at the instant at which the SYN leaves; a real one reaches them
-//! one after the other.
+//! Every link on the way of the data approves its spare rate: its rate less its traffic in the last RTT, and less its
+//! grants in that RTT. All links are asked at the instant at which the SYN leaves. A real SYN reaches them one after
+//! the other.
 
 use scenario::quick_start_rate;
 use units::{Rate, Time};
@@ -26,7 +26,7 @@ impl Partition<'_, AllAgents> {
         self.agents.grants.looked.push((index, now, sent));
     }
 
-    /// The rate that flow `index` is granted as it starts; `None` if it asks for none, or is refused.
+    /// The rate that flow `index` is granted as it starts, or `None` if it asks for none, or is refused.
     pub(super) fn grant(&mut self, now: Time, index: u32) -> Option<Rate> {
         let plan = self.plan;
         let planned = &plan.flows[self.drawn[index as usize].of];

@@ -1,9 +1,9 @@
 //! Proxies that split a connection: what one flow delivers, another sends on.
 //!
-//! A proxy is the receiver of the first flow and the sender of the second, which both do what they do anyway. Between
-//! them it holds what has arrived in order and is not acknowledged further on. The rest of its buffer is the
-//! receive window of the first flow. An ACK announces a window that opens after it was 0; it may be lost, and is
-//! repeated until data comes.
+//! A proxy is the receiver of the first flow and the sender of the second, and both work as without a proxy. It buffers
+//! data that has arrived in order on the first and is not acknowledged on the second. The rest of its buffer is the
+//! receive window of the first flow. An ACK announces a window that opens after it was 0. This ACK may be lost, so it
+//! is repeated until data comes.
 
 use scenario::{DrawnFlow, Plan};
 use units::{Span, Time};
@@ -34,14 +34,14 @@ struct Proxy {
     /// How many segments it holds.
     segments: u64,
     remind_after: Span,
-    /// When the open window is repeated, how often still, and what had arrived when it opened.
+    /// When the open window is repeated, how often still, and how much had arrived when it opened.
     remind_at: Time,
     reminders: u32,
     arrived: u64,
 }
 
 impl Proxies {
-    /// Those of `plan`, whose flows are as `drawn`.
+    /// The proxies of `plan`, whose flows are as `drawn`.
     pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let mut new = Self::default();
         let place = |flow: usize| drawn.iter().position(|drawn| drawn.of == flow);

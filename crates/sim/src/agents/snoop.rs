@@ -1,4 +1,4 @@
-//! The Snoop agents of a run: which packets pass them, and what they let through.
+//! The Snoop agents of a run: which packets pass them, and which they let through.
 //!
 //! An agent sits where a step of a route begins. Packets that begin any other step never come here, and runs without
 //! agents have no such step.
@@ -24,7 +24,7 @@ pub(crate) struct SnoopAgents {
 #[derive(Debug)]
 struct Agent {
     snoop: Snoop<Packet>,
-    /// When it is looked at next; [`Time::NEVER`] if that is not planned.
+    /// When it is looked at next, or [`Time::NEVER`] if that is not planned.
     look_at: Time,
 }
 
@@ -46,7 +46,7 @@ impl SnoopAgents {
         Self { before, of_flows: Vec::new() }
     }
 
-    /// Tells if an agent sits before `step`.
+    /// True if an agent sits before `step`.
     #[inline]
     pub(crate) fn guard(&self, step: u32) -> bool {
         self.before.get(step as usize).is_some_and(|guarded| *guarded)
@@ -85,7 +85,7 @@ impl Partition<'_, AllAgents> {
         self.plan_look(now, packet.flow);
     }
 
-    /// Does with an ACK what the agent has said.
+    /// Carries out the agent's verdict on an ACK.
     fn follow(&mut self, now: Time, mut ack: Packet, slot: AckSlot, verdict: Verdict<Packet>) {
         match verdict {
             Verdict::Forward => self.forward(now, ack),

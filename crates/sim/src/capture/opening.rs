@@ -39,8 +39,8 @@ pub(super) struct Closing {
     pub(super) count: u8,
 }
 
-/// One of them passes a place, so long after the SYN or the FIN left. A FIN goes the way of the SYN, that of the
-/// receiver the way of the SYN-ACK.
+/// One of them passes a place, so long after the SYN or the FIN left. The sender's FIN goes the way of the SYN, and the
+/// receiver's goes the way of the SYN-ACK.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     after: Span,
@@ -125,7 +125,7 @@ impl Form {
     fn header(&self, which: OpeningKind, flow: u32, times: (u32, u32)) -> TcpHeader<'static> {
         let [sender, receiver] = [Endpoint::sender(flow), Endpoint::receiver(flow)];
         let answer = which == OpeningKind::SynAck;
-        // The ACE field tells how the SYN and the SYN-ACK arrived: not ECN-capable (RFC 9768, section 3.1.1).
+        // The ACE field echoes how the SYN and the SYN-ACK arrived: not ECN-capable (RFC 9768, section 3.1.1).
         let accurate = if which == OpeningKind::Syn { 0b111 } else { 0b010 };
         TcpHeader {
             source: if answer { receiver } else { sender },
@@ -182,14 +182,14 @@ pub(super) struct Passing {
 #[derive(Debug)]
 pub(super) struct Openings {
     forms: Vec<Form>,
-    /// The flow of the plan of each connection; none of datagrams, which open nothing.
+    /// The flow of the plan of each connection, or `None` for datagrams, which open nothing.
     of: Vec<Option<usize>>,
     /// When each SYN leaves.
     opened: Vec<Time>,
     /// How each ends.
     closed: Vec<Option<Closing>>,
-    /// When which connection comes to which stage; the next one of each only. The stages of its end are behind those of
-    /// its opening.
+    /// When which connection comes to which stage, with only the next stage of each. The stages of its end follow the
+    /// stages of its opening.
     next: BinaryHeap<Reverse<(Time, u32, usize)>>,
     /// All that was seen before is written: nothing can be put before it any more.
     written: Time,
@@ -258,7 +258,7 @@ impl Openings {
         }
     }
 
-    /// The next packet that passes a place by `now`: when, where, and what.
+    /// The next packet that passes a place by `now`: its time, place and content.
     pub(super) fn pop(&mut self, now: Time) -> Option<(Time, Option<u32>, Passing)> {
         let Some(Reverse((at, flow, stage))) = self.next.peek().filter(|Reverse((at, ..))| *at <= now).copied() else {
             self.written = now;

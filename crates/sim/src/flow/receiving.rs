@@ -57,7 +57,7 @@ fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSl
 }
 
 impl ReceivingEnd {
-    /// That of a flow of `plan`. TCP follows `stack`.
+    /// The receiver of a flow of `plan`. TCP follows `stack`.
     pub(crate) fn new(plan: &PlannedFlow, stack: &Arc<Stack>, seed: u64) -> Result<Self, ParameterError> {
         Ok(match plan.kind {
             Kind::Tcp => {
@@ -89,8 +89,8 @@ impl ReceivingEnd {
         }
     }
 
-    /// A SYN or its ACK arrives; the answer to it is found by [`poll_opening`](Self::poll_opening). A SYN that comes
-    /// again when the connection is open is answered by an ACK (RFC 9293, section 3.10.7.4).
+    /// A SYN or its ACK arrives. [`poll_opening`](Self::poll_opening) gives the answer to it. A SYN that comes again
+    /// when the connection is open is answered by an ACK (RFC 9293, section 3.10.7.4).
     pub(crate) fn on_opening(&mut self, now: Time, packet: &OpeningPacket, acks: &mut Acks) -> Option<(AckSlot, u32)> {
         match (self, packet.kind) {
             (Self::Opening(opening), OpeningKind::Ack) => opening.end(now, packet.echo),
@@ -135,7 +135,7 @@ impl ReceivingEnd {
         }
     }
 
-    /// Lets the processor fetch what it refers to. It should be there already itself.
+    /// Lets the processor fetch the memory that it refers to. It should be in the cache itself already.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         if let Self::Tcp(receiver) = self {
@@ -187,7 +187,7 @@ impl ReceivingEnd {
         }
     }
 
-    /// The report of a TFRC receiver that ACK `number` stands for.
+    /// The report of a TFRC receiver behind ACK `number`.
     pub(crate) fn take_report(&mut self, number: u64) -> Option<Feedback> {
         match self {
             Self::Tfrc(sink) => sink.take(number),
@@ -224,7 +224,7 @@ impl ReceivingEnd {
         }
     }
 
-    /// Tells if datagrams arrive here.
+    /// True if datagrams arrive here.
     pub(crate) fn takes_datagrams(&self) -> bool {
         !matches!(self, Self::Tcp(_) | Self::Opening(_))
     }
@@ -238,7 +238,7 @@ impl ReceivingEnd {
         }
     }
 
-    /// Segments delivered in order; datagrams are never complete.
+    /// Segments delivered in order. Datagrams are never complete.
     pub(crate) fn delivered_segments(&self) -> u64 {
         match self {
             Self::Tcp(receiver) => receiver.delivered_segments(),

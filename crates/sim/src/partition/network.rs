@@ -11,7 +11,7 @@ use crate::recorder::Stamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     pub(crate) at: Time,
-    /// Its cause has this place among those of its instant.
+    /// The place of its cause among the causes of its instant.
     pub(crate) rank: u32,
     pub(crate) packet: Packet,
 }
@@ -54,7 +54,8 @@ impl Inbox {
 }
 
 impl<A: Agents> Partition<'_, A> {
-    /// Takes all offers of before `end`, and moves what arrives on wires between links; then brings the links there.
+    /// Takes all offers of before `end`, and moves packets that arrive on wires between links. Then it brings the links
+    /// to `end`.
     pub(super) fn run_network(&mut self, end: Time) {
         let Some(mut inboxes) = self.inboxes.take() else { return };
         loop {

@@ -9,7 +9,7 @@ use crate::flow::{SenderHalf, SendingEnd};
 use crate::recorder::Recorder;
 
 impl<A: Agents> Partition<'_, A> {
-    /// Lets the sender of `index` send what it may, and notes when it wants to be woken.
+    /// Lets the sender of `index` send as much as it may, and notes when it wants to be woken.
     #[inline]
     pub(crate) fn send(&mut self, now: Time, index: u32) {
         let deadline = loop {
@@ -45,7 +45,7 @@ impl<A: Agents> Partition<'_, A> {
         }
     }
 
-    /// The sender of `index` is looked at then, and not before; [`Time::NEVER`]: not at all.
+    /// The sender of `index` is looked at then, and not before. With [`Time::NEVER`] it is not looked at.
     #[inline]
     pub(super) fn look_at(&mut self, index: u32, at: Time) {
         self.endpoints.senders[index as usize].look_at = at;

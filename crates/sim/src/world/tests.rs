@@ -10,8 +10,8 @@ use super::World;
 use crate::agents::NoAgents;
 use crate::partition::Of;
 
-/// The tables of a scenario in words, run on so many `cores`; its world is whole with none, else cut if that is
-/// possible. Says whether it was.
+/// The tables of a scenario in words, run on so many `cores`. Its world is whole with none, else cut if that is
+/// possible. Also returns whether it was.
 fn run(text: &str, cores: usize) -> (Vec<String>, bool) {
     run_with(text, cores, |flow| {
         Ok(control::registry::build(&flow.cc.spelling(), &flow.parameters).unwrap_or_else(|error| panic!("{error}")))

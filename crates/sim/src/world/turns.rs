@@ -1,4 +1,4 @@
-//! Turns of partitions, and what they hand over.
+//! Turns of partitions, and their exchange of packets.
 
 use engine::{Cut, NETWORK, RECEIVERS, SENDERS, Watch};
 use units::Time;

@@ -1,6 +1,6 @@
 //! Turns on several cores: each core has partitions of its own, and all run at once.
 //!
-//! A turn ends when all have reached what was known when it began; then they hand over. So a partition has the same
+//! A turn ends when all have reached the limit known when it began. Then they hand over. So a partition has the same
 //! input as on one core, and gives the same bytes.
 
 use std::mem::replace;
@@ -42,7 +42,7 @@ pub(crate) struct Workers<'a, A> {
 pub(crate) type Handles<'scope> = Vec<ScopedJoinHandle<'scope, f64>>;
 
 impl<'a> Workers<'a, NoAgents> {
-    /// So many threads, one or two. By `clocks` it is seen what they give and cost.
+    /// So many threads, one or two. `clocks` measure their gain and cost.
     pub(crate) fn new<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
@@ -76,7 +76,7 @@ impl<'a> Workers<'a, NoAgents> {
 }
 
 impl<'a, A: Agents> Workers<'a, A> {
-    /// Tells if the next turn is theirs, in a run that has handled so many `events`.
+    /// True if the next turn is theirs, in a run that has handled so many `events`.
     pub(super) fn pay(&mut self, events: u64) -> bool {
         self.choice.is_together(events)
     }
@@ -118,7 +118,7 @@ impl<'a, A: Agents> Workers<'a, A> {
     }
 }
 
-/// The next message; `None` if none will come.
+/// The next message, or `None` if none will come.
 fn receive<T>(from: &Receiver<T>) -> Option<T> {
     for _ in 0..LOOKS {
         match from.try_recv() {
@@ -153,7 +153,7 @@ impl Choice {
         Self { clock, together: false, turns: TRIAL, events: 0, since: clock(), alone: None, tries: true }
     }
 
-    /// Tells if the partitions of the next turn run at once, in a run that has handled so many `events`.
+    /// True if the partitions of the next turn run at once, in a run that has handled so many `events`.
     fn is_together(&mut self, events: u64) -> bool {
         self.turns -= 1;
         if self.turns == 0 {

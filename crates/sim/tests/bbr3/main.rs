@@ -38,8 +38,8 @@ fn share(tables: &Tables) -> f64 {
 
 #[test]
 fn alone_it_fills_the_link_and_queues_little_at_every_buffer() {
-    // It paces at 99 %, and ProbeRTT costs 2 %. In cruise nothing queues but what two segments of a burst do; a probe
-    // adds a quarter of 40 ms in about four round trips of sixty.
+    // It paces at 99 %, and ProbeRTT costs 2 %. In cruise only the two segments of a burst queue. A probe adds a
+    // quarter of 40 ms in about four round trips of sixty.
     for (rate, queue) in [("10mbit", "1bdp"), ("50mbit", "0.5bdp"), ("50mbit", "5bdp")] {
         let tables = over(&format!(r#"rate = "{rate}", rtt = "40ms", queue = "{queue}""#), BBR);
         let (utilization, queueing) = (tables.links[0].utilization, queueing_ms(&tables));
@@ -88,8 +88,8 @@ fn random_losses_cost_what_the_draft_makes_of_them() {
     for (loss, margin) in [(0.001, 0.0), (0.001, 0.01), (0.005, 0.0), (0.005, 0.01), (0.01, 0.0), (0.01, 0.01)] {
         follows_the_draft(path_with(loss, margin, 0.02), &["exact", "linux"], 8, (0.05, 0.0));
     }
-    // Four of 167 segments are more than 2 %. At 1.5 % 2.5 are lost of a flight: most probes end at once, and what is
-    // left depends on the few that do not, so that single runs have from 0.2 to 0.8. The model sends segment by
+    // Four of 167 segments are more than 2 %. At 1.5 % 2.5 are lost of a flight: most probes end at once, and the
+    // result depends on the few that do not, so that single runs have from 0.2 to 0.8. The model sends segment by
     // segment, as exact pacing does. In trains it is more: by 0.035 in the test below, and here by up to 0.1.
     follows_the_draft(path_with(0.015, 0.0, 0.02), &["exact"], 16, (0.05, 2.0));
     follows_the_draft(path_with(0.015, 0.01, 0.02), &["exact"], 16, (0.05, 2.0));

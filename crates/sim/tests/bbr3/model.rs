@@ -13,7 +13,7 @@ const BETA: f64 = 0.7;
 const HEADROOM: f64 = 0.15;
 const MIN_PIPE: f64 = 4.0;
 
-/// A path, and what of the draft is varied.
+/// A path, and the varied parts of the draft.
 #[derive(Clone, Copy)]
 pub(super) struct Path {
     /// Segments that its RTT holds, and how many leave in a second.

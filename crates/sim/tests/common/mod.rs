@@ -59,7 +59,7 @@ pub(crate) fn fingerprint(tables: Tables) -> u64 {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     };
-    // A table without rows says nothing; its names would.
+    // A table without rows adds nothing to the digest, but its names would.
     let filled = tables.into_tables().into_iter().filter(|table| !table.columns[0].data.is_empty());
     for column in filled.flat_map(|table| table.columns) {
         match column.data {

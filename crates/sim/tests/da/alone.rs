@@ -26,7 +26,7 @@ fn twenty_two_packets_leave_the_pipe_unfilled_and_twenty_three_fill_it() {
 
 #[test]
 fn thirty_seven_packets_are_the_largest_window_without_loss() {
-    // 22 on the way, one in service, of the pipe's 22.144; 15 wait: 37 packets in 370 ms.
+    // 22 on the way, one in service, of the pipe's 22.144, and 15 wait: 37 packets in 370 ms.
     for (window, losses) in [(37, false), (38, true)] {
         let tables = alone("jk", &format!("max_window = {window}, initial_threshold = 16"));
         assert_eq!(!events(&tables, EventKind::Drop).is_empty(), losses, "{window}");

@@ -10,7 +10,7 @@ fn pair(network: &Network, cc: &str, parameters: &str, start: &str) -> Tables {
     network.run((cc, parameters, "0s"), Some((cc, parameters, start)))
 }
 
-/// The share of A in what both bring to C.
+/// The share of A in the packets of both to C.
 fn share_of_a(tables: &Tables) -> f64 {
     let [a, b] = [0, 1].map(|flow| packets_per_second(tables, flow));
     a / (a + b)

@@ -28,7 +28,7 @@ fn saw_tooth(buffer: u32, at_threshold: bool, record: &str) -> record::Tables {
 fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
     for buffer in [5, 25, 51] {
         let tables = saw_tooth(buffer, false, "1ack");
-        // The drop comes at `52 + B`; in the round trip until it shows, the window gains close to one segment more.
+        // The drop comes at `52 + B`. In the round trip until it shows, the window gains close to one segment more.
         let full = f64::from(buffer) + 53.0;
         let losses: Vec<_> = events(&tables, EventKind::LossEvent).into_iter().filter(|loss| loss.0 > 20.0).collect();
         assert!(losses.len() > 50, "{}", losses.len());
@@ -44,13 +44,13 @@ fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
 
 #[test]
 fn the_period_of_newreno_is_the_sum_of_its_round_trips() {
-    // From `W/2` to W the window needs `(W^2 - (W/2)^2)/2` ACKs: `3/8 W^2`. Above 51 segments one comes every 0.8 ms;
-    // below, a segment more takes a round trip of 40.8 ms, and 1 % more as the divisor grows within it. Recovery adds a
-    // round trip. `B = 5`: `W = 58`. 29 to 51: `22 * 40.8 * 1.01 = 907 ms`; 51 to 58: `381.5 * 0.8 = 305 ms`; 46 ms.
-    // `B = 25`: `W = 78`. 39 to 51: `12 * 40.8 * 1.01 = 494 ms`; 51 to 78: `1741.5 * 0.8 = 1393 ms`; 62 ms. `B = 51`:
-    // `W = 104`. 52 to 104: `4056 * 0.8 = 3245 ms`; 83 ms. `B = 60`: `W = 113`. 56.5 to 113: `4788 * 0.8 = 3831 ms`; 90
-    // ms. With slow start at the threshold the climb begins a segment higher: from 53, `4003.5 * 0.8 = 3203 ms`; from
-    // 57.5, `4731 * 0.8 = 3785 ms`.
+    // From `W/2` to W the window needs `(W^2 - (W/2)^2)/2` ACKs: `3/8 W^2`. Above 51 segments one comes every 0.8 ms.
+    // Below, a segment more takes a round trip of 40.8 ms, and 1 % more as the divisor grows within it. Recovery adds a
+    // round trip. `B = 5`: `W = 58`. 29 to 51: `22 * 40.8 * 1.01 = 907 ms`, 51 to 58: `381.5 * 0.8 = 305 ms`, then 46
+    // ms. `B = 25`: `W = 78`. 39 to 51: `12 * 40.8 * 1.01 = 494 ms`, 51 to 78: `1741.5 * 0.8 = 1393 ms`, then 62 ms. `B
+    // = 51`: `W = 104`. 52 to 104: `4056 * 0.8 = 3245 ms`, then 83 ms. `B = 60`: `W = 113`. 56.5 to 113: `4788 * 0.8 =
+    // 3831 ms`, then 90 ms. With slow start at the threshold the climb begins a segment higher: from 53, `4003.5 * 0.8
+    // = 3203 ms`, from 57.5, `4731 * 0.8 = 3785 ms`.
     for (buffer, at_threshold, period, share) in [
         (5, false, 1.258, 0.03),
         (25, false, 1.949, 0.02),
@@ -100,9 +100,9 @@ fn window_under_loss(loss: &str, transport: &str) -> f64 {
 #[test]
 fn under_random_loss_the_window_of_newreno_is_that_of_the_square_root_law() {
     // `sqrt(3/(2 b p))` is for losses at regular distances (Mathis, Semke, Mahdavi, Ott 1997). Losses at random make
-    // the mean 7 % larger (1.31 for 1.22: Ott, Kemperman, Mathis 1996); the round trip of each recovery, in which the
-    // window does not grow, makes it smaller by about one part in the number of round trips from loss to loss,
-    // `sqrt(2 b / (3 p))`: 4 % at `p = 0.1 %`, 17 % at 2 %, and with `b = 2` relatively less often.
+    // the mean 7 % larger (1.31 for 1.22: Ott, Kemperman, Mathis 1996). The round trip of each recovery, in which the
+    // window does not grow, makes it smaller by about one part in the number of round trips from loss to loss, `sqrt(2
+    // b / (3 p))`: 4 % at `p = 0.1 %`, 17 % at 2 %, and with `b = 2` relatively less often.
     let each = "{ ack_every = 1 }";
     let second = "{ ack_every = 2, counting = \"per-ack\", quick_acks = 0 }";
     for (loss, one, two, share) in [
@@ -120,9 +120,9 @@ fn under_random_loss_the_window_of_newreno_is_that_of_the_square_root_law() {
 fn after_a_loss_cubic_climbs_along_its_cubic() {
     // Packet 400 is lost in slow start: 400 ACKs on top of the initial window of 10 make `W_max = 410`, and 287 remain.
     // `K = cbrt(123/0.4) = 6.750 s`, `W(t) = 410 + 0.4 (t - 6.750)^3`. The pipe holds 8333 packets, and Reno would add
-    // but 5.3 segments a second. Each ACK aims at the cubic a round trip ahead. Those of a round trip come within 5 ms,
-    // a tick or two, and share the count of their first: the window is at `W(t + 0.1)` when they are through, e.g. at
-    // `W(2.1) = 410 - 0.4 * 100.5 = 369.8`.
+    // but 5.3 segments a second. Each ACK aims at the cubic a round trip ahead. The ACKs of a round trip come within 5
+    // ms, a tick or two, and share the count of their first: the window is at `W(t + 0.1)` when they are through, e.g.
+    // at `W(2.1) = 410 - 0.4 * 100.5 = 369.8`.
     let tables = run(r#"
         duration = "13s"
         path = { rate = "1gbit", rtt = "100ms", queue = "infinite", loss = { packets = [400] } }

@@ -86,7 +86,7 @@ fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
 
 #[test]
 fn a_segment_over_two_links_is_stored_and_forwarded() {
-    // `1.2 ms + 10 ms`, then `2.4 ms + 20 ms` at 5 Mbit/s: 33.6 ms there; back 52 bytes take `0.0832 ms + 20 ms` and
+    // `1.2 ms + 10 ms`, then `2.4 ms + 20 ms` at 5 Mbit/s: 33.6 ms there. Back, 52 bytes take `0.0832 ms + 20 ms` and
     // `0.0416 ms + 10 ms`.
     let tables = run(r#"
         duration = "2s"
@@ -165,9 +165,9 @@ fn goodput_follows_the_opportunities_of_a_trace() {
 
 #[test]
 fn an_outage_counts_as_waiting_and_not_as_capacity() {
-    // 2 Mbit/s of datagrams, one every 6 ms, each 1.2 ms at 10 Mbit/s. The one of 5.004 s stands at the head until 7 s,
-    // so it waits 1996 ms and each behind it 4.8 ms less: 416 packets, together
-    // `416 x 1996 - 4.8 x 415 x 416 / 2 = 416,000 ms`.
+    // 2 Mbit/s of datagrams, one every 6 ms, each 1.2 ms at 10 Mbit/s. The one of 5.004 s is at the head until 7 s, so
+    // it waits 1996 ms and each behind it 4.8 ms less: 416 packets, together `416 x 1996 - 4.8 x 415 x 416 / 2 =
+    // 416,000 ms`.
     let tables = run(r#"
         duration = "20s"
         path = { rate = [["0s", "10mbit"], ["5s", "0bit"], ["7s", "10mbit"]], rtt = "40ms", queue = "infinite" }
@@ -207,11 +207,12 @@ fn bursts_of_a_trace_are_measured_by_what_they_could_carry() {
     assert_eq!((link.departed_packets, link.capacity_bytes), (400, 20.0 * 101.0 * 1500.0));
     assert_near(link.utilization, 20.0 / 101.0, 1e-12);
     // A second has 20 packets. The one of 100 ms waits 900 ms for the opportunity at its end, and the 17 that follow it
-    // wait 49 ms less each: 900 to 67 ms, together 8703 ms. The next, of 1 s, waits for 18 ms, that of 1.05 s for 1 ms.
+    // wait 49 ms less each: 900 to 67 ms, together 8703 ms. The next, of 1 s, waits for 18 ms, and the packet of 1.05 s
+    // waits for 1 ms.
     assert_near(link.packet_queue_delay_mean_ms, (8703.0 + 18.0 + 1.0) / 20.0, 1e-9);
     assert_eq!((link.packet_queue_delay_max_ms, link.queue_delay_max_ms), (900.0, 900.0));
-    // At the head: 900 ms up to 900 ms; 17 packets for 1 ms each, halfway through it at 850.5 ms and 49 ms less each,
-    // together 7794.5; then 1 ms around 17.5 ms, and 1 ms around 0.5 ms.
+    // At the head: 900 ms up to 900 ms. Then 17 packets for 1 ms each, halfway through it at 850.5 ms and 49 ms less
+    // each, together 7794.5. Then 1 ms around 17.5 ms, and 1 ms around 0.5 ms.
     assert_near(link.queue_delay_mean_ms, (900.0 * 450.0 + 7794.5 + 18.0) / 1000.0, 1e-9);
     assert_near(link.busy_share, 0.919, 1e-12);
 }
@@ -255,7 +256,7 @@ fn a_token_bucket_can_send_what_it_has_saved_before_the_measured_interval() {
 
 #[test]
 fn at_an_unlimited_rate_no_more_is_sent_again_than_was_lost() {
-    // All of a window arrives in one instant: RACK tells apart what left in one by the order in which it did.
+    // All of a window arrives in one instant: RACK orders segments sent in one instant by their order of transmission.
     let tables = run(r#"
         duration = "30s"
         path = { rate = "unlimited", rtt = "100ms", queue = "infinite", loss = "1%" }

@@ -52,6 +52,6 @@ fn web_traffic_offers_the_load_of_its_distributions() {
     let (reply, connections) = (mean("mah-reply", 20e3), mean("mah-connections", f64::INFINITY));
     let cycle = mean("mah-think", 20.0) + 0.03;
     let delivered: u64 = tables.flows.iter().map(|flow| flow.delivered_bytes).sum();
-    // Some 7600 pages; the standard error of their sizes is about 1.6 %.
+    // Some 7600 pages. The standard error of their sizes is about 1.6 %.
     assert_near(delivered as f64 / 1000.0, 100.0 * reply * connections / cycle, 0.06);
 }

@@ -34,7 +34,7 @@ fn gap_and_burst(samples: &[(f64, f64)], from: f64) -> (f64, usize) {
 #[test]
 fn a_longer_route_delays_what_leaves_after_the_change() {
     let tables = datagrams(r#"rtt = [["0s", "40ms"], ["10s", "100ms"]]"#);
-    // Data that leave the sender by 9.97 s are back by 10.01 s. Data of 9.98 s and 9.99 s arrive by 10.01 s; their
+    // Data that leave the sender by 9.97 s are back by 10.01 s. Data of 9.98 s and 9.99 s arrive by 10.01 s. Their
     // echoes leave after the change: `12 us + 20 ms + 50 ms`.
     for &(time, rtt) in &samples(&tables) {
         let expected = if time < 10.015 {
@@ -54,9 +54,9 @@ fn a_longer_route_delays_what_leaves_after_the_change() {
 fn a_shorter_route_overtakes_nobody_unless_it_may() {
     let steps = r#"rtt = [["0s", "100ms"], ["10s", "40ms"]]"#;
     let ordered = samples(&datagrams(steps));
-    // The echo of 9.94 s leaves at 9.990012 s and is back at 10.040012 s. Those of 9.95 s and 9.96 s leave after the
-    // change, for 20 ms, and are held back until then. Data of 9.99 s arrive at 10.040012 s, and with them those of 10
-    // s and 10.01 s.
+    // The echo of 9.94 s leaves at 9.990012 s and is back at 10.040012 s. The echoes of 9.95 s and 9.96 s leave after
+    // the change, for 20 ms, and are held back until then. Data of 9.99 s arrive at 10.040012 s together with data of
+    // 10 s and 10.01 s.
     assert!(ordered.is_sorted_by_key(|sample| sample.0));
     let rtt_of = |sent: f64| {
         let sample = ordered.iter().find(|(time, rtt)| (time - rtt / 1e3 - sent).abs() < 1e-6);
@@ -75,7 +75,7 @@ fn a_shorter_route_overtakes_nobody_unless_it_may() {
     ] {
         assert!((rtt_of(sent) - rtt).abs() < 1e-6, "{} of {sent}, not {rtt}", rtt_of(sent));
     }
-    // With overtaking, what leaves after the change is back after 40 ms whatever left before.
+    // With overtaking, data that leave after the change are back after 40 ms whatever left before.
     let overtaking = samples(&datagrams(&format!("{steps}, reorder = true")));
     let early = overtaking.iter().filter(|(time, _)| *time < 10.0501).map(|(time, rtt)| time - rtt / 1e3);
     assert!(early.clone().any(|sent| sent > 9.9999), "10 s is back at 10.040012 s");
@@ -107,7 +107,7 @@ fn jitter_is_uniform_and_independent_where_packets_are_further_apart() {
         let tables = datagrams(&format!(r#"rtt = "40ms", {jitter}, reverse = {{ {jitter} }}"#));
         let rtts: Vec<f64> = samples(&tables).iter().map(|sample| sample.1 - 40.012).collect();
         assert!(rtts.len() > 1900 && rtts.iter().all(|rtt| (0.0..6.0).contains(rtt)));
-        // The sum of two: mean 3 ms, variance `2 * 9/12 = 1.5 ms^2`; over 1995 samples the standard errors are 0.9 %
+        // The sum of two: mean 3 ms, variance `2 * 9/12 = 1.5 ms^2`. Over 1995 samples the standard errors are 0.9 %
         // and 2.7 %.
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         let variance = rtts.iter().map(|rtt| (rtt - mean) * (rtt - mean)).sum::<f64>() / rtts.len() as f64;
@@ -139,7 +139,7 @@ fn jitter_keeps_the_order_of_packets_unless_it_may_reorder() {
 
 #[test]
 fn a_source_that_pauses_sends_at_its_rate_while_it_is_on() {
-    // 400 kbit/s of 1000 bytes: one every 20 ms, the first at once, and 2000 more in 40 s; the last of them, at 40 s,
+    // 400 kbit/s of 1000 bytes: one every 20 ms, the first at once, and 2000 more in 40 s. The last of them, at 40 s,
     // is still on.
     let tables = run(r#"
         duration = "200s"
@@ -179,8 +179,8 @@ fn the_drawn_lengths_of_pauses_give_their_share_of_the_rate_to_tcp_and_datagrams
 #[test]
 fn short_flows_start_when_and_send_what_was_drawn_and_take_as_long_as_they_must() {
     // On an empty path of 1 Gbit/s and 40 ms, 10 segments of 12 us make the initial window: 14,480 bytes arrive 20 ms
-    // after the last of them was sent. The SYN of 60 bytes takes 0.48 us, and the ACK of 52 bytes before the data
-    // 0.416 us; 40 ms go by between the two.
+    // after the last of them was sent. The SYN of 60 bytes takes 0.48 us, and the ACK of 52 bytes before the data 0.416
+    // us. 40 ms go by between the two.
     let tables = run(r#"
         duration = "100s"
         phase_noise = false

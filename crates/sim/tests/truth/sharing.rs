@@ -43,8 +43,8 @@ fn two_newreno_flows_with_the_same_rtt_converge_to_equal_shares() {
 fn of_two_newreno_flows_the_one_with_the_shorter_rtt_gets_more() {
     // With the same loss probability windows are equal and rates go with `1/RTT`: with 30 packets waiting on average,
     // `(120 + 36)/(40 + 36) = 2.05`. Which flow a full queue strikes depends on the phase of their packets (Floyd and
-    // Jacobson 1992), so that of a single run only the order is certain, and of five together the ratio within a factor
-    // of 1.5.
+    // Jacobson 1992), so only the order is certain in a single run, and in five together the ratio within a factor of
+    // 1.5.
     let shares = two_newrenos("120ms");
     assert!(shares.iter().all(|[short, long]| short > long), "{shares:?}");
     let [short, long] = [0, 1].map(|flow| shares.iter().map(|s| s[flow]).sum::<f64>());
@@ -53,7 +53,7 @@ fn of_two_newreno_flows_the_one_with_the_shorter_rtt_gets_more() {
 
 #[test]
 fn vegas_flows_share_by_what_each_keeps_in_the_queue() {
-    // Each keeps 1 to 3 segments waiting, and gets of the rate what it has of the queue: no more than three times
+    // Each keeps 1 to 3 segments waiting, and its share of the rate is its share of the queue: no more than three times
     // another.
     let tables = run(r#"
         duration = "120s"
@@ -75,8 +75,8 @@ const FAIR: [&str; 2] = ["fq", "drr"];
 #[test]
 fn a_fair_queue_shares_as_max_min_says() {
     for discipline in FAIR {
-        // A NewReno flow takes what it can get. Datagrams of less than the fair share of 5 Mbit/s get all that they ask
-        // for, others the fair share. Goodput is 1448 of 1500 bytes of TCP, 1472 of a datagram.
+        // A NewReno flow takes all the rate it can get. Datagrams of less than the fair share of 5 Mbit/s get all that
+        // they ask for, others the fair share. Goodput is 1448 of 1500 bytes of TCP, 1472 of a datagram.
         for (asked, datagrams, tcp) in [(2e6, 2e6, 8e6), (8e6, 5e6, 5e6)] {
             let tables = run(&format!(
                 r#"
@@ -120,7 +120,7 @@ fn a_fair_queue_gives_a_long_round_trip_as_much_as_a_short_one() {
 
 #[test]
 fn a_sparse_flow_waits_for_one_packet_of_each_other_and_not_for_their_queues() {
-    // Three greedy flows keep the link of 10 Mbit/s busy; a packet takes 1.2 ms. One datagram every 100 ms finds one
+    // Three greedy flows keep the link of 10 Mbit/s busy. A packet takes 1.2 ms. One datagram every 100 ms finds one
     // packet in service and with drr at most a turn of each flow before it: `(1 + 3 + 1) * 1.2 ms` on top of the 40 ms,
     // where the shared queue of 100 packets would be 120.
     for discipline in FAIR {
