@@ -10,7 +10,7 @@ use units::Time;
 const CHUNK: u64 = 1 << 20;
 /// The data that is written: zeros, which are never looked at.
 static CONTENT: [u8; CHUNK as usize] = [0; CHUNK as usize];
-/// A greedy application is so many windows and bytes ahead of what has arrived.
+/// A greedy application is so many windows and bytes ahead of the bytes that have arrived.
 const WINDOWS_AHEAD: u64 = 8;
 const BYTES_AHEAD: u64 = 16 << 20;
 /// A datagram begins with its number and the time at which it was written.
@@ -29,9 +29,9 @@ pub(crate) enum Writer {
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     stream: Option<StreamId>,
-    /// Bytes in all; `None` without end.
+    /// Bytes in all, or `None` without end.
     total: Option<u64>,
-    /// When units of so many bytes are written; `None` if all is there from the start.
+    /// When units of so many bytes are written, or `None` if all is there from the start.
     pace: Option<(Pace, u64)>,
     written: u64,
     finished: bool,
@@ -84,7 +84,7 @@ impl Writer {
         }
     }
 
-    /// Writes what there is; see [`Outgoing::write`].
+    /// Writes the available bytes (see [`Outgoing::write`]).
     pub(crate) fn write(&mut self, now: Time, connection: &mut Connection, reader: &Reader, window: u64) {
         match self {
             Self::Streams(streams) => {
@@ -127,7 +127,7 @@ impl Writer {
         }
     }
 
-    /// True if what is lost is sent again.
+    /// True if lost data is sent again.
     pub(crate) fn repeats(&self) -> bool {
         matches!(self, Self::Streams(_))
     }
@@ -150,7 +150,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Bytes of stream `number` that arrived in order; of datagrams, all.
+    /// Bytes of stream `number` that arrived in order, or all bytes of datagrams.
     pub(crate) fn delivered(&self, number: usize) -> u64 {
         let first = self.streams.get(number).and_then(|stream| stream.arrived.first());
         first.filter(|&(start, _)| start == 0).map_or(0, |(_, end)| end) + self.datagrams

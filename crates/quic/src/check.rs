@@ -34,7 +34,7 @@ pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
     if NoqController::find(name).is_some() { Ok(()) } else { cc.check_registered().map_err(|error| error.to_string()) }
 }
 
-/// Refuses what a flow cannot do over QUIC.
+/// Refuses settings that a flow cannot have over QUIC.
 pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let refusals = [
         (matches!(flow.kind, Kind::Tfrc { .. }), "cc: `tfrc` does not run over QUIC, as noq paces by itself"),
@@ -74,7 +74,7 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what the controller of a flow needs and noq does not tell its controllers.
+/// Refuses a controller that needs signals which noq does not give its controllers.
 pub(crate) fn check_wants(flow: &PlannedFlow, wants: &Wants) -> Result<(), String> {
     let why = "it needs the number of marked packets, and noq tells its controllers only that there are some";
     if wants.needs_marks {

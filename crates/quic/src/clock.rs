@@ -26,7 +26,7 @@ impl Clock {
     }
 }
 
-/// `duration` in the units of a run; at most [`Span::MAX`].
+/// `duration` in the units of a run, at most [`Span::MAX`].
 pub(crate) fn span(duration: Duration) -> Span {
     Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

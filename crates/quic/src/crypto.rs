@@ -82,7 +82,7 @@ enum Step {
     Waits,
     /// The server answers the hello.
     Answers,
-    /// It goes on with the rest of its flight; the client has read the answer.
+    /// It goes on with the rest of its flight. The client has read the answer.
     Continues,
     /// The client has read all that the server sent.
     Finishes,
@@ -109,7 +109,7 @@ impl Plaintext {
         Self { side, own, peer: None, step, messages: 0, read: BytesMut::new() }
     }
 
-    /// Writes a message with the transport parameters, if `with`, that takes `size` bytes or what it needs.
+    /// Writes a message with the transport parameters, if `with`, that takes `size` bytes, or more if it needs more.
     fn message(&self, buf: &mut Vec<u8>, size: usize, with: bool) {
         let parameters: &[u8] = if with { &self.own } else { &[] };
         let size = size.max(2 * LENGTH + parameters.len());
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(write(&mut server), (vec![], 0));
         server.read_handshake(&hello[100..]).unwrap();
         assert!(server.transport_parameters().unwrap().is_some());
-        // Its hello with the keys of the handshake, and the rest with those of the data.
+        // Its hello with the keys of the handshake, and the rest with the keys of the data.
         assert_eq!(write(&mut server), (vec![SERVER_HELLO, SERVER_FLIGHT], 2));
         assert!(server.is_handshaking() && client.is_handshaking());
     }

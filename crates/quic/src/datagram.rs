@@ -29,7 +29,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// One that came from outside; see [`write_number`](Self::write_number).
+    /// One that came from outside (see [`write_number`](Self::write_number)).
     pub fn arrived(flow: u32, forward: bool, ecn: Ecn, content: BytesMut) -> Self {
         let number = Self::read_number(&content).filter(|_| forward);
         Self { flow, step: 0, ecn, forward, number, sent_at: Time::ZERO, content }

@@ -1,4 +1,4 @@
-//! The two ends of all flows of a run, whatever network lies between them: connections, applications, timers, and the
+//! The two ends of all flows of a run, whatever network is between them: connections, applications, timers, and the
 //! rows that they record.
 
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// The rows by which the connections are named: those of their first objects.
+    /// The rows by which the connections are named, which are the rows of their first objects.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
         self.flows.iter().map(Flow::first_row)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Sent {
     settled: bool,
 }
 
-/// The packets of one connection that are neither acknowledged nor lost, and what becomes of them.
+/// The packets of one connection that are neither acknowledged nor lost, and their fate.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     /// From the oldest outstanding one on.
@@ -34,8 +34,8 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// A packet of `size` bytes leaves, which QUIC numbers `packet_number`. Says whether it counts: what the handshake
-    /// sends again has a smaller number than what left before.
+    /// A packet of `size` bytes leaves, which QUIC numbers `packet_number`. Returns whether it counts. A retransmission
+    /// of the handshake has a smaller number than earlier packets, and does not count.
     pub(crate) fn push(&mut self, now: Time, packet_number: u64, size: u16) -> bool {
         if self.packets.back().is_some_and(|last| packet_number <= last.packet_number) {
             return false;
@@ -175,7 +175,7 @@ mod tests {
         assert!(!flight.push(at(5), 1, 1200), "a copy of what the handshake sent");
         assert!([5, 6, 9, 13, 2].into_iter().all(|unknown| flight.acknowledge(unknown, at(0)).is_none()));
         assert_eq!(flight.acknowledge(8, at(3)).map(|sent| sent.sequence), Some(3));
-        // Acknowledged, it is not deemed lost; nor is another one of this number.
+        // Acknowledged, it is not deemed lost, and neither is another one of this number.
         assert!(flight.lose(8, 1200).is_none() && flight.lose(7, 40).is_none());
         assert_eq!(flight.lose(3, 1200).map(|sent| sent.sequence), Some(0));
         assert_eq!((flight.first(), flight.next(), flight.in_flight()), (1, 5, 3));

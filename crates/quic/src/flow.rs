@@ -1,4 +1,4 @@
-//! A flow: a connection with both its sides, the applications above it, and what is counted of it.
+//! A flow: a connection with both its sides, the applications above it, and its counters.
 
 use engine::Lifetime;
 use noq_proto::{Connection, Event, StreamEvent};
@@ -126,7 +126,7 @@ impl Flow {
         self.objects[0].stop.min(self.turn).min(change)
     }
 
-    /// The sender is looked at, at `now`: it does what is due and puts what leaves into `out`.
+    /// The sender is looked at, at `now`: it does all work that is due and puts its datagrams into `out`.
     pub(crate) fn drive_sender(&mut self, now: Time, clock: Clock, out: &mut Vec<Datagram>) -> Result<(), String> {
         let Some(open) = self.open.as_deref_mut().filter(|_| self.running) else { return Ok(()) };
         let (mut connected, mut acknowledged) = (false, false);
@@ -238,7 +238,7 @@ impl Flow {
         self.objects[self.page_begins()..self.pages[self.page].end].iter().all(|object| object.completed.is_some())
     }
 
-    /// Gives up the connection: what it did is known.
+    /// Keeps the counters of the connection and gives it up.
     fn retire(&mut self) {
         self.counters = self.counted();
         if let Some(open) = self.open.take() {

@@ -1,8 +1,8 @@
 //! QUIC in virtual time: the connections of noq, a QUIC stack in production, over the network of a scenario.
 //!
 //! A flow is a connection. Its sender opens it, with the round trips and bytes of a handshake, and writes into one
-//! stream. Each connection has the controller that the scenario names: one of this project, or one of noq's own. Links,
-//! queues and wires are those of every engine; loss detection, timers, pacing and acknowledgements are noq's.
+//! stream. Each connection has the controller that the scenario names: one of this project, or one of noq's own. All
+//! engines share the links, queues and wires. Loss detection, timers, pacing and acknowledgements are noq's.
 
 mod application;
 mod check;
@@ -30,12 +30,12 @@ pub use self::logs::Logs;
 pub use self::noq_controller::controllers;
 use crate::world::World;
 
-/// The engine. It does no input or output; both clocks and controllers from outside are handed in.
+/// The engine. It does no input or output. Both clocks and controllers from outside are handed in.
 #[derive(Default)]
 pub struct Quic {
     /// Controllers from outside the registry.
     pub controllers: Option<Factory>,
-    /// By which CPU and wall-clock time of the run are read; without it they are 0.
+    /// By which CPU and wall-clock time of the run are read. Without it they are 0.
     pub stopwatch: Option<Stopwatch>,
     /// The logs of noq, if any are asked for.
     pub logs: Option<Logs>,

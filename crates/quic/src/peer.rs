@@ -28,7 +28,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules of noq, but for what the scenario says: packets keep their size, and no connection ends by being idle.
+    /// The rules of noq with the settings of the scenario: packets keep their size, and no connection ends by being
+    /// idle.
     pub(crate) fn transport(&self) -> TransportConfig {
         let mut config = TransportConfig::default();
         let window = VarInt::from_u64(self.receive_window).unwrap_or(VarInt::MAX);
@@ -134,7 +135,7 @@ impl Peer {
         self.settle();
     }
 
-    /// Lets endpoint and connection tell each other what they have to.
+    /// Passes pending events between endpoint and connection.
     pub(crate) fn settle(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {

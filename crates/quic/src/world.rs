@@ -49,7 +49,7 @@ impl<'a> World<'a> {
     }
 
     /// Does the next event, if it is before `end`, and gives its time. At one instant packets move first, then timers
-    /// expire, and rows are taken last, also those of the very end.
+    /// expire, and rows are taken last, also at the very end.
     fn step(&mut self, end: Time) -> Result<Option<Time>, Failure> {
         let due = [self.fabric.next(), self.ends.next_timer(), self.schedule.warmup(), self.schedule.next()];
         let now = due.into_iter().min().unwrap_or(Time::NEVER);

@@ -9,7 +9,7 @@ use engine::{Engine as _, Failure, Job, Outcome, Watch};
 use quic::{LogOf, Logs, Quic};
 use serde_json::Value;
 
-/// What was written, by the row of the flow and the side.
+/// Written bytes, by the row of the flow and the side.
 type Written = Arc<Mutex<BTreeMap<(u32, &'static str), Vec<u8>>>>;
 
 struct Log {
@@ -68,7 +68,7 @@ fn events_have_the_time_of_the_run_and_packets_are_those_of_the_tables() {
     let flow = &outcome.tables.flows[0];
     assert_eq!(of_kind("quic:packet_lost"), flow.lost_packets);
     let sent = of_kind("quic:packet_sent");
-    // Those of the handshake, and acknowledgements alone, are no packets of data.
+    // Packets of the handshake, and acknowledgements alone, are no packets of data.
     assert!((flow.data_packets..flow.data_packets + 20).contains(&sent), "{sent} {}", flow.data_packets);
 }
 

@@ -1,4 +1,4 @@
-//! Whole runs over QUIC: what a connection carries, how it opens, and that a seed gives the same bytes.
+//! Whole runs over QUIC: the data that a connection carries, how it opens, and that a seed gives the same bytes.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn a_short_flow_takes_the_round_trips_of_its_handshake_and_its_window() {
-    // A handshake of 40 ms; data leave then, paced at 1.25 windows a round trip, and arrive 20 ms later.
+    // A handshake of 40 ms. Data leave then, paced at 1.25 windows a round trip, and arrive 20 ms later.
     let outcome = run(dumbbell("{ cc = \"noq:newreno\", bytes = \"10kB\", start = \"3s\" }"), 1);
     let flow = &outcome.tables.flows[0];
     assert_eq!(flow.delivered_bytes, 10_000);
@@ -161,7 +161,7 @@ fn the_objects_of_pages_are_streams_of_one_connection() {
     assert!((100..140).contains(&complete.len()), "{}", complete.len());
     assert_eq!(times(&outcome.tables, EventKind::Complete).len(), complete.len());
     assert!(complete.iter().all(|flow| flow.delivered_bytes == 30_000 || flow.start_s < 2.0));
-    // Only the first page waits for a handshake; packets are counted in the first row.
+    // Only the first page waits for a handshake. Packets are counted in the first row.
     let late = complete.iter().filter(|flow| flow.start_s > 2.0).map(|flow| flow.completion_s);
     let slowest = late.fold(0.0, f64::max);
     assert!(slowest < 0.2 && flows[0].completion_s > 0.1, "{slowest} {:?}", flows[0]);

@@ -1,4 +1,4 @@
-//! Reports of noq, as a controller of this project hears them.
+//! Reports of noq, as a controller of this project receives them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use units::Random;
 
 use super::*;
 
-/// Writes down what it hears; its window is 4.
+/// Writes down its signals. Its window is 4.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
