@@ -1,4 +1,4 @@
-//! How long a small number had each of its values: what is weighted by time, such as the length of a queue.
+//! How long a small number had each of its values. Quantities such as the length of a queue are weighted by time.
 
 use units::Span;
 

@@ -3,12 +3,12 @@
 /// Buckets of an octave: a value is known to one part in 256.
 pub(crate) const SUB_BUCKETS: usize = 256;
 const SUB_BITS: u32 = SUB_BUCKETS.trailing_zeros();
-/// Octave 0 holds the values below [`SUB_BUCKETS`]; each further one a power of two up to the largest `u64`.
+/// Octave 0 holds the values below [`SUB_BUCKETS`]. Each further one holds a power of two up to the largest `u64`.
 pub(crate) const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
 
 /// A weighted log-linear histogram of `u64` values.
 ///
-/// Values below 512 are kept exactly, larger ones to one part in 256; minimum, maximum and mean are exact. Memory is
+/// Values below 512 are kept exactly, larger ones to one part in 256. Minimum, maximum and mean are exact. Memory is
 /// taken an octave (256 counts) at a time as values come: a histogram of queueing delays takes a dozen at most.
 #[derive(Clone, Debug)]
 pub struct Histogram {
@@ -95,23 +95,23 @@ impl Histogram {
         self.extent.weight
     }
 
-    /// The smallest value; `None` if nothing was recorded.
+    /// The smallest value, or `None` if nothing was recorded.
     pub fn min(&self) -> Option<u64> {
         self.extent.min()
     }
 
-    /// The largest value; `None` if nothing was recorded.
+    /// The largest value, or `None` if nothing was recorded.
     pub fn max(&self) -> Option<u64> {
         self.extent.max()
     }
 
-    /// The weighted mean; `None` if nothing was recorded.
+    /// The weighted mean, or `None` if nothing was recorded.
     pub fn mean(&self) -> Option<f64> {
         self.extent.mean()
     }
 
-    /// The smallest value that at least the share `q` (0 to 1) of the weight does not exceed: the middle of its bucket,
-    /// within minimum and maximum, which are what 0 and 1 give. `None` if nothing was recorded.
+    /// The smallest value not exceeded by at least the share `q` (0 to 1) of the weight: the middle of its bucket,
+    /// within minimum and maximum. 0 and 1 give the minimum and the maximum. `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let octaves = self.octaves.iter().enumerate().filter_map(|(i, counts)| Some((i, counts.as_ref()?)));
         let counts = octaves
@@ -162,7 +162,7 @@ pub(crate) const fn bucket(value: u64) -> usize {
     shift as usize * SUB_BUCKETS + (value >> shift) as usize
 }
 
-/// The lowest value of a bucket; behind the last bucket, as much as there is.
+/// The lowest value of a bucket. Behind the last bucket it is the largest `u64`.
 pub(crate) const fn lowest(bucket: usize) -> u64 {
     if bucket >= OCTAVES * SUB_BUCKETS {
         return u64::MAX;

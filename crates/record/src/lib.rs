@@ -5,8 +5,8 @@
 //! whose column vectors any consumer takes without copying. [`pcapng`] writes what passed an observation
 //! point as a capture that Wireshark opens.
 //!
-//! Statistics ([`FlowRow`], [`LinkRow`]) cover the measured interval, from the end of the warm-up to the end
-//! of the run; series and events cover the whole run.
+//! Statistics ([`FlowRow`], [`LinkRow`]) cover the measured interval, from the end of the warm-up to the end of the
+//! run. Series and events cover the whole run.
 
 mod durations;
 mod flow;

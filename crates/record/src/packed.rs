@@ -8,7 +8,7 @@ pub(crate) trait Value: Copy {
     /// How many units there are to try.
     const UNITS: u8;
 
-    /// The whole number of `unit` that it is; `None` if it is none.
+    /// The whole number of `unit` that it is, or `None` if it is none.
     fn count(self, unit: u8) -> Option<u64>;
 
     /// The value of `count` times `unit`.
@@ -119,7 +119,7 @@ enum Form {
     Plain(Box<[u64]>),
 }
 
-/// Whole numbers above `lowest`; the largest code stands for `other`, which is none.
+/// Whole numbers above `lowest`. The largest code means `other`, which is not a whole number.
 #[derive(Clone, Debug)]
 struct Codes {
     lowest: u64,
@@ -170,7 +170,7 @@ impl Block {
 }
 
 impl Codes {
-    /// `values` as counts of `unit`; `None` if they are too far apart, or more than one of them is none.
+    /// `values` as counts of `unit`, or `None` if they are too far apart, or more than one of them is none.
     fn of<V: Value>(values: &[V], unit: u8) -> Option<Self> {
         let (mut lowest, mut highest, mut other) = (NONE, 0, None);
         let mut counts = Vec::with_capacity(values.len());
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn a_value_takes_as_many_bytes_as_its_range_needs() {
-        // 254 is the largest difference of a byte, as 255 stands for null.
+        // 254 is the largest difference of a byte, as 255 means null.
         let of = |values: &[u64]| Block::of(values).bytes();
         assert_eq!([of(&[7, 7]), of(&[7, 261]), of(&[7, 262]), of(&[7, 65_541]), of(&[7, 65_542])], [0, 2, 4, 4, 8]);
         assert_eq!((of(&[0, 1 << 40]), of(&[3, u64::MAX])), (16, 2));
-        // 40 and 40.0001 ms are 100 ns apart; thirds of a millisecond are no numbers of nanoseconds.
+        // 40 and 40.0001 ms are 100 ns apart. Thirds of a millisecond are no numbers of nanoseconds.
         let of = |values: &[f64]| Block::of(values).bytes();
         assert_eq!((of(&[40.0, 40.0001, f64::NAN]), of(&[1.0 / 3.0, 2.0 / 3.0])), (3, 16));
         assert_eq!(of(&[6.5, 2.0, f64::INFINITY]), 3);

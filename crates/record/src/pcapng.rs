@@ -1,8 +1,9 @@
 //! Packet captures in pcapng (draft-ietf-opsawg-pcapng) that Wireshark and tshark open.
 //!
-//! A simulated packet has no bytes of its own; [`TcpHeader`] and [`UdpHeader`] give it the IPv4 and transport headers
-//! that it would have on a wire, checksums right for a payload of zeros. Only headers are captured; the original length
-//! is that of the whole packet. An observation point is an interface; a comment tells what befell a packet there.
+//! A simulated packet has no bytes of its own. [`TcpHeader`] and [`UdpHeader`] give it the IPv4 and transport headers
+//! that it would have on a wire, with checksums for a payload of zeros. Only headers are captured. The original length
+//! is the length of the whole packet. An observation point is an interface. A comment records the fate of a packet
+//! there.
 
 use std::io::{self, Write};
 use std::str::FromStr;

@@ -26,7 +26,8 @@ pub trait Columns: Default {
     fn unpack(&mut self, packed: &[Block]);
 }
 
-/// The rows of a series. They take a half to a third of what their columns do, which are made when they are asked for.
+/// The rows of a series. They take a half to a third of the memory of their columns, which are made when they are asked
+/// for.
 #[derive(Clone, Debug, Default)]
 pub struct Series<C> {
     /// [`ROWS`] rows each, or what there was at the beginning.

@@ -30,7 +30,7 @@ pub struct Samples {
 #[derive(Clone, Debug, Default)]
 struct Counted {
     extent: Extent,
-    /// The bucket of the first count; a multiple of [`STEP`].
+    /// The bucket of the first count, a multiple of [`STEP`].
     first: usize,
     counts: Counts,
 }
@@ -103,7 +103,7 @@ impl Samples {
     }
 }
 
-/// The statistics of [`Samples`] up to one moment; each is `None` without samples.
+/// The statistics of [`Samples`] up to one moment. Each is `None` without samples.
 #[derive(Clone, Debug)]
 pub struct Statistics(Counted);
 
@@ -123,7 +123,7 @@ impl Statistics {
         self.0.extent.mean()
     }
 
-    /// The smallest value that at least the share `q` (0 to 1) of the samples does not exceed, as
+    /// The smallest value not exceeded by at least the share `q` (0 to 1) of samples, as
     /// [`Histogram::quantile`](crate::Histogram::quantile) has it.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let first = self.0.first;

@@ -1,4 +1,4 @@
-//! When a link sends, and when what is at its head can only wait.
+//! When a link sends, and when the packet at its head can only wait.
 
 use units::{Bytes, Rate, Time};
 
@@ -12,7 +12,7 @@ pub enum Sending {
     Except(Box<[(Time, Time)]>),
     /// At single instants: all of a service is waiting.
     AtInstants,
-    /// At this rate, at the end of a service; before, it waits.
+    /// At this rate, at the end of a service. Before that, it waits.
     AtEnd(Rate),
 }
 

@@ -4,10 +4,11 @@ use crate::histogram::{Extent, OCTAVES, SUB_BUCKETS, bucket, lowest, quantile};
 
 /// Waiting times in nanoseconds, each weighted by the time for which it held and by the packets that had it.
 ///
-/// Both weights of a bucket lie side by side, since most waits have both.
+/// Both weights of a bucket are side by side, since most waits have both.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    /// Nanoseconds and packets of each bucket, up to the octave of the longest wait; but for those of [`Waits::none`].
+    /// Nanoseconds and packets of each bucket, up to the octave of the longest wait, without the ones in
+    /// [`Waits::none`].
     counts: Vec<[u64; 2]>,
     /// Nanoseconds and packets without a wait: many, and quickly added.
     none: [u64; 2],
@@ -69,7 +70,7 @@ impl Waits {
             return;
         }
         self.growing.resize(OCTAVES * SUB_BUCKETS, 0);
-        // Through every bucket from the first on, up to the last; then what it did not pass of the two.
+        // Through every bucket from the first on, up to the last. Then the part of the two that it did not pass.
         for (value, sign) in [(from, 1), (to, u64::MAX)] {
             let bucket = bucket(value);
             self.growing[bucket] = self.growing[bucket].wrapping_add(sign);
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn time_and_packets_are_weighted_apart() {
         let mut waits = Waits::new();
-        // 30 ns at 10, then at 100 for 10 ns; one packet waited 10 and three waited 100.
+        // 30 ns at 10, then at 100 for 10 ns. One packet waited 10 and three waited 100.
         waits.record(10, 30, 1);
         waits.record(100, 10, 0);
         waits.record(100, 0, 3);
@@ -190,7 +191,7 @@ mod tests {
         // 4000 over 80 ns, and 100 over four packets.
         assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(50.0), Some(25.0)));
         assert_eq!((waits.quantile_over_time(0.5), waits.quantile_of_packets(0.75)), (Some(0.0), Some(0.0)));
-        // In service for 40 ns without a wait, then nothing for 80; then one that waited 100 for 40 ns.
+        // In service for 40 ns without a wait, then nothing for 80. Then one that waited 100 for 40 ns.
         waits.record_service(0, 40, 80);
         waits.record_service(100, 40, 0);
         assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(8000.0 / 240.0), Some(200.0 / 6.0)));

@@ -13,7 +13,7 @@ const SIZE: Bytes = Bytes::new(1500);
 #[test]
 fn queue_length_and_delay_are_weighted_by_time() {
     let mut meter = LinkMeter::default();
-    // One packet served from 0 to 10 ms; the second arrives at 2 ms, waits 8 ms, is served until 20 ms; then idle
+    // One packet served from 0 to 10 ms. The second arrives at 2 ms, waits 8 ms, and is served until 20 ms. Then idle
     // to 40 ms.
     meter.service(ms(0), ms(10), Span::ZERO, SIZE);
     meter.queue(ms(2), 1);
@@ -51,7 +51,7 @@ fn a_service_across_the_warm_up_or_the_end_counts_only_inside() {
     meter.service(ms(30), ms(70), Span::from_millis(4), SIZE);
     let row = meter.finish(ms(60), UNLIMITED);
     assert_eq!((row.utilization, row.rate_bps.is_nan()), (1.0, true));
-    // 10 ms at 2 ms delay and 30 ms at 4 ms delay; only the second packet finished inside.
+    // 10 ms at 2 ms delay and 30 ms at 4 ms delay. Only the second packet finished inside.
     assert_eq!(row.queue_delay_mean_ms, 3.5);
     assert_eq!((row.arrived_packets, row.departed_packets, row.departed_bytes), (2, 1, 1500));
 }
@@ -111,7 +111,7 @@ fn counters_at_a_sampling_time_know_only_finished_departures() {
 #[test]
 fn several_packets_may_depart_when_a_service_of_unknown_length_ends() {
     let mut meter = LinkMeter::default();
-    // Served from 10 ms, known only later to end at 30 ms with two departures; the next is given up at 40 ms.
+    // Served from 10 ms, known only later to end at 30 ms with two departures. The next is given up at 40 ms.
     meter.service(ms(10), Time::NEVER, Span::from_millis(4), SIZE);
     assert_eq!(meter.counters_at(ms(20)).departed_packets, 0);
     meter.departs(ms(30), Span::from_millis(4), SIZE);
@@ -152,7 +152,7 @@ fn an_outage_is_waited_out_at_the_head() {
     assert_eq!((row.packet_queue_delay_mean_ms, row.packet_queue_delay_max_ms), (7.25, 8.0));
     // Over 20 ms: 8 ms while it grows from 0 to 8 ms, 0.5 ms at 8 ms, 1 ms at 6.5 ms, otherwise none.
     assert_eq!((row.queue_delay_mean_ms, row.queue_delay_max_ms), ((32.0 + 4.0 + 6.5) / 20.0, 8.0));
-    // 10.5 of 20 ms without delay; 19 ms are through at 7 ms: 10.5 + 7 + 1 (at 6.5 ms) = 18.5, and 0.5 more.
+    // 10.5 of 20 ms without delay. 19 ms are through at 7 ms: 10.5 + 7 + 1 (at 6.5 ms) = 18.5, and 0.5 more.
     assert!((row.queue_delay_p95_ms / 7.5 - 1.0).abs() < 1.0 / 256.0, "{}", row.queue_delay_p95_ms);
 }
 
@@ -175,7 +175,7 @@ fn between_opportunities_the_packet_at_the_head_waits() {
 fn a_wait_that_began_before_the_interval_is_remembered() {
     let mut meter = LinkMeter::new(Sending::AtInstants);
     meter.restart(ms(20));
-    // At the head since 15 ms after 2 ms in the queue; reported after the interval has begun.
+    // At the head since 15 ms after 2 ms in the queue. Reported after the interval has begun.
     meter.service(ms(15), ms(25), Span::from_millis(2), SIZE);
     let row = row(meter, ms(30), 1500.0);
     assert_eq!((row.packet_queue_delay_mean_ms, row.queue_delay_max_ms), (12.0, 12.0));

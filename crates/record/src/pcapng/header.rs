@@ -11,7 +11,7 @@ pub trait Header {
     /// Appends the IPv4 and the transport header.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// Bytes that follow; those of a simulated packet are zero.
+    /// Bytes that follow, which are zero in a simulated packet.
     fn payload(&self) -> u16;
 }
 
@@ -49,7 +49,7 @@ pub struct TcpHeader<'a> {
     pub destination: Endpoint,
     /// Number of its first byte.
     pub sequence: u32,
-    /// The next byte expected from the other side; `None` without ACK flag.
+    /// The next byte expected from the other side, or `None` without ACK flag.
     pub acknowledgment: Option<u32>,
     /// ECN echo (RFC 3168).
     pub ecn_echo: bool,
@@ -67,12 +67,12 @@ pub struct TcpHeader<'a> {
     pub sack: &'a [(u32, u32)],
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// The announcements of a packet with SYN; `None` without it.
+    /// The announcements of a packet with SYN, or `None` without it.
     pub opening: Option<Opening>,
     /// With accurate ECN (RFC 9768) the three bits of ACE, which take the place of [`Self::ecn_echo`] and
     /// [`Self::window_reduced`].
     pub accurate: Option<u8>,
-    /// Bytes of payload; the whole packet has at most 65,535.
+    /// Bytes of payload. The whole packet has at most 65,535.
     pub payload: u16,
 }
 
@@ -130,7 +130,7 @@ impl TcpHeader<'_> {
         options.len()
     }
 
-    /// Two no-operations before each option keep its numbers on word boundaries (RFC 7323, appendix A); the permission
+    /// Two no-operations before each option keep its numbers on word boundaries (RFC 7323, appendix A). The permission
     /// of SACK takes their place before a timestamp, as in Linux.
     fn write_options(&self, out: &mut Vec<u8>) {
         let permitted = self.opening.is_some_and(|opening| opening.sack_permitted);
@@ -190,7 +190,7 @@ pub struct UdpHeader {
     pub destination: Endpoint,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// Bytes of payload; the whole packet has at most 65,535.
+    /// Bytes of payload. The whole packet has at most 65,535.
     pub payload: u16,
 }
 
@@ -227,7 +227,7 @@ impl Packet {
         let (ip, transport) = bytes.split_at_mut(IP_HEADER);
         let segment = transport.len() as u16 + self.payload;
         let total = IP_HEADER as u16 + segment;
-        // Don't fragment, so the identification may be zero (RFC 6864); 64 hops to live.
+        // Don't fragment, so the identification may be zero (RFC 6864). 64 hops to live.
         ip[..12].copy_from_slice(&[0x45, self.ecn.bits(), 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
         ip[2..4].copy_from_slice(&total.to_be_bytes());
         ip[12..16].copy_from_slice(&self.source.address);
@@ -245,7 +245,7 @@ impl Packet {
     }
 }
 
-/// The ones' complement sum of 16-bit words (RFC 1071) on top of `start`; `bytes` are even in number.
+/// The ones' complement sum of 16-bit words (RFC 1071) on top of `start`. The number of `bytes` is even.
 fn ones_complement_sum(bytes: &[u8], start: u32) -> u16 {
     let mut sum =
         bytes.chunks_exact(2).fold(start, |sum, word| sum + u32::from(u16::from_be_bytes([word[0], word[1]])));
@@ -294,7 +294,7 @@ mod tests {
             0x00, 0xc7,
         ];
         assert_eq!(!ones_complement_sum(&header, 0), 0xb861);
-        // No carry is left in 0xffff; 0x10000 is 1.
+        // No carry is left in 0xffff, and 0x10000 is 1.
         assert_eq!(ones_complement_sum(&[0xff, 0xff], 0), 0xffff);
         assert_eq!(ones_complement_sum(&[0xff, 0xff], 1), 1);
     }
@@ -320,7 +320,7 @@ mod tests {
         let header = TcpHeader { timestamps: Some((0x0102, 0x0304)), sack: &sack, ..segment() };
         let written = bytes(&header);
         assert_eq!(written.len(), 80);
-        // Fifteen words of TCP header; 20 + 60 + 960 bytes in all.
+        // Fifteen words of TCP header, and 20 + 60 + 960 bytes in all.
         assert_eq!((written[32], &written[2..4]), (0xf0, &[0x04, 0x10][..]));
         assert_eq!(written[40..56], [1, 1, 8, 10, 0, 0, 1, 2, 0, 0, 3, 4, 1, 1, 5, 26]);
         assert_eq!(written[72..80], [0, 0, 0, 5, 0, 0, 0, 6]);
@@ -344,7 +344,7 @@ mod tests {
         let opening = Some(Opening { largest_segment: 1460, sack_permitted: true, window_scale: 14 });
         let header = TcpHeader { opening, acknowledgment: None, timestamps: Some((7, 0)), payload: 0, ..segment() };
         let written = bytes(&header);
-        // Ten words of TCP header; SYN alone.
+        // Ten words of TCP header, with SYN alone.
         assert_eq!((written[32], written[33], written.len()), (0xa0, 0x02, 60));
         assert_eq!(written[40..], [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 14]);
         let bare = TcpHeader { timestamps: None, ..header };
