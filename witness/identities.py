@@ -1,4 +1,4 @@
-"""The kernel's controllers as ``ackclock identify`` names them: ``python -m witness.identities FOLDER``.
+"""The kernel's controllers, as ``read --controllers`` names them: ``python -m witness.identities FOLDER``.
 
 Each module of a kernel in virtual time sends alone on three paths. A capture in the folder is not made
 again. Writes the three likeliest controllers of each module into ``measurements/``.

@@ -51,7 +51,7 @@ def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sende
 
 def of(capsys, *arguments):
     """The object that the command prints."""
-    status, out, _ = run(capsys, "losses", *arguments, "--json")
+    status, out, _ = run(capsys, "read", *arguments, "--json")
     assert status == 0
     return json.loads(out)["connections"]
 
@@ -143,18 +143,16 @@ def test_acknowledgement_numbers_go_on_after_they_have_wrapped():
 
 def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     (tmp_path / "text.pcapng").write_text("this is no capture, it is a text")
-    assert "is no whole capture in pcapng or pcap" in refused(capsys, "losses", tmp_path / "text.pcapng")
-    assert "No such file" in refused(capsys, "losses", tmp_path / "none.pcapng")
+    assert "is no whole capture in pcapng or pcap" in refused(capsys, "read", tmp_path / "text.pcapng")
+    assert "No such file" in refused(capsys, "read", tmp_path / "none.pcapng")
     path = capture(tmp_path, capsys)
-    assert "--interface 9: the capture has" in refused(capsys, "losses", path, "--interface", 9)
-    assert "--definition D: must be one of A, B, C" in refused(capsys, "losses", path, "--definition", "D")
-    assert "--rate 0mbit: must be above 0" in refused(capsys, "losses", path, "--rate", "0mbit")
-    assert (
-        refused(capsys, "losses", path, "--rate", "x") == "--rate: `x` is not a rate: write it like `10mbit`"
-    )
-    assert "--sensitivity 0: must be above 0" in refused(capsys, "losses", path, "--sensitivity", 0)
+    assert "--interface 9: the capture has" in refused(capsys, "read", path, "--interface", 9)
+    assert "--definition D: must be one of A, B, C" in refused(capsys, "read", path, "--definition", "D")
+    assert "--rate 0mbit: must be above 0" in refused(capsys, "read", path, "--rate", "0mbit")
+    assert refused(capsys, "read", path, "--rate", "x") == "--rate: `x` is not a rate: write it like `10mbit`"
+    assert "--sensitivity 0: must be above 0" in refused(capsys, "read", path, "--sensitivity", 0)
     (tmp_path / "short.pcapng").write_bytes(path.read_bytes()[:-7])
-    assert "is no whole capture" in refused(capsys, "losses", tmp_path / "short.pcapng")
+    assert "is no whole capture" in refused(capsys, "read", tmp_path / "short.pcapng")
     with pytest.raises(InputError, match="link type 147: must be one of 0, 1, 9"):
         ip_packet(b"", 147, path)
 
@@ -253,7 +251,7 @@ def test_frames_of_every_link_carry_packets(tmp_path, link, header):
 
 
 def test_an_unknown_link_is_one_sentence(tmp_path, capsys):
-    said = refused(capsys, "losses", classic(tmp_path / "c.pcap", [(0.0, data(1))], link=147))
+    said = refused(capsys, "read", classic(tmp_path / "c.pcap", [(0.0, data(1))], link=147))
     assert said.startswith(f"{tmp_path / 'c.pcap'}: link type 147: must be one of 0, 1, 9")
 
 
@@ -264,8 +262,8 @@ def test_a_damaged_length_is_one_sentence(tmp_path, capsys):
         (tmp_path / "damaged.pcapng").write_bytes(
             text[: second + 4] + damaged.to_bytes(4, "little") + text[second + 8 :]
         )
-        said = refused(capsys, "losses", tmp_path / "damaged.pcapng")
+        said = refused(capsys, "read", tmp_path / "damaged.pcapng")
         assert "is no whole capture in pcapng or pcap" in said
     record = classic(tmp_path / "c.pcap", [(0.0, data(1))])
     record.write_bytes(record.read_bytes()[:32] + b"\xff\xff\xff\x7f" + record.read_bytes()[36:])
-    assert "is no whole capture" in refused(capsys, "losses", record)
+    assert "is no whole capture" in refused(capsys, "read", record)

@@ -26,7 +26,7 @@ def results(tmp_path_factory):
 
 
 def exported(capsys, results, tmp_path, to):
-    status, _, err = run(capsys, "export", results, "--to", to, "--out", tmp_path)
+    status, _, err = run(capsys, "read", results, "--to", to, "--out", tmp_path)
     assert status == 0, err
     return sorted(tmp_path.iterdir())
 
@@ -200,8 +200,8 @@ def test_csv_has_every_table(capsys, results, tmp_path):
 
 def test_an_export_replaces_nothing(capsys, results, tmp_path):
     exported(capsys, results, tmp_path, "qlog")
-    assert "--force replaces it" in refused(capsys, "export", results, "--to", "qlog", "--out", tmp_path)
-    assert run(capsys, "export", results, "--to", "qlog", "--out", tmp_path, "--force")[0] == 0
+    assert "--force replaces it" in refused(capsys, "read", results, "--to", "qlog", "--out", tmp_path)
+    assert run(capsys, "read", results, "--to", "qlog", "--out", tmp_path, "--force")[0] == 0
 
 
 def test_names_that_differ_in_a_separator_have_files_of_their_own(capsys, tmp_path):
@@ -218,13 +218,13 @@ def test_two_runs_of_one_name_and_seed_are_refused(capsys, results, tmp_path):
     for number in "12":
         shutil.copytree(results / "cubic-seed-1", tmp_path / "both" / number)
     assert "two runs have the name and seed of cubic-seed-1" in refused(
-        capsys, "export", tmp_path / "both", "--to", "qlog", "--out", tmp_path
+        capsys, "read", tmp_path / "both", "--to", "qlog", "--out", tmp_path
     )
 
 
 def test_what_cannot_be_exported_is_refused(capsys, results, tmp_path):
-    assert "must be one of csv, flent" in refused(capsys, "export", results, "--to", "pdf")
-    assert "holds no run" in refused(capsys, "export", tmp_path, "--to", "csv")
+    assert "must be one of csv, flent" in refused(capsys, "read", results, "--to", "pdf")
+    assert "holds no run" in refused(capsys, "read", tmp_path, "--to", "csv")
 
 
 @pytest.mark.parametrize("to", ["csv", "flent"])
@@ -235,7 +235,7 @@ def test_an_export_that_fails_leaves_nothing(capsys, results, tmp_path, to):
     for table in ("flows", "flow_series"):
         (sorted(broken.glob("*-seed-1"))[-1] / f"{table}.parquet").write_bytes(b"PAR1")
     assert "is not a table of a run" in refused(
-        capsys, "export", broken, "--to", to, "--out", tmp_path / "a" / "b"
+        capsys, "read", broken, "--to", to, "--out", tmp_path / "a" / "b"
     )
     assert [one.name for one in tmp_path.iterdir()] == ["broken"]
 
@@ -243,7 +243,7 @@ def test_an_export_that_fails_leaves_nothing(capsys, results, tmp_path, to):
 def test_force_replaces_a_folder_of_csv(capsys, results, tmp_path):
     (folder, _) = exported(capsys, results, tmp_path, "csv")
     (folder / "flows.csv").write_text("old")
-    assert run(capsys, "export", results, "--to", "csv", "--out", tmp_path, "--force")[0] == 0
+    assert run(capsys, "read", results, "--to", "csv", "--out", tmp_path, "--force")[0] == 0
     assert (folder / "flows.csv").read_text() != "old"
 
 
@@ -251,7 +251,7 @@ def test_force_takes_nothing_away_that_is_no_table(capsys, results, tmp_path):
     (folder, _) = exported(capsys, results, tmp_path, "csv")
     mine = folder / "notes.txt"
     mine.write_text("mine")
-    again = ("export", results, "--to", "csv", "--out", tmp_path, "--force")
+    again = ("read", results, "--to", "csv", "--out", tmp_path, "--force")
     assert "holds something that is no table" in refused(capsys, *again)
     assert mine.read_text() == "mine"
     aside = tmp_path / "aside"

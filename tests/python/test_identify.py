@@ -1,4 +1,4 @@
-"""`ackclock identify`: trajectories of captures and results, and the controllers that they look like."""
+"""`ackclock read --controllers`: trajectories of captures and results, and their likeliest controllers."""
 
 import json
 import sys
@@ -59,18 +59,20 @@ def test_flows_on_another_path_are_named(capsys, tmp_path, monkeypatch, few):
     monkeypatch.setattr(training, "table", lambda _: few)
     monkeypatch.setattr(identify, "table", lambda _: few)
     files = [recorded(tmp_path, capsys, name) for name in ("bbr1", "cubic", "newreno", "vegas")]
-    status, out, _ = run(capsys, "identify", *(file for pair in files for file in pair), "--json")
+    status, out, _ = run(
+        capsys, "read", "--controllers", *(file for pair in files for file in pair), "--json"
+    )
     found = json.loads(out)["identify"]
     assert status == 0
     assert [one["controller"] for one in found] == [
         name for name in ("bbr1", "cubic", "newreno", "vegas") for _ in range(2)
     ]
     assert all(len(one["guesses"]) == command.SHOWN for one in found)
-    status, out, _ = run(capsys, "identify", *files[1], "--together", "--json")
+    status, out, _ = run(capsys, "read", "--controllers", *files[1], "--together", "--json")
     [one] = json.loads(out)["identify"]
     assert (one["controller"], len(one["flows"])) == ("cubic", 2)
     monkeypatch.setattr(identify, "LEAST", 1.1)
-    status, out, _ = run(capsys, "identify", files[0][0])
+    status, out, _ = run(capsys, "read", "--controllers", files[0][0])
     assert (status, "unknown" in out, "bbr1" in out) == (0, True, True)
 
 
@@ -102,12 +104,14 @@ def test_the_table_is_made_once_and_again_where_it_is_damaged(monkeypatch, tmp_p
 
 def test_what_cannot_be_identified_is_one_sentence(capsys, tmp_path, monkeypatch):
     capture, result = recorded(tmp_path, capsys, "cubic", "100ms")
-    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "identify", result)
+    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "read", "--controllers", result)
     (tmp_path / "text.txt").write_text("text")
-    assert "is no whole capture" in refused(capsys, "identify", tmp_path / "text.txt")
-    assert "the capture has 1" in refused(capsys, "identify", capture, "--interface", 3)
+    assert "is no whole capture" in refused(capsys, "read", "--controllers", tmp_path / "text.txt")
+    assert "the capture has 1" in refused(capsys, "read", "--controllers", capture, "--interface", 3)
     monkeypatch.setattr(identify.trajectories, "LEAST_ROUNDS", 10_000)
-    assert refused(capsys, "identify", capture).endswith("no TCP flow in it has 10000 round trips")
+    assert refused(capsys, "read", "--controllers", capture).endswith(
+        "no TCP flow in it has 10000 round trips"
+    )
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
@@ -188,9 +192,9 @@ def test_without_scikit_learn_no_simulation_begins(capsys, monkeypatch, tmp_path
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     monkeypatch.setattr(identify, "table", lambda _: pytest.fail("it simulates"))
     capture, _ = recorded(tmp_path, capsys, "cubic")
-    assert "needs sklearn" in refused(capsys, "identify", capture)
+    assert "needs sklearn" in refused(capsys, "read", "--controllers", capture)
 
 
 def test_samples_too_far_apart_are_named_in_a_short_result(capsys, tmp_path):
     _, result = recorded(tmp_path, capsys, "newreno", "1s")
-    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "identify", result)
+    assert 'record.flow_series = "5ms" shows its rounds' in refused(capsys, "read", "--controllers", result)

@@ -168,7 +168,7 @@ def test_a_reduced_experiment_says_so(tmp_path):
     assert reduced.title == "A demonstration (reduced)"
     assert [one.scenario["duration"] for one in reduced.setups] == ["5s", "5s"]
     assert reduced.setups[1].scenario["path"]["queue"] == "50p"
-    assert reduced.variations["starts"].at(0, "one") == (("flows.0.start", "0s"),)
+    assert reduced.variations["starts"].at(0, ("one", ())) == ("one", (("flows.0.start", "0s"),))
     assert reduced.variations["starts"].members == 1
 
 

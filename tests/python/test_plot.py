@@ -1,4 +1,4 @@
-"""``ackclock plot``: several results over each other, boxes and intervals."""
+"""``ackclock read DIR…``: several results over each other, boxes and intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def results(tmp_path_factory):
 
 def test_results_lie_over_each_other(capsys, results, tmp_path):
     folders = results / "100ms", results / "codel"
-    status, out, shown = run(capsys, "plot", *folders, "--out", tmp_path / "both", "--json")
+    status, out, shown = run(capsys, "read", *folders, "--out", tmp_path / "both", "--json")
     assert status == 0
     found = json.loads(out)["results"]
     labels = ["100ms: cdg", "100ms: cubic", "codel: cdg", "codel: cubic"]
@@ -48,15 +48,15 @@ def test_results_lie_over_each_other(capsys, results, tmp_path):
 
 
 def test_one_result_has_the_labels_of_its_runs(capsys, results):
-    status, out, _ = run(capsys, "plot", results / "codel", "--json")
+    status, out, _ = run(capsys, "read", results / "codel", "--json")
     assert (status, list(json.loads(out)["results"])) == (0, ["cdg", "cubic"])
 
 
 def test_results_that_cannot_be_plotted(capsys, results, tmp_path):
-    assert "holds no run" in refused(capsys, "plot", tmp_path)
+    assert "holds no run" in refused(capsys, "read", tmp_path)
     folder = results / "codel"
-    assert refused(capsys, "plot", folder, folder) == f"{folder} {folder}: a folder is named twice"
-    assert "--also: needs --out DIR" in refused(capsys, "plot", folder, "--also", "pdf")
+    assert refused(capsys, "read", folder, folder) == f"{folder} {folder}: a folder is named twice"
+    assert "--also: needs --out DIR" in refused(capsys, "read", folder, "--also", "pdf")
 
 
 def test_an_interval_is_that_of_scipy_and_always_the_same():

@@ -63,7 +63,7 @@ def test_reports_exports_and_sweeps_take_it(capsys, file, tmp_path):
     assert run(capsys, "run", file, "--engine", "quic", "--beside", "sim", "--out", results)[0] == 2
     status, out, error = run(capsys, "compare", "noq:newreno", "cubic", "--engine", "quic", "--out", results)
     assert (status, (results / "index.html").exists()) == (0, True), out + error
-    assert run(capsys, "export", results, "--to", "qlog", "--out", tmp_path / "logs")[0] == 0
+    assert run(capsys, "read", results, "--to", "qlog", "--out", tmp_path / "logs")[0] == 0
     status, out, _ = run(
         capsys, "sweep", "noq:cubic", "--engine", "quic", "--over", "rate=5mbit,10mbit", "--duration", "2s"
     )

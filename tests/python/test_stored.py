@@ -62,11 +62,11 @@ def result(tmp_path_factory):
 def readers():
     """The commands that read a result, each with the options that make it read the most."""
     formats = ("csv", "flent", "iperf3", "mm-link", "qlog", "radiotap")
-    exports = [["export", "RESULT", "--to", one, "--out", "OUT", "--force"] for one in formats]
-    return [["identify", "RESULT"], ["plot", "RESULT"], *exports]
+    exports = [["read", "RESULT", "--to", one, "--out", "OUT", "--force"] for one in formats]
+    return [["read", "RESULT", "--controllers"], ["read", "RESULT"], *exports]
 
 
-DRAWN = ["plot", "RESULT", "--out", "OUT", "--force"]
+DRAWN = ["read", "RESULT", "--out", "OUT", "--force"]
 """It takes most of a second, so few cases have it."""
 
 
@@ -262,16 +262,16 @@ def test_a_sentence_names_file_and_column(capsys, result, tmp_path):
         ),
     ):
         pq.write_table(damaged, file)
-        assert refused(capsys, "identify", folder) == f"{file}: {why}"
+        assert refused(capsys, "read", "--controllers", folder) == f"{file}: {why}"
     pq.write_table(pq.read_table(folder / "flows.parquet").slice(0, 0), folder / "flows.parquet")
-    assert refused(capsys, "plot", folder).endswith("flows.parquet: has no rows, and every run has flows")
+    assert refused(capsys, "read", folder).endswith("flows.parquet: has no rows, and every run has flows")
 
 
 def test_tables_that_do_not_fit_together_are_no_capture(capsys, result, tmp_path):
     folder = copied(result, tmp_path)
     stations = pq.read_table(folder / "stations.parquet")
     pq.write_table(stations.slice(0, 0), folder / "stations.parquet")
-    sentence = refused(capsys, "export", folder, "--to", "radiotap", "--out", tmp_path)
+    sentence = refused(capsys, "read", folder, "--to", "radiotap", "--out", tmp_path)
     assert sentence.startswith("frames, stations and `wlans` of the result do not fit together (KeyError: ")
 
 

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "Try paths and controllers": ("run", "compare", "matrix", "sweep", "slow-start"),
     "Judge": ("check", "reproduce", "replay"),
     "Real programs and kernels": ("shell", "kernel"),
-    "Read results and captures": ("plot", "export", "losses", "identify"),
+    "Read results and captures": ("read",),
     "Begin": ("show", "new"),
 }
 """The commands in the order of the help, by what they are for. Each is in the module of its name."""

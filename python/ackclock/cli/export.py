@@ -1,4 +1,4 @@
-"""``ackclock export``: runs that were written into a folder, in the formats of other tools."""
+"""``ackclock read DIR --to FORMAT``: runs that were written into a folder, in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ackclock.cli import completing, output
-from ackclock.cli.command import FILE, Argument, Option, command, flag
+from ackclock.cli import output
 from ackclock.errors import InputError
 from ackclock.result import Run, Runs
 
 
-@command(
-    Argument("folder", type=FILE, metavar="DIR", help="A folder that --out wrote."),
-    Option(
-        "--to",
-        required=True,
-        metavar="FORMAT",
-        help="csv, flent, iperf3, mm-link, qlog or radiotap.",
-        completes=completing.formats,
-    ),
-    Option("--out", type=FILE, default=Path(), metavar="DIR", help="The folder to write into."),
-    flag("--force", help="Replace files of those names."),
-)
 def export(folder: Path, to: str, out: Path, force: bool) -> None:
-    """Write the runs of a folder for another tool: Flent, qvis, Mahimahi, Wireshark, iperf3's readers.
-
-    Example: `ackclock export results --to flent --out flent`
-    """
+    """Writes the runs of a folder for another tool: Flent, qvis, Mahimahi, Wireshark, iperf3's readers."""
     from ackclock.exports import FORMATS
 
     if to not in FORMATS:

@@ -13,6 +13,10 @@ ALIASES: Mapping[str, Sequence[str]] = {
 
 COMMANDS: Mapping[str, str] = {
     "differential": "ackclock kernel differential",
+    "export": "ackclock read DIR --to FORMAT",
+    "identify": "ackclock read FILE --controllers",
+    "losses": "ackclock read CAPTURE",
+    "plot": "ackclock read DIR…",
     "doctor": "ackclock show machine",
     "examples": "ackclock show examples`, and for one of them `ackclock new example NAME",
     "parity": "ackclock kernel parity",

@@ -1,4 +1,4 @@
-"""``ackclock identify``: which controller does a recorded flow look like?"""
+"""``ackclock read --controllers``: the controllers that a recorded flow looks like."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.cli import output
-from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
-from ackclock.cli.options import JSON
 
 if TYPE_CHECKING:
     from ackclock.identify import Guess, Trajectory
@@ -22,29 +20,10 @@ SHOWN = 3
 UNKNOWN = "unknown"
 
 
-@command(
-    Argument(
-        "files",
-        nargs=-1,
-        required=True,
-        type=FILE,
-        metavar="FILE…",
-        help="Captures taken at the sender, or folders that --out wrote.",
-    ),
-    flag("--together", help="All flows have the same controller: one answer from all of them."),
-    Option(
-        "--interface",
-        type=Number(0),
-        default=0,
-        help="The interface of a capture; of a simulated one, 0 is the sender.",
-    ),
-    JSON,
-)
 def identify(files: Sequence[Path], together: bool, interface: int, as_json: bool) -> None:
-    """Name the controllers that a recorded flow looks like, by simulations of all of them.
+    """Names the controllers that a recorded flow looks like, by simulations of all of them.
 
     The first call simulates for a minute or two. A flow that looks like none is unknown.
-    Example: `ackclock identify capture.pcapng`
     """
     from ackclock import identify as identifying
 

@@ -1,4 +1,4 @@
-"""``ackclock losses``: the causes of the losses of a recorded connection, errors or congestion."""
+"""``ackclock read CAPTURE``: the causes of the losses of a recorded connection, errors or congestion."""
 
 from __future__ import annotations
 
@@ -9,37 +9,11 @@ from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.cli.command import FILE, Argument, Number, Option, command
-from ackclock.cli.options import JSON
 from ackclock.errors import InputError
 
-MOST_ITERATIONS = 3
 BITS = 8
 
 
-@command(
-    Argument("capture", type=FILE, metavar="FILE", help="A capture in pcapng, taken at the sender."),
-    Option("--rate", help="Rate of the slowest link, which gives T; default: T from the gaps between ACKs."),
-    Option(
-        "--definition",
-        default="A",
-        help="What rho counts: A (differences below T), B (their sum), C (their share).",
-    ),
-    Option("--sensitivity", type=Number(kind=float), default=1.0, help="The sensitivity to noise, a."),
-    Option(
-        "--iterations",
-        type=Number(1, MOST_ITERATIONS),
-        default=1,
-        help="Iterations of the difference canceller.",
-    ),
-    Option(
-        "--interface",
-        type=Number(0),
-        default=0,
-        help="The interface of the capture; of a simulated one, 0 is the sender.",
-    ),
-    JSON,
-)
 def losses(
     capture: Path,
     rate: str | None,
@@ -49,10 +23,7 @@ def losses(
     interface: int,
     as_json: bool,
 ) -> None:
-    """Tell wireless from congestive losses in a capture, by the times between duplicate ACKs (Edwan 2010).
-
-    Example: `ackclock losses capture.pcapng --rate 3mbit`
-    """
+    """Tells wireless from congestive losses, by the times between duplicate ACKs (Edwan 2010)."""
     from ackclock.captures import connections
     from ackclock.interarrival import DEFINITIONS
 

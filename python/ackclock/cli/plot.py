@@ -1,4 +1,4 @@
-"""``ackclock plot``: several results over each other, with box plots over their repetitions."""
+"""``ackclock read DIR…``: several results over each other, with box plots over their repetitions."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.cli import output
-from ackclock.cli.command import FILE, Argument, command
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.options import report_options
 from ackclock.cli.output import Report
 from ackclock.errors import InputError
 
 
-@command(
-    Argument(
-        "results",
-        nargs=-1,
-        required=True,
-        type=FILE,
-        metavar="DIR…",
-        help="Folders that run or compare wrote.",
-    ),
-    report_options("pdf", "svg", "open"),
-)
 def plot(results: Sequence[Path], report: Report) -> None:
-    """Lay several results over each other, with box plots and intervals over their repetitions.
-
-    Example: `ackclock plot results/fifo results/codel --out results/both`
-    """
+    """Lays several results over each other, with box plots and intervals over their repetitions."""
     report.check()
     runs = _labelled(results)
     from ackclock.cli.plotted import Finished, PlotOutcome

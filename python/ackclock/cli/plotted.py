@@ -1,4 +1,4 @@
-"""The table and the page of ``ackclock plot``."""
+"""The table and the page of ``ackclock read DIR…``."""
 
 from __future__ import annotations
 

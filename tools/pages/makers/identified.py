@@ -1,4 +1,4 @@
-"""The kernel's controllers as `ackclock identify` names them, from its measurement."""
+"""The kernel's controllers as `ackclock read --controllers` names them, from its measurement."""
 
 from __future__ import annotations
 

@@ -1,0 +1,126 @@
+"""``ackclock read``: results that were written into folders, and captures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.cli import completing
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, given
+from ackclock.cli.export import export
+from ackclock.cli.identify import identify
+from ackclock.cli.losses import losses
+from ackclock.cli.options import report_options
+from ackclock.cli.output import Report
+from ackclock.cli.plot import plot
+from ackclock.errors import InputError
+
+MOST_ITERATIONS = 3
+OF_LOSSES = ("rate", "definition", "sensitivity", "iterations")
+OF_REPORTS = ("out", "also_written")
+
+WITHOUT: Mapping[str, Sequence[str]] = {
+    "--to": ("controllers", "together", "interface", *OF_LOSSES, "also_written", "as_json"),
+    "--controllers": (*OF_LOSSES, *OF_REPORTS, "force"),
+    "the results of a folder": ("together", "interface", *OF_LOSSES),
+    "the losses of a capture": ("together", *OF_REPORTS, "force"),
+}
+"""The options that have no effect on each answer."""
+
+
+@command(
+    Argument(
+        "files",
+        nargs=-1,
+        required=True,
+        type=FILE,
+        metavar="DIR…|CAPTURE",
+        help="Folders that --out wrote, or a capture (pcapng, pcap) taken at the sender.",
+    ),
+    Option(
+        "--to",
+        metavar="FORMAT",
+        help="Write the runs of a folder for another tool: csv, flent, iperf3, mm-link, qlog or radiotap.",
+        completes=completing.formats,
+    ),
+    flag("--controllers", help="Name the controllers that flows look like, by simulations of all of them."),
+    flag("--together", help="All flows have the same controller: one answer from all (with --controllers)."),
+    Option(
+        "--interface",
+        heading="Captures",
+        type=Number(0),
+        default=0,
+        help="The interface of a capture; of a simulated one, 0 is the sender.",
+    ),
+    Option(
+        "--rate",
+        heading="Captures",
+        help="Rate of the slowest link, which gives T; default: T from the gaps between ACKs.",
+    ),
+    Option(
+        "--definition",
+        heading="Captures",
+        default="A",
+        help="What rho counts: A (differences below T), B (their sum), C (their share).",
+    ),
+    Option(
+        "--sensitivity",
+        heading="Captures",
+        type=Number(kind=float),
+        default=1.0,
+        help="The sensitivity to noise, a.",
+    ),
+    Option(
+        "--iterations",
+        heading="Captures",
+        type=Number(1, MOST_ITERATIONS),
+        default=1,
+        help="Iterations of the difference canceller.",
+    ),
+    report_options("pdf", "svg", "open"),
+)
+def read(
+    files: Sequence[Path],
+    to: str | None,
+    controllers: bool,
+    together: bool,
+    interface: int,
+    report: Report,
+    **of_losses: Any,
+) -> None:
+    """Read results, or a capture: tables and figures, controllers, causes of losses.
+
+    Several results lie over each other, with box plots and intervals over their repetitions. The losses of a
+    capture are told apart by the times between duplicate ACKs (Edwan 2010).
+    Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
+    `ackclock read capture.pcapng --controllers`
+    """
+    first = files[0]
+    if to is not None:
+        _refuse("--to")
+        export(_one(files, "--to"), to, report.out or Path(), report.force)
+    elif controllers:
+        _refuse("--controllers")
+        identify(files, together, interface, report.as_json)
+    elif first.is_dir():
+        _refuse("the results of a folder")
+        plot(files, report)
+    else:
+        _refuse("the losses of a capture")
+        losses(_one(files, "a capture"), interface=interface, as_json=report.as_json, **of_losses)
+
+
+def _one(files: Sequence[Path], what: str) -> Path:
+    """The only file. Raises InputError for several."""
+    if len(files) > 1:
+        raise InputError(f"{' '.join(map(str, files))}: {what} is read alone")
+    return files[0]
+
+
+def _refuse(answer: str) -> None:
+    """Refuses options that have no effect on an answer."""
+    for option in WITHOUT[answer]:
+        if given(option):
+            name = {"also_written": "also", "as_json": "json"}.get(option, option)
+            raise InputError(f"--{name}: has no effect on {answer}")
