@@ -461,10 +461,9 @@ def test_a_log_gets_a_line_a_minute_about_long_work(capsys, monkeypatch):
 
 def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):
     command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), *LONG]
-    try:
-        child, terminal = pty.fork()
-    except OSError as error:
-        pytest.skip(f"this machine gives no terminals: {error}")
+    if not os.access("/dev/ptmx", os.W_OK):
+        pytest.skip("this machine gives no terminals")
+    child, terminal = pty.fork()
     if child == 0:
         os.execv(sys.executable, [*command, "--out", str(tmp_path / "out")])
     os.set_blocking(terminal, False)
