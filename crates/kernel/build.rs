@@ -7,7 +7,7 @@ use std::{env, fs};
 #[path = "src/clang.rs"]
 mod clang;
 
-/// Listens to tracepoints; no controller.
+/// A program on tracepoints, and no controller.
 const TRACE: &str = "trace";
 
 fn main() {

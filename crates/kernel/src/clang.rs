@@ -9,7 +9,7 @@ use std::process::Command;
 pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<(), String> {
     let mut clang = Command::new("clang");
     clang.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"]);
-    // Where Debian has the headers of a processor, which those of the kernel include.
+    // Where Debian has the headers of a processor, which the kernel's headers include.
     clang.arg("-idirafter").arg(format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH));
     // A crash of clang would leave the program in the temporary folder.
     clang.arg("-fno-crash-diagnostics");
@@ -36,10 +36,10 @@ pub(crate) fn compile(source: &Path, include: &Path, output: &Path) -> Result<()
     Err(format!("clang cannot compile {} for BPF: {}", source.display(), explained(first)))
 }
 
-/// The compiler's complaint about what a processor can do and BPF cannot, in words for who wrote the C.
+/// The compiler's error about an operation that BPF lacks, in words for the author of the C.
 fn explained(line: &str) -> String {
     if line.contains("Cannot select") && (line.contains("sdiv") || line.contains("srem")) {
-        // The place stands last, with that of the function around it where clang has moved it.
+        // The place is last. If clang has moved the code, the place of the function around it follows.
         let place = line.rsplit_once(", ").and_then(|(_, place)| place.split(" @").next());
         let place = place.filter(|place| place.contains(':')).map_or(String::new(), |place| format!("{place}: "));
         return format!("{place}BPF has no signed division: divide numbers without sign, and the sign apart");

@@ -35,8 +35,8 @@ impl Congestion {
     /// that is free.
     ///
     /// # Errors
-    /// One sentence: what the machine lacks, the parameter that is wrong, the compiler's first error, or what the
-    /// verifier refused.
+    /// One sentence: the missing part of the machine, the wrong parameter, the compiler's first error, or the
+    /// verifier's refusal.
     pub fn load(controller: &ControllerRef, parameters: &Parameters, instance: u32) -> Result<Loaded, LoadError> {
         let bytes = object::find(controller)?;
         let name = &*controller.spelling();
@@ -63,7 +63,7 @@ impl Congestion {
     }
 }
 
-/// `name`, for the second instance on with the number at its end, within what the kernel takes.
+/// `name`, for the second instance on with the number at its end, within the kernel's limit.
 fn numbered(name: &str, instance: u32) -> String {
     let suffix = if instance > 1 { format!("_{instance}") } else { String::new() };
     let room = NAME_SIZE - 1 - suffix.len();
@@ -145,7 +145,7 @@ impl<'a> Opened<'a> {
         write_all(self.controller, &slots, given, map.initial_value_mut().unwrap_or_default())
     }
 
-    /// Loads and registers; `None` if somebody else took the name meanwhile.
+    /// Loads and registers, or `None` if the name was taken meanwhile.
     fn load(mut self, called: String) -> Result<Option<Loaded>, LoadError> {
         let none = self.none();
         if let Some(mut map) = self.object.maps_mut().find(|map| map.name() == self.callbacks) {
@@ -181,7 +181,7 @@ fn unknown(controller: &str, slots: &[Slot], name: &str) -> LoadError {
     })
 }
 
-/// True if the map `name` is the section of the parameters; libbpf puts the object's name before it.
+/// True if the map `name` is the section of the parameters. Before it, libbpf puts the object's name.
 pub(crate) fn is_parameters(name: &str) -> bool {
     name.ends_with(".data")
 }
@@ -220,7 +220,7 @@ pub(crate) fn read_section(map: &dyn MapCore) -> Result<Vec<u8>, LoadError> {
 pub enum ProbeTurns {
     /// At least this far apart.
     Every(Span),
-    /// Every n-th, from the first on; 1 is each.
+    /// Every n-th, from the first on. 1 is each.
     Acks(u32),
 }
 
@@ -229,7 +229,7 @@ pub enum ProbeTurns {
 pub struct Probe<'a> {
     /// Microseconds on CLOCK_MONOTONIC.
     pub time_us: u64,
-    /// The network namespace of the connection; see [`crate::namespace_cookie`].
+    /// The network namespace of the connection (see [`crate::namespace_cookie`]).
     pub net_cookie: u64,
     /// The sender's port.
     pub local_port: u16,
@@ -241,7 +241,7 @@ pub struct Probe<'a> {
     pub value: f64,
 }
 
-/// A controller in the kernel. When this is dropped its name vanishes; connections that use it keep it until they are
+/// A controller in the kernel. When this is dropped its name vanishes. Connections that use it keep it until they are
 /// closed.
 #[derive(Debug)]
 pub struct Loaded {

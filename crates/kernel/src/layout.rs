@@ -8,7 +8,7 @@ use units::Span;
 
 use crate::error::LoadError;
 
-/// The type of a parameter; `kernel/ack.h` defines the types.
+/// The type of a parameter, as `kernel/ack.h` defines it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Type {
     /// `span`: nanoseconds.
@@ -32,7 +32,7 @@ pub(crate) struct Slot {
     kind: Type,
 }
 
-/// The variables in section `section`, in the order of their addresses; none if there is no such section.
+/// The variables in section `section`, in the order of their addresses, or none if there is no such section.
 pub(crate) fn variables(btf: &Btf<'_>, section: &str) -> Vec<Slot> {
     let Some(data) = btf.type_by_name::<DataSec<'_>>(section) else { return Vec::new() };
     let mut slots: Vec<Slot> = data
@@ -81,7 +81,7 @@ impl Slot {
     /// Puts `value`, as a scenario writes it, into `data`, the section.
     ///
     /// # Errors
-    /// A sentence that names the parameter, the value and what is allowed; `controller` is for that.
+    /// A sentence that names `controller`, the parameter, the value and the allowed values.
     pub(crate) fn write(&self, controller: &str, value: &Value, data: &mut [u8]) -> Result<(), LoadError> {
         let allowed = match &self.kind {
             Type::Span => "a time such as \"3ms\"".to_string(),

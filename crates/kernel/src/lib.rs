@@ -1,7 +1,7 @@
 //! Congestion controllers inside the Linux kernel's TCP: compiled from `kernel/*.bpf.c`, loaded as BPF `struct_ops`,
 //! and traced.
 //!
-//! [`Congestion::load`] registers a controller under a name for the socket option `TCP_CONGESTION`; it goes when the
+//! [`Congestion::load`] registers a controller under a name for the socket option `TCP_CONGESTION`. It goes when the
 //! [`Loaded`] is dropped, or the process ends however. [`machine`] keeps controllers loaded beyond the process.
 //! [`Trace`] records segments of connections under any controller.
 

@@ -38,11 +38,11 @@ pub struct Kept {
 }
 
 /// Loads `controller` (see [`Congestion::load`]) and keeps it. Returns its name for `TCP_CONGESTION`. If `/sys/fs/bpf`
-/// is no BPF file system, one is mounted there, until the last controller is unloaded; nothing else of the machine is
+/// is no BPF file system, one is mounted there, until the last controller is unloaded. Nothing else of the machine is
 /// touched.
 ///
 /// # Errors
-/// Those of [`Congestion::load`], and what the file system refuses.
+/// As [`Congestion::load`], or the file system refuses.
 pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String, LoadError> {
     let mut loaded = Congestion::load(controller, parameters, 1)?;
     let name = loaded.name().to_string();
@@ -69,7 +69,7 @@ pub fn pin(controller: &ControllerRef, parameters: &Parameters) -> Result<String
     result.map(|()| name)
 }
 
-/// The folder, made if need be, and locked until what is returned is dropped or the process ends.
+/// The folder, made if need be, and locked until the returned file is dropped or the process ends.
 fn locked() -> Result<fs::File, LoadError> {
     loop {
         ensure_mounted()?;
@@ -108,14 +108,14 @@ fn holds_anything() -> bool {
 
 /// True if the last file system that `mounts`, a mountinfo of /proc, has at the place is one mounted here.
 fn is_ours(mounts: &str) -> bool {
-    // Place in the file system and mount point are the fourth and fifth; type and device follow a hyphen.
+    // Place in the file system and mount point are the fourth and fifth. Type and device follow a hyphen.
     let at_place = |line: &&str| line.split(' ').nth(4) == Some(BPFFS);
     let last = mounts.lines().rev().find(at_place).and_then(|line| line.split_once(" - "));
     last.is_some_and(|(_, rest)| rest.starts_with(&format!("bpf {MOUNTED_BY} ")))
 }
 
-/// Removes what an attempt to load or to unload left that was cut short: nothing is registered by it, but it takes
-/// memory. Nobody else may be loading.
+/// Removes the remainders of interrupted attempts to load or to unload. They register nothing, but take memory. No
+/// other process may be loading.
 fn remove_remainders() {
     let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten().map(|entry| entry.path());
     for folder in folders.filter(|folder| !folder.join("link").exists()) {
@@ -123,7 +123,7 @@ fn remove_remainders() {
     }
 }
 
-/// Takes the controller `name` out of the kernel; connections that use it keep it until they are closed.
+/// Takes the controller `name` out of the kernel. Connections that use it keep it until they are closed.
 ///
 /// # Errors
 /// It is not there, or the file system refuses.
@@ -192,7 +192,7 @@ pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     }
 }
 
-/// The name of the controller `name`, which is that in the kernel or the one that [`pin`] takes, if it is kept.
+/// The name in the kernel of the controller `name`, if it is kept. `name` is this name or the one that [`pin`] takes.
 fn kept(name: &str) -> Result<String, LoadError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     if plain && Path::new(FOLDER).join(name).is_dir() {
@@ -223,7 +223,7 @@ fn is_of(given: &str, name: &str) -> bool {
     })
 }
 
-/// The parameters of the controller `name`; `None` if it has none.
+/// The parameters of the controller `name`, or `None` if it has none.
 fn open(name: &str) -> Result<Option<(MapHandle, Vec<Slot>)>, LoadError> {
     let folder = Path::new(FOLDER).join(name);
     if !folder.join("parameters").exists() {

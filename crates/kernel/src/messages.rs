@@ -39,8 +39,8 @@ fn verdict(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     let end = lines.iter().position(|line| line.starts_with("processed "))?;
     if let Some(at) = lines[..end].iter().rposition(|line| line.starts_with(ENDLESS)) {
-        // The registers of two rounds of the loop follow. Before it stands the line in C: a semicolon, its
-        // text, and since Linux 6.10 file and number.
+        // The registers of two rounds of the loop follow. The line in C is before it: a semicolon, its text, and since
+        // Linux 6.10 file and number.
         let line = lines[..at].iter().rev().find_map(|line| line.strip_prefix("; "));
         let place = line.map(|line| line.rsplit_once(" @ ").map_or(line, |(_, number)| number));
         let place = place.map_or(String::new(), |place| format!(" (at {place})"));

@@ -1,4 +1,4 @@
-//! Compiled controllers: those of the house, embedded, and the user's, compiled when asked for.
+//! Compiled controllers: this project's, embedded, and the user's, compiled on request.
 
 use std::borrow::Cow;
 use std::fs;
@@ -64,7 +64,8 @@ fn compile(source: &Path) -> Result<Vec<u8>, LoadError> {
     fs::read(&output).map_err(refused("the compiled controller cannot be read"))
 }
 
-/// Writes the types of the running kernel to `file` for a source in the style of libbpf, unless they lie beside it.
+/// Writes the types of the running kernel to `file` for a source in the style of libbpf, unless the file exists beside
+/// it.
 fn types_of_kernel(source: &Path, file: &Path) -> Result<(), LoadError> {
     if source.with_file_name(TYPES).exists() {
         return Ok(());

@@ -17,7 +17,7 @@ pub(crate) fn drain(map: &dyn MapCore, mut take: impl FnMut(&[u8])) -> Result<()
     builder.build().and_then(|ring| ring.consume()).map_err(refused(failed))
 }
 
-/// A record, read field by field; `None` past its end.
+/// A record, read field by field, with `None` past its end.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl Fields<'_> {

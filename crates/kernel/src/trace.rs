@@ -14,10 +14,10 @@ use crate::error::{LoadError, refused};
 use crate::ring::Fields;
 use crate::{messages, object, requirements};
 
-/// Which connections to trace: the tracepoints see those of the whole machine.
+/// Which connections to trace: the tracepoints see all connections of the machine.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Network namespaces by [`namespace_cookie`], at most four; with none, all.
+    /// Network namespaces by [`namespace_cookie`], at most four. With none, all.
     pub namespaces: Vec<u64>,
     /// Local ports.
     pub ports: RangeInclusive<u16>,
@@ -32,7 +32,7 @@ impl Filter {
 /// The event of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A segment arrived; windows and RTTs are those before it is processed.
+    /// A segment arrived. Windows and RTTs are read before it is processed.
     Arrived,
     /// A segment was sent again.
     Retransmitted,
@@ -63,7 +63,7 @@ pub struct Segment {
     pub data: u32,
     /// Congestion window, segments.
     pub snd_cwnd: u32,
-    /// Slow-start threshold, segments; 2147483647 before the first congestion event.
+    /// Slow-start threshold, segments, or 2147483647 before the first congestion event.
     pub ssthresh: u32,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,

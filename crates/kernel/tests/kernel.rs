@@ -42,7 +42,7 @@ mod namespaces {
     use rustix::mount::{MountPropagationFlags, mount_change};
     use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-    /// From now on `stream` gets nothing that arrives; or all of it again.
+    /// From now on `stream` gets no arriving data, or all of it again.
     pub(super) fn deafen(stream: &TcpStream, deaf: bool) {
         // The one instruction says that nothing of a packet is kept (BPF_RET | BPF_K).
         let mut nothing = libc::sock_filter { code: 6, jt: 0, jf: 0, k: 0 };
@@ -93,7 +93,7 @@ fn goes(name: &str) -> bool {
     })
 }
 
-/// A connection over loopback under the controller `name`, and what reads its other end to the last byte.
+/// A connection over loopback under the controller `name`, and the thread that reads its other end to the last byte.
 struct Transfer {
     stream: TcpStream,
     sink: std::thread::JoinHandle<usize>,
@@ -198,7 +198,7 @@ fn an_undo_is_told_of_its_own_connection_among_those_of_one_port() {
         };
         exchange(0);
         exchange(1);
-        // The first has a timeout, and so a reduction that can be undone; the second has nothing of the kind.
+        // The first has a timeout, and so a reduction that can be undone. The second has neither.
         namespaces::deafen(&pairs[0].1, true);
         pairs[0].0.write_all(b"x").unwrap();
         pause(1000);
@@ -246,8 +246,8 @@ impl Folder {
     }
 }
 
-/// The window that most of the segments found that arrived since the last call. The last one alone may have found what
-/// a timeout leaves, one segment: a busy machine lets the reader wait for longer than that takes.
+/// The window found by most segments that arrived since the last call. The last one alone may have found the single
+/// segment that a timeout leaves: a busy machine may delay the reader for longer than the timer.
 fn usual_window(trace: &Trace) -> u32 {
     let mut found = BTreeMap::new();
     trace
