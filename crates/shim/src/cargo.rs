@@ -1,5 +1,5 @@
 //! From a file of Rust, or a crate, to a shared object: Cargo builds it against the crates of this ackclock, whose
-//! sources are embedded. So the interface is that of the program that loads it.
+//! sources are embedded. So the interface matches the program that loads it.
 //!
 //! A package around the controller shows its table. A file becomes the root of that package, a crate its dependency.
 //! Both are in the user's cache, with the built crates.
@@ -100,7 +100,7 @@ fn manifest(workspace: &Path, file: &Path, dependency: &str) -> String {
     let ours = ["control", "plugin", "units"];
     let dependencies: String =
         ours.map(|name| format!("{name} = {{ package = \"ackclock-{name}\", path = {:?} }}\n", path(name))).concat();
-    // A crate asks the registry for ours, and gets those of this ackclock.
+    // A crate asks the registry for our crates, and gets this ackclock's.
     let patches =
         ["control", "units"].map(|name| format!("ackclock-{name} = {{ path = {:?} }}\n", path(name))).concat();
     let patches = if of_crate { format!("[patch.crates-io]\n{patches}\n") } else { String::new() };
@@ -189,7 +189,7 @@ fn build(workspace: &Path, package: &Path, manifest: &str, root: &str) -> io::Re
     fs::create_dir_all(package)?;
     let lock = File::create(workspace.join("packages").join("lock"))?;
     lock.lock()?;
-    // Versions are those of this ackclock; a crate may need more.
+    // Versions are this ackclock's. A crate may need more.
     fs::copy(workspace.join("Cargo.lock"), package.join("Cargo.lock"))?;
     for (name, text) in [("Cargo.toml", manifest), ("lib.rs", root)] {
         // An old time would have Cargo build nothing, a new one all.
@@ -225,7 +225,7 @@ fn object(built: &Output, shown: &str, of_crate: bool) -> Result<Vec<u8>, Error>
         return Err(Error::Source(format!("`{shown}` cannot be built: {}", said(&built.stderr))));
     };
     let first = rendered.lines().next().unwrap_or_default().trim();
-    // The root of the package is the file, or stands before the crate.
+    // The root of the package is the file, or a source of ours in front of the crate.
     Err(Error::Source(match first.strip_prefix("lib.rs:") {
         Some(rest) if of_crate => {
             let why = rest.split_once(' ').map_or(rest, |(_, why)| why);

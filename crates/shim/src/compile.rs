@@ -14,7 +14,7 @@ use crate::{Error, cache};
 /// The functions of the kernel, which are compiled with every controller.
 const KFUNCS: &str = "shim/kfuncs.c";
 
-/// The files that a controller includes: every header of `kernel/` by its path there; and [`KFUNCS`].
+/// The files that a controller includes: every header of `kernel/` by its path there, and [`KFUNCS`].
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// The folder of compiled controllers in the cache.
@@ -56,7 +56,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     if let Some(object) = kept.as_deref().and_then(|kept| fs::read(kept).ok()) {
         return Ok(object);
     }
-    // The text that was hashed is compiled, even if the file changes meanwhile; its line markers keep the places of
+    // The text that was hashed is compiled, even if the file changes meanwhile. Its line markers keep the places of
     // errors.
     let (input, out) = (scratch.path("controller.i"), scratch.path("controller.so"));
     fs::write(&input, &text).map_err(failed)?;

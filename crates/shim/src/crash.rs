@@ -1,9 +1,9 @@
 //! A crash in a controller's C code ends the process, and cannot be made good. This says whose it was.
 //!
 //! While a thread runs code of a file, the thread knows the name of that file. A handler of the signals of a crash
-//! prints it, and leaves the rest to what handled the signal before. A crash elsewhere may come from a file that wrote
-//! out of bounds: the handler prints the first one that was loaded. The end of the process by `exit` within the code is
-//! a crash as well.
+//! prints it, and leaves the rest to the previous handler of the signal. A crash elsewhere may come from a file that
+//! wrote out of bounds: the handler prints the first one that was loaded. The end of the process by `exit` within the
+//! code is a crash as well.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -23,7 +23,7 @@ const SIGNALS: [(c_int, &CStr); 5] = [
 ];
 
 thread_local! {
-    /// The file whose code the thread runs; null outside of calls.
+    /// The file whose code the thread runs, or null outside of calls.
     static RUNNING: Cell<*const c_char> = const { Cell::new(null()) };
 }
 /// The first file of a controller that was loaded: it may have written where it must not, and the crash comes later.
@@ -33,7 +33,7 @@ static PREPARED: Once = Once::new();
 
 struct Action(libc::sigaction);
 
-// SAFETY: a plain value; the handler that it may point to is the process's own.
+// SAFETY: a plain value. The handler that it may point to is the process's own.
 unsafe impl Send for Action {}
 unsafe impl Sync for Action {}
 
@@ -53,7 +53,7 @@ pub(crate) fn loaded(name: &CStr) {
 
 fn prepare() {
     for (at, (signal, _)) in SIGNALS.iter().enumerate() {
-        // SAFETY: all zero is a valid `sigaction`; the handler keeps to calls that are safe in one.
+        // SAFETY: all zero is a valid `sigaction`. The handler keeps to calls that are safe in one.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = crashed as *const () as usize;
@@ -78,7 +78,7 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
         let after = c"` ran, which may have written out of bounds: ";
         print(&[c"ackclock: a crash after code of `", file, after, SIGNALS[at].1, c"\n"]);
     }
-    // SAFETY: what was there before is put back, and handles the signal when the code runs on into it again.
+    // SAFETY: the previous action is restored, and handles the signal when the code runs into it again.
     unsafe {
         match BEFORE[at].get() {
             Some(before) => libc::sigaction(signal, &raw const before.0, null_mut()),

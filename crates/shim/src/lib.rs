@@ -4,7 +4,7 @@
 //! `kernel/shim/shim.h`, loaded, and wrapped as a [`Controller`](control::Controller): [`Source::open`], then
 //! [`Source::build`] for each flow. The kernel's TCP around its controllers is in `tcp.rs`.
 //!
-//! A controller in Rust is in a shared object ([`Plugin`]); Cargo builds that of a file or a crate.
+//! A controller in Rust is in a shared object ([`Plugin`]), which Cargo builds from a file or a crate.
 //!
 //! The file is native code of the user's and runs as such: a crash in it ends the process, with a sentence that names
 //! the file (`crash.rs`).
@@ -50,7 +50,7 @@ impl Source {
         Ok(Self { name: path.display().to_string(), object, loaded: Mutex::default() })
     }
 
-    /// The same for one run: its variables belong to the run, as those of a module belong to one kernel.
+    /// The same for one run: its variables belong to the run, as a module's variables belong to one kernel.
     #[must_use]
     pub fn for_run(&self) -> Self {
         Self { name: self.name.clone(), object: Arc::clone(&self.object), loaded: Mutex::default() }

@@ -87,7 +87,7 @@ impl Library {
         let Some(module) = object.symbol::<Module>(c"ack_module").map(|module| unsafe { module.as_ref() }) else {
             return Err(refuse("defines no controller: it needs CONTROLLER(\"ack_name\", ...) of ack.h"));
         };
-        // SAFETY: its pointers are to what the object has.
+        // SAFETY: its pointers are to memory of the object.
         let (probes, ops, state_words) = unsafe {
             (
                 text(*module.probes).map(names).unwrap_or_default(),
@@ -108,7 +108,7 @@ impl Library {
         // The kernel refuses it otherwise, and the file is for both.
         let bytes: Vec<u8> = ops.name.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
         let called = declared_name(&bytes).map_err(|why| Error::Source(format!("`{name}`: {why}")))?;
-        // SAFETY: constructors of the object have built the list; it ends with a null pointer.
+        // SAFETY: constructors of the object have built the list. It ends with a null pointer.
         let mut parameters = Vec::new();
         let mut next = unsafe { *module.parameters };
         while let Some(parameter) = unsafe { next.as_ref() } {
@@ -148,7 +148,7 @@ fn set(controller: &str, known: &[&RawParameter], given: &Parameters) -> Result<
         let number = encode(kind, &choices, value).map_err(|allowed| {
             Error::Parameter(format!("`{controller}`, parameter `{name}`: {value} is not allowed (allowed: {allowed})"))
         })?;
-        // SAFETY: `at` is a variable of `size` bytes, an integer; no connection uses the object yet.
+        // SAFETY: `at` is a variable of `size` bytes, an integer. No connection uses the object yet.
         unsafe {
             match parameter.size {
                 1 => parameter.at.cast::<u8>().write(number as u8),
@@ -177,7 +177,7 @@ fn check_ranges(name: &str, called: &str, given: &Parameters) -> Result<(), Erro
     entry.build_for(LINUX, &shared).map(drop).map_err(wrong)
 }
 
-/// `value`, as a scenario writes it, in the units of type `kind` of ack.h; or what is allowed.
+/// `value`, as a scenario writes it, in the units of type `kind` of ack.h, or the allowed values as an error.
 fn encode(kind: &str, choices: &[&str], value: &Value) -> Result<u64, String> {
     const UNIT: f64 = 4_294_967_296.0;
     let whole = |below: u64| value.as_u64().filter(|&number| number < below);
@@ -203,7 +203,7 @@ fn encode(kind: &str, choices: &[&str], value: &Value) -> Result<u64, String> {
     number.ok_or(allowed)
 }
 
-/// The connection of one flow: what the callbacks see, and the state that the controller keeps.
+/// The connection of one flow: the state that the callbacks see, and the state that the controller keeps.
 pub(crate) struct Instance {
     library: Arc<Library>,
     connection: Box<Connection>,
@@ -215,7 +215,7 @@ pub(crate) struct Instance {
     pub(crate) starved: bool,
 }
 
-// SAFETY: the pointers in the connection are to what the instance owns, or null outside of a call.
+// SAFETY: the pointers in the connection are to memory that the instance owns, or null outside of a call.
 unsafe impl Send for Instance {}
 
 impl Instance {
@@ -249,7 +249,7 @@ impl Instance {
         shown.map(|(&name, shown)| (name, shown.value as f64 / shown.divisor as f64))
     }
 
-    /// Runs `callback` with the connection and two more arguments; a controller that lacks it does nothing.
+    /// Runs `callback` with the connection and two more arguments. A controller that lacks it does nothing.
     fn call<R>(
         &mut self,
         random: Option<&mut Random>,
@@ -275,8 +275,8 @@ impl Instance {
     fn run(&mut self, random: Option<&mut Random>, arguments: [u64; 3], callback: impl FnOnce(&Ops) -> Nothing) {
         self.call(random, arguments, |ops, arguments| {
             if let Some(callback) = callback(ops) {
-                // SAFETY: a function of the object, which stays loaded; the array holds the connection, whose memory is
-                // that of this instance, and the arguments of the callback.
+                // SAFETY: a function of the object, which stays loaded. The array holds the connection, whose memory
+                // belongs to this instance, and the arguments of the callback.
                 unsafe { callback(arguments) };
             }
         });
@@ -332,7 +332,7 @@ impl Drop for Instance {
     }
 }
 
-/// 32 bits from the random stream of the flow; 0 where there is none, as at its end.
+/// 32 bits from the random stream of the flow, or 0 if there is none, as at its end.
 extern "C" fn draw(source: *mut c_void) -> u32 {
     // SAFETY: null, or the stream that `call` borrows for as long as the callback runs.
     let random = unsafe { source.cast::<Random>().as_mut() };

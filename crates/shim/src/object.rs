@@ -66,6 +66,6 @@ pub(crate) fn named(name: &str) -> CString {
 
 /// The string at `at`, if there is one.
 pub(crate) fn text<'a>(at: *const c_char) -> Option<&'a str> {
-    // SAFETY: strings of an object and of the loader end with a zero and live longer than what is done with them.
+    // SAFETY: strings of an object and of the loader end with a zero and live longer than their use here.
     (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_str().unwrap_or_default())
 }

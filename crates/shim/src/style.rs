@@ -34,7 +34,7 @@ const OPS: &str = "struct tcp_congestion_ops ";
 pub(crate) enum Style {
     /// With `ack.h`.
     Ack,
-    /// As libbpf has it; with types of its own in `bpf_tcp_helpers.h`, which are not those of the simulator.
+    /// In the style of libbpf. With `bpf_tcp_helpers.h` it has types of its own, which differ from the simulator's.
     Libbpf {
         /// It includes that header.
         own_types: bool,
@@ -42,13 +42,13 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// That of the file with this text.
+    /// The style of the file with this text.
     pub(crate) fn of(text: &str) -> Self {
         let is_libbpf = text.contains(OPS) && !text.contains("ack.h\"");
         if is_libbpf { Self::Libbpf { own_types: text.contains("bpf_tcp_helpers.h") } } else { Self::Ack }
     }
 
-    /// Writes the headers that it takes for those of others, and gives what the compiler must be told.
+    /// Writes headers in place of the foreign ones that the file includes. Returns the arguments for the compiler.
     pub(crate) fn prepare(self, scratch: &Scratch) -> io::Result<Vec<String>> {
         let Self::Libbpf { own_types } = self else { return Ok(Vec::new()) };
         let all = TYPES.iter().map(|name| (name, "libbpf")).chain(HELPERS.iter().map(|name| (name, "net")));
@@ -62,8 +62,8 @@ impl Style {
         Ok(["-include", first, "-I", &folder].map(str::to_owned).to_vec())
     }
 
-    /// The text to append to the preprocessed `text`, by which its object shows the controller; an error if it declares
-    /// none.
+    /// The text to append to the preprocessed `text`, by which its object shows the controller, or an error if it
+    /// declares none.
     pub(crate) fn tail(self, text: &str) -> Result<String, &'static str> {
         if self == Self::Ack {
             return Ok(String::new());

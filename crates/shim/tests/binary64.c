@@ -1,5 +1,5 @@
-/* Compares kernel/binary64.h with the floating point of this machine, in pairs of numbers of many
- * sizes; prints where they differ. */
+/* Compares kernel/binary64.h with the floating point of this machine, in pairs of numbers of many sizes, and prints
+ * where they differ. */
 #include "binary64.h"
 
 extern int printf(const char *form, ...);
@@ -28,7 +28,7 @@ static u64 bits(double x)
 	return result;
 }
 
-/* 0 at times; else between 2^-40 and 2^52, often with few bits, as ties come of those. */
+/* 0 at times, else between 2^-40 and 2^52, often with few bits, as these make ties. */
 static binary64 draw(void)
 {
 	u64 kind = next() % 8, mantissa = next() & ((1ull << 52) - 1);

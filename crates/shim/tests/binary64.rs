@@ -1,4 +1,4 @@
-//! The floating point of `kernel/binary64.h` is that of the machine.
+//! The floating point of `kernel/binary64.h` equals the machine's.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Files that are no controllers, parameters that there are not, and what one object has to bear.
+//! Files that are no controllers, unknown parameters, and the use of one object by many flows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ fn the_variables_of_a_file_belong_to_one_run() {
         let mut controller = run.build(&Parameters::new()).unwrap();
         recording.play(controller.as_mut(), 1)[0].0
     };
-    // The second flow of a run sees the first, as in a kernel; another run does not.
+    // The second flow of a run sees the first, as in a kernel. Another run does not.
     assert_eq!([window(&one), window(&one), window(&other)], [10.0, 20.0, 10.0]);
 }
 
@@ -170,7 +170,7 @@ fn probes_and_random_numbers_are_those_of_the_flow() {
     let recording = Recording { events, ..Recording::new(Bytes::new(1448), 10.0) };
     let shown = |seed| {
         let mut controller = source.build(&Parameters::from([("mode".into(), json!("in-haste"))])).unwrap();
-        // 8 halved; then what it was, before any congestion event.
+        // 8 halved. Then the window from before, without any congestion event.
         assert_eq!(recording.play(controller.as_mut(), seed)[1..], [(4.0, 4.0), (8.0, f64::INFINITY)]);
         let mut shown = Shown::default();
         controller.probe(&mut shown);

@@ -14,7 +14,7 @@ use serde_json::json;
 use shim::{Error, Plugin, Report};
 use sim::Simulator;
 
-/// NewReno as a user writes it; a test in Python builds the same file without an entry.
+/// NewReno as a user writes it. A test in Python builds the same file without an entry.
 const NEWRENO: &str = concat!(
     include_str!("controllers/newreno.rs"),
     r#"
@@ -133,7 +133,7 @@ fn parameters(json: serde_json::Value) -> Parameters {
     serde_json::from_value(json).unwrap()
 }
 
-/// What was reported, and what reports.
+/// The reports so far, and the function that adds to them.
 fn reports() -> (Arc<Mutex<Vec<String>>>, Report) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let keeping = kept.clone();
