@@ -23,9 +23,9 @@ pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError>
     const UNIT: f64;
     /// In its smallest unit.
     fn to_f64(self) -> f64;
-    /// The nearest quantity; the largest for what is larger.
+    /// The nearest quantity, or the largest if `value` is larger.
     fn from_f64(value: f64) -> Self;
-    /// The quantity that a number without unit is; `None` where it needs one.
+    /// The quantity that a number without unit is, or `None` if it needs one.
     fn whole(number: u64) -> Option<Self> {
         let _ = number;
         None
@@ -70,7 +70,7 @@ pub enum Distribution<T> {
     Pareto {
         /// The mean.
         mean: T,
-        /// Above 1, as the mean is infinite otherwise; the variance is, up to 2.
+        /// Above 1, as the mean is infinite otherwise. The variance is infinite up to 2.
         shape: f64,
     },
     /// As it was measured.
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn pareto_values_begin_at_the_smallest_and_have_the_tail_of_the_shape() {
-        // Mean 3 s and shape 3: from 3 * 2/3 = 2 s on; above 4 s with probability (2/4)^3 = 1/8.
+        // Mean 3 s and shape 3: from 3 * 2/3 = 2 s on, and above 4 s with probability (2/4)^3 = 1/8.
         let values = drawn(r#"{ "pareto": { "mean": "3s", "shape": 3 } }"#);
         assert!(values.iter().all(|&v| v >= 2.0));
         assert!((mean(&values) - 3.0).abs() < 0.03, "{}", mean(&values));
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn measured_values_are_cut_at_the_most() {
-        // Half of the think times are at or below 16.2 s; of those cut at 20 s, 45.73 % are 20 s.
+        // Half of the think times are at or below 16.2 s. Of think times cut at 20 s, 45.73 % are 20 s.
         let values = drawn(r#"{ "empirical": "mah-think", "most": "20s" }"#);
         assert!((share_above(&values, 16.2) - 0.5).abs() < 0.005);
         assert!((share_above(&values, 19.999) - 0.4573).abs() < 0.005);

@@ -1,6 +1,6 @@
-//! The ECN field of the IP header: what a mark can say to a sender, and the mark.
+//! The ECN field of the IP header: how a sender answers marks, and the mark.
 
-/// A codepoint of the ECN field (RFC 3168, section 5; RFC 9331 for ECT(1)).
+/// A codepoint of the ECN field (RFC 3168, section 5, and RFC 9331 for ECT(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ecn {

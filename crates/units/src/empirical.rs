@@ -1,6 +1,6 @@
 //! Measured distributions by name, as tables of quantiles.
 //!
-//! The web traffic of Mah ("An Empirical Model of HTTP Network Traffic", INFOCOM 1997; traces of 1995), as its
+//! The web traffic of Mah ("An Empirical Model of HTTP Network Traffic", INFOCOM 1997, traces of 1995), as its
 //! quantiles are given to the generators of ns-2 and in Edwan 2010, chapter 7.
 
 /// A distribution between whose quantiles values are linear.
@@ -13,7 +13,7 @@ pub struct Empirical {
     /// Shares and the values they do not exceed, ascending, the last with share 1: bytes, seconds or a number. Below
     /// the first share all values are the first.
     quantiles: &'static [(f64, f64)],
-    /// Values between two quantiles are the upper one: of what is counted.
+    /// Values between two quantiles are the upper one, for counts.
     steps: bool,
 }
 
@@ -172,7 +172,7 @@ mod tests {
         // + 16 x .016 + 20 x .008 + 65 x .004 = 2.964`.
         assert!((named("mah-connections").mean(f64::INFINITY) - 2.964).abs() < 1e-9);
         // `.05 x 1.58 + .05 x 1.895 + .1 x 3.205 + .05 x 4.7 + .05 x 5.95 + .1 x 8.8 + .1 x 13.55 = 3.26175` up to the
-        // median; then from 16.2 to 20 within 3.8/8.9 of a tenth: .042697 x 18.1, and the rest of 20: .457303 x 20.
+        // median. Then from 16.2 to 20 within 3.8/8.9 of a tenth: .042697 x 18.1, and the rest of 20: .457303 x 20.
         let think = named("mah-think");
         let expected = 3.261_75 + 0.1 * 3.8 / 8.9 * 18.1 + (0.5 - 0.1 * 3.8 / 8.9) * 20.0;
         assert!((think.mean(20.0) - expected).abs() < 1e-9, "{}", think.mean(20.0));

@@ -35,7 +35,7 @@ impl Rate {
         self.0 == 0
     }
 
-    /// How long `size` takes to send, rounded to the nanosecond; [`Span::MAX`] at rate zero.
+    /// How long `size` takes to send, rounded to the nanosecond, or [`Span::MAX`] at rate zero.
     #[must_use]
     pub fn time_for(self, size: Bytes) -> Span {
         const BIT_NANOS: u64 = 8_000_000_000;

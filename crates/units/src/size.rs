@@ -112,7 +112,7 @@ impl Fraction {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
 
-    /// `value` as a fraction; `None` outside 0 to 1.
+    /// `value` as a fraction, or `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }

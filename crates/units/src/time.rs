@@ -12,7 +12,7 @@ use crate::spelled;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A length of time in nanoseconds; never negative.
+/// A length of time in nanoseconds, never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
@@ -39,13 +39,13 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// Time since `earlier`; zero if that lies ahead.
+    /// Time since `earlier`, or zero if that is ahead.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The last point at or before this one on a clock of `tick`; this point itself for an exact clock (tick 0).
+    /// The last point at or before this one on a clock of `tick`, or this point itself for an exact clock (tick 0).
     #[must_use]
     pub const fn floor_to(self, tick: Span) -> Self {
         if tick.0 == 0 { self } else { Self(self.0 - self.0 % tick.0) }
@@ -78,7 +78,7 @@ impl Span {
         Self(n * 1_000_000_000)
     }
 
-    /// The nearest span of `seconds`; zero for negative numbers and NaN.
+    /// The nearest span of `seconds`, or zero for negative numbers and NaN.
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }
@@ -98,7 +98,8 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
-    /// The shortest span of whole ticks that is no shorter than this one; this one itself for an exact clock (tick 0).
+    /// The shortest span of whole ticks that is no shorter than this one, or this one itself for an exact clock (tick
+    /// 0).
     #[must_use]
     pub const fn ceil_to(self, tick: Self) -> Self {
         if tick.0 == 0 { self } else { Self(self.0.div_ceil(tick.0).saturating_mul(tick.0)) }
