@@ -40,8 +40,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint with this stack; what the other side does not offer is not used. It announces windows
-    /// that are to be shifted by `scale`.
+    /// An endpoint with this stack. It uses only options that the other side offers. It announces windows that are to
+    /// be shifted by `scale`.
     pub fn new(stack: Stack, controller: Box<dyn Controller>, scale: u8) -> Self {
         Self { stack, controller: Some(controller), scale, stage: Stage::Closed, no_delay: false }
     }
@@ -98,12 +98,12 @@ impl Endpoint {
         matches!(self.stage, Stage::Open(_))
     }
 
-    /// The application writes; says whether the connection is open.
+    /// The application writes. True if the connection is open.
     pub fn write(&mut self, bytes: u64) -> bool {
         self.connection().map(|connection| connection.write(bytes)).is_some()
     }
 
-    /// The application closes; says whether the connection is open.
+    /// The application closes. True if the connection is open.
     pub fn close(&mut self) -> bool {
         self.connection().map(Connection::close).is_some()
     }
@@ -116,7 +116,7 @@ impl Endpoint {
         }
     }
 
-    /// ACKs wait from now on as those of a conversation do (TCP_QUICKACK off).
+    /// ACKs wait from now on as in a conversation (TCP_QUICKACK off).
     pub fn end_quick_acks(&mut self) {
         if let Some(connection) = self.connection() {
             connection.end_quick_acks();
@@ -187,7 +187,7 @@ impl Endpoint {
         self.stack.marks != Marks::Off && syn.echo && syn.reduced != syn.ack
     }
 
-    /// The handshake is over: `syn` is that of the other side, `last` the packet that ended it.
+    /// The handshake is over: `syn` is the other side's, `last` the packet that ended it.
     fn open(&mut self, now: Time, syn: &Packet, last: &Packet, opened: Opened) {
         let Some(controller) = self.controller.take() else { return };
         let theirs = &syn.options;
@@ -251,7 +251,7 @@ impl Endpoint {
         }
     }
 
-    /// The fields of `TCP_INFO` at `now`; `None` before the connection is open.
+    /// The fields of `TCP_INFO` at `now`, or `None` before the connection is open.
     pub fn information(&self, now: Time) -> Option<Information> {
         let Stage::Open(connection) = &self.stage else { return None };
         let state = connection.state();

@@ -44,8 +44,8 @@ impl Incoming {
 
     /// The number of the segment whose `length` bytes begin at `sequence`, with `segments` delivered in order.
     ///
-    /// Numbers need boundaries: in order each segment makes its own; out of order all segments have to be of one
-    /// length until the hole is filled.
+    /// Numbers need boundaries: in order each segment makes its own. Out of order all segments have to be of one length
+    /// until the hole is filled.
     pub(crate) fn number(&mut self, sequence: u64, length: u64, segments: u64) -> Result<u64, Refusal> {
         const UNEVEN: Refusal = Refusal("segments out of order are modelled only where all are of one length");
         self.settle(segments);
@@ -70,7 +70,7 @@ impl Incoming {
         Ok(segments + (sequence - next) / length)
     }
 
-    /// Notes what was delivered beyond the known ends; the receiver has no hole any more if `whole`.
+    /// Notes the ends of delivered segments beyond the known ends.
     pub(crate) fn settle(&mut self, segments: u64) {
         while (self.ends.len() as u64) < segments {
             self.ends.push(self.next(self.ends.len() as u64 + 1));
@@ -104,7 +104,7 @@ mod tests {
     fn segments_out_of_order_are_of_one_length() {
         let mut bytes = Incoming::new();
         assert_eq!(bytes.number(1, 500, 0), Ok(0));
-        // 1 to 501 arrived; 2501 lies two segments of 1000 bytes further.
+        // 1 to 501 arrived. 2501 is two segments of 1000 bytes further.
         assert_eq!(bytes.number(2501, 1000, 1), Ok(3));
         assert_eq!(bytes.block(3, 4), (2501, 3501));
         assert!(bytes.number(1501, 700, 1).is_err());

@@ -1,4 +1,4 @@
-//! What an endpoint says of its connection.
+//! The state of a connection as its endpoint reports it.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct Information {
     pub tcpi_min_rtt: u64,
     /// The window.
     pub tcpi_snd_cwnd: u32,
-    /// The threshold of slow start; 2^31 - 1 where there is none.
+    /// The threshold of slow start, or 2^31 - 1 if there is none.
     pub tcpi_snd_ssthresh: u32,
     /// DupThresh.
     pub tcpi_reordering: u32,

@@ -1,4 +1,4 @@
-//! How long a connection had something to send, and what held it back (in Linux `tcp_chrono`).
+//! How long a connection had unacknowledged data, and how long the receive window held it back (in Linux `tcp_chrono`).
 
 use units::{Span, Time};
 

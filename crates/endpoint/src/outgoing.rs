@@ -46,7 +46,7 @@ impl Outgoing {
     /// `largest_window` bytes.
     ///
     /// The end of a write is pushed. So is, as in Linux, a full buffer that ends more than half a window after the last
-    /// push; a buffer takes the segments of half of the receive window, at most 64 kB. A full buffer that is the first
+    /// push. A buffer takes the segments of half of the receive window, at most 64 kB. A full buffer that is the first
     /// to leave is sent while the write goes on, which makes room in it.
     pub(crate) fn write(&mut self, bytes: u64, room: u64, largest_window: u64) {
         let half = largest_window / 2;
@@ -78,7 +78,7 @@ impl Outgoing {
         }
     }
 
-    /// The application closes: a FIN follows what is written.
+    /// The application closes: a FIN follows the written data.
     pub(crate) fn close(&mut self) {
         self.closing = true;
     }
@@ -135,7 +135,7 @@ impl Outgoing {
         (start, payload as u32, push, fin)
     }
 
-    /// How many segments lie wholly below byte `number`.
+    /// How many segments are wholly below byte `number`.
     pub(crate) fn whole_below(&self, number: u64) -> u64 {
         self.ends.partition_point(|&end| end <= number) as u64
     }

@@ -67,6 +67,6 @@ impl Packet {
     }
 }
 
-/// Why a packet cannot be taken: what it asks for is not modelled.
+/// Why a packet cannot be taken: it needs something that is not modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal(pub &'static str);

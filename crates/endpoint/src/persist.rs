@@ -22,7 +22,7 @@ impl Persist {
         }
     }
 
-    /// When the next probe is due; [`Time::NEVER`] if none is.
+    /// When the next probe is due, or [`Time::NEVER`] if none is.
     pub(crate) fn at(&self) -> Time {
         self.at
     }
