@@ -181,7 +181,7 @@ def test_a_sweep_makes_a_variant_of_each_combination(tmp_path):
     assert list(found) == ["own/1mbit-10p", "own/1mbit-0.5bdp", "own/2mbit-10p", "own/2mbit-0.5bdp"]
     assert set(found["own/2mbit-10p"]) == {"path.rate", "path.queue"}
     file.write_text(FILE + swept.replace('["10p", "0.5bdp"]', "[10]"))
-    with pytest.raises(CaseError, match=r"own.toml: sweep.path.queue must be a list of strings"):
+    with pytest.raises(CaseError, match=r"own.toml: sweep.path.queue must be a list of texts"):
         list(checks.read(file, "own"))
 
 

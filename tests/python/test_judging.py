@@ -211,7 +211,7 @@ def test_a_row_says_what_was_judged_over_what(tmp_path):
         (VARIED + OVER + "share = 0\n", "share = 0 must be above 0 and at most 1"),
         (VARIED.replace('"queues"', '"repetitions"'), "must be text other than `repetitions`"),
         (VARIED.replace('["one"]', '["two"]'), "runs = ['two'] must be a list of runs (one, other)"),
-        (VARIED.replace("set", "sets"), "a variation has the keys `name`, `set`"),
+        (VARIED.replace("set", "sets"), "fig1.toml, variations.0: `set` is missing"),
         (VARIED.replace('["10p", "30p", "40p", "60p"]', "[10]"), "path.queue must be a list of texts"),
         (VARIED.replace('{ "path', '{ "path.rtt" = ["1ms"], "path'), "its lists have 1 to 4 values"),
         (VARIED + VARIED, "the run `one` is already varied by `queues`"),

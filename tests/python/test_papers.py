@@ -30,7 +30,7 @@ from handmade import handmade
             "must be one of reported-number, ratio, ordering, shape",
         ),
         ("low = 3.0e6", "low = 6.0e6", "low = 6e+06 is above high = 5e+06"),
-        ('"path.loss" = ["0%", "1%", "4%"]', '"path.loss" = [0.01]', "must be a list of strings"),
+        ('"path.loss" = ["0%", "1%", "4%"]', '"path.loss" = [0.01]', "must be a list of texts"),
         ('name = "other"', 'name = "one"', "two runs have the same name"),
         ('id = "demo-fig1"', 'id = "../../out"', "id = '../../out' must be a word"),
         ('id = "demo-fig1"', 'id = ""', "id = '' must be a word"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,23 @@ class TomlTable:
 
     def done(self) -> None:
         """Raises CaseError for a key that has not been taken."""
-        for key in self.values:
-            if key not in self.read:
-                meant = did_you_mean(key, sorted(self.read))
-                known = ", ".join(sorted(self.read))
-                raise CaseError(f"{self.where}: unknown key `{key}`{meant} (known: {known})")
+        refuse_unknown(self.values, self.read, self.where)
+
+
+def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raises CaseError for a key that is not known."""
+    named = sorted(known)
+    if stray := [key for key in keys if key not in named]:
+        meant = did_you_mean(stray[0], named)
+        raise CaseError(f"{where}: unknown key `{stray[0]}`{meant} (known: {', '.join(named)})")
+
+
+def settings(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
+    """Scenario keys, each with a list of values. Raises CaseError for anything else."""
+    for key, listed in values.items():
+        if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+            raise CaseError(f"{where}{key} must be a list of texts, as they would be written after --set")
+    return {key: tuple(listed) for key, listed in values.items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

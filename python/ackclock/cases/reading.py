@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from ackclock import _engine
-from ackclock.cases.document import CaseError, TomlTable
+from ackclock.cases.document import CaseError, TomlTable, settings
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Claim, Relative
 from ackclock.errors import did_you_mean
@@ -32,15 +32,10 @@ _KEYS = frozenset(field.name for field in fields(Claim)) - {*_OF_TARGETS}
 
 def sweep(table: TomlTable) -> dict[str, tuple[str, ...]]:
     """The keys of ``sweep`` in a file with the values of each. Raises CaseError for a mistake."""
-    swept = table.take("sweep", dict, {})
-    for key, points in swept.items():
-        if not isinstance(points, list) or not points or not all(isinstance(p, str) for p in points):
-            raise CaseError(
-                f"{table.where}: sweep.{key} must be a list of strings, as they would be written after --set"
-            )
+    swept = settings(table.take("sweep", dict, {}), f"{table.where}: sweep.")
     if (count := math.prod(map(len, swept.values()))) > MOST_POINTS:
         raise CaseError(f"{table.where}: the sweep has {count} points; at most {MOST_POINTS} are allowed")
-    return {key: tuple(points) for key, points in swept.items()}
+    return swept
 
 
 def claims(table: TomlTable) -> tuple[Claim, ...]:

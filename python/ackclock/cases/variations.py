@@ -15,17 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ackclock.cases.document import CaseError, TomlTable
+from ackclock.cases.document import CaseError, TomlTable, settings
 
 REPETITIONS = "repetitions"
 """The set that every experiment has: its repetitions, each for itself."""
 
 Settings = tuple[tuple[str, str], ...]
 """Scenario keys and their values, spelled as after ``--set``."""
-
-_KEYS = {"name", "runs", "set"}
 
 
 @dataclass(frozen=True)
@@ -53,33 +50,25 @@ class Variation:
 def variations(table: TomlTable, runs: Sequence[str]) -> dict[str, Variation]:
     """The variations that a file lists for its ``runs``, by name. Raises CaseError for a mistake."""
     found: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {}
-    for number, spec in enumerate(table.tables("variations")):
-        where = f"{table.where}, variations.{number}"
-        if set(spec) - _KEYS or not {"name", "set"} <= set(spec):
-            raise CaseError(f"{where}: a variation has the keys `name`, `set` and, for some runs, `runs`")
-        name, named = spec["name"], spec.get("runs", list(runs))
-        if not isinstance(name, str) or name in ("", REPETITIONS):
+    for number, values in enumerate(table.tables("variations")):
+        spec = TomlTable(values, f"{table.where}, variations.{number}")
+        where, name = spec.where, spec.take("name", str)
+        named, changed = spec.take("runs", list, list(runs)), spec.take("set", dict)
+        spec.done()
+        if name in ("", REPETITIONS):
             raise CaseError(f"{where}: name = {name!r} must be text other than `{REPETITIONS}`")
-        if not isinstance(named, list) or not named or not all(run in runs for run in named):
+        if not named or not all(run in runs for run in named):
             raise CaseError(f"{where}: runs = {named!r} must be a list of runs ({', '.join(runs)})")
-        changed = _changed(spec["set"], where)
+        if not changed:
+            raise CaseError(f"{where}: set = {changed!r} must be a table of scenario keys")
         for run in named:
             if run in found.setdefault(name, {}):
                 raise CaseError(f"{where}: the run `{run}` is already varied by `{name}`")
-            found[name][run] = changed
+            found[name][run] = settings(changed, f"{where}: ")
     return {
         name: Variation(name, _members(by_run, f"{table.where}, variation `{name}`"), by_run)
         for name, by_run in found.items()
     }
-
-
-def _changed(keys: Any, where: str) -> dict[str, tuple[str, ...]]:
-    if not isinstance(keys, Mapping) or not keys:
-        raise CaseError(f"{where}: set = {keys!r} must be a table of scenario keys")
-    for key, values in keys.items():
-        if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
-            raise CaseError(f"{where}: {key} must be a list of texts, as they would be written after --set")
-    return {key: tuple(values) for key, values in keys.items()}
 
 
 def _members(by_run: Mapping[str, Mapping[str, tuple[str, ...]]], where: str) -> int:

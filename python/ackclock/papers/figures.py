@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ackclock.cases.document import CaseError
+from ackclock.cases.document import CaseError, refuse_unknown
 from ackclock.cases.expressions import Leaf, parse_leaf
 from ackclock.cases.measure import (
     Sample,
@@ -56,10 +56,7 @@ class PaperFigure(ABC):
     def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
         self.name = str(spec.get("name", ""))
         self.where = f"{experiment.file.name}, figure {self.name}".rstrip()
-        for key in spec:
-            if key not in _COMMON | self.extra:
-                known = ", ".join(sorted(_COMMON | self.extra))
-                raise CaseError(f"{self.where}: unknown key `{key}` (known: {known})")
+        refuse_unknown(spec, _COMMON | self.extra, self.where)
         if not spec.get("panels"):
             raise CaseError(f"{self.where}: a figure has panels")
         self.spec, self.experiment = spec, experiment

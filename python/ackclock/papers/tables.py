@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ackclock.cases.document import CaseError
+from ackclock.cases.document import CaseError, refuse_unknown
 from ackclock.cases.expressions import parse
 from ackclock.cases.judgement import Measures, expressions, judge, members
 from ackclock.cases.measure import Sample, Samples
@@ -70,10 +70,7 @@ class PaperTable:
     def __init__(self, spec: Mapping[str, Any], experiment: Experiment) -> None:
         self.name = str(spec.get("name", ""))
         self.where = f"{experiment.file.name}, table {self.name}".rstrip()
-        for key in spec:
-            if key not in _KEYS:
-                known = ", ".join(sorted(_KEYS))
-                raise CaseError(f"{self.where}: unknown key `{key}` (known: {known})")
+        refuse_unknown(spec, _KEYS, self.where)
         if not spec.get("columns") or not spec.get("rows"):
             raise CaseError(f"{self.where}: a table has columns and rows")
         self.title = str(spec.get("title", experiment.title))
