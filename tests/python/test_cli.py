@@ -72,6 +72,7 @@ def test_a_former_name_runs_or_names_its_successor(capsys, scenario):
     assert refused(capsys, "live", scenario, "--engine", "sim") == (
         "--live: is short for --engine live, and --engine sim is given"
     )
+    assert run(capsys, "hunt", "--help") == run(capsys, "check", "--help")
     assert run(capsys, "controllers", "cdg") == run(capsys, "show", "controllers", "cdg")
     for name, now in former.COMMANDS.items():
         assert refused(capsys, name, "--help") == f"`{name}` is `{now}` now"

@@ -5,7 +5,7 @@ import re
 import click
 import pytest
 
-from ackclock.cli.app import HIDDEN, application
+from ackclock.cli.app import HIDDEN, NAMES, application
 from calling import run
 
 
@@ -29,6 +29,12 @@ def commands(group, before=()):
 
 
 COMMANDS = dict(commands(application))
+
+
+def test_the_commands_fit_one_screen(capsys):
+    # One of the fourteen is kept for `evaluate`.
+    assert len(NAMES) <= 13
+    assert len(run(capsys, "--help")[1].splitlines()) <= 50
 
 
 def test_a_command_has_at_most_twenty_options():
