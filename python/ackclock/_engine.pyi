@@ -94,6 +94,22 @@ def quantity(text: str, kind: str | None = None) -> float:
     number is a fraction. Raises ValueError, one sentence, for anything else.
     """
 
+def tc_quantity(text: str, kind: str) -> str:
+    """A quantity of ``tc``, a ``time``, ``rate`` or ``size``, as scenarios spell it. Raises ValueError."""
+
+def tc_queue(name: str, words: list[str]) -> dict[str, Any]:
+    """The keys of a path, ``queue`` and perhaps ``rate``, for a discipline of ``tc`` and the words behind it.
+
+    Settings at their defaults are left out. Raises ValueError, one sentence.
+    """
+
+def tc_words() -> list[dict[str, Any]]:
+    """Every word of ``tc`` for a queue.
+
+    Each has its ``discipline``, the kind of value that it ``takes``, whether it is ``read``, the ``key`` of a
+    scenario, and ``why`` it has none.
+    """
+
 @final
 class Files:
     """The files that scenarios name: each is opened once, however many scenarios name it."""

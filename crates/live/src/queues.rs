@@ -1,9 +1,8 @@
 //! Queues of a plan that the kernel's queue disciplines can be, in the words of `tc`.
 
-use network::{CakeSettings, DisciplineSettings, FqCodelSettings, FqPieSettings, PieSettings, RedSettings};
-use network::{Limit, LinkLayer, QueueSettings, Service};
+use network::{CakeSettings, DisciplineSettings, QueueSettings, Service};
 use scenario::PlannedLink;
-use units::{Rate, Span};
+use units::tc;
 
 /// The source of the queues of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +29,6 @@ pub(crate) struct KernelDiscipline {
     /// It drops arrivals without a word to the sender.
     pub(crate) silent: bool,
 }
-
-/// The limit in packets of a queue without one.
-const WITHOUT_END: u32 = 1_000_000;
 
 impl Queues {
     /// The kernel's discipline for the queue of `link`; `None` where the simulator's is taken.
@@ -71,7 +67,19 @@ fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline
         let key = if *count_in_service { "count_in_service" } else { "mark_above" };
         return Err(format!("`tc` has no `{key}`"));
     }
-    let words = spelled(discipline, *limit, rate)?;
+    let mut settings = *discipline;
+    match &mut settings {
+        DisciplineSettings::Red(red) => red.bandwidth = red.bandwidth.or(Some(rate)),
+        DisciplineSettings::DualPi2(_) => {
+            return Err("its discipline is not among those that a run can have".to_owned());
+        }
+        _ => {}
+    }
+    let mut words = settings.tc_words(*limit)?;
+    if let DisciplineSettings::Cake(cake) = &settings {
+        check_cake(cake)?;
+        words.splice(1..1, ["bandwidth".to_owned(), tc::spelled_rate(rate)]);
+    }
     let name = words[0].as_str();
     if !matches!(name, "pfifo" | "bfifo") && !offered.iter().any(|one| one == name) {
         return Err(format!("this kernel has no discipline `{name}`"));
@@ -84,161 +92,19 @@ fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline
     })
 }
 
-/// `settings` with `limit`, before a link of `rate`, as `tc` spells them.
-fn spelled(settings: &DisciplineSettings, limit: Limit, rate: Rate) -> Result<Vec<String>, String> {
-    let packets = || match limit {
-        Limit::Packets(packets) => Ok(packets.to_string()),
-        Limit::Infinite => Ok(WITHOUT_END.to_string()),
-        Limit::Bytes(_) | Limit::Delay(_) => Err("its limit in `tc` is one in packets".to_owned()),
-    };
-    let bytes = || match limit {
-        Limit::Bytes(bytes) => Ok(bytes.get().to_string()),
-        _ => Err("its limit in `tc` is one in bytes".to_owned()),
-    };
-    Ok(match settings {
-        DisciplineSettings::Fifo => match limit {
-            Limit::Bytes(bytes) => Words::new("bfifo").with("limit", bytes.get()),
-            _ => Words::new("pfifo").with("limit", packets()?),
-        },
-        DisciplineSettings::Codel(codel) => Words::new("codel")
-            .with("limit", packets()?)
-            .with("target", time(codel.target))
-            .with("interval", time(codel.interval))
-            .perhaps("ce_threshold", codel.ce_threshold.map(time))
-            .either("ecn", codel.ecn),
-        DisciplineSettings::FqCodel(settings) => fq_codel(settings, &packets()?),
-        DisciplineSettings::Pie(settings) => pie(settings, &packets()?),
-        DisciplineSettings::FqPie(settings) => fq_pie(settings, &packets()?),
-        DisciplineSettings::Red(settings) => red(settings, &bytes()?, rate)?,
-        DisciplineSettings::Cake(settings) if limit == Limit::Infinite => cake(settings, rate)?,
-        DisciplineSettings::Cake(_) => return Err("`tc` bounds `cake` by `memlimit` alone".to_owned()),
-        _ => return Err("its discipline is not among those of `tc` that a run can have".to_owned()),
-    }
-    .0)
-}
-
-fn fq_codel(settings: &FqCodelSettings, limit: &str) -> Words {
-    let FqCodelSettings { target, interval, ecn, ce_threshold, flows, quantum, drop_batch, memory_limit } = *settings;
-    Words::new("fq_codel")
-        .with("limit", limit)
-        .with("flows", flows)
-        .with("quantum", quantum.get())
-        .with("target", time(target))
-        .with("interval", time(interval))
-        .with("memory_limit", memory_limit.get())
-        .with("drop_batch", drop_batch)
-        .perhaps("ce_threshold", ce_threshold.map(time))
-        .either("ecn", ecn)
-}
-
-fn pie(settings: &PieSettings, limit: &str) -> Words {
-    let PieSettings { target, tupdate, alpha, beta, ecn, bytemode } = *settings;
-    Words::new("pie")
-        .with("limit", limit)
-        .with("target", time(target))
-        .with("tupdate", time(tupdate))
-        .with("alpha", alpha)
-        .with("beta", beta)
-        .either("ecn", ecn)
-        .either("bytemode", bytemode)
-}
-
-fn fq_pie(settings: &FqPieSettings, limit: &str) -> Words {
-    let &FqPieSettings { target, tupdate, alpha, beta, ecn, ecn_prob, bytemode, flows, quantum, memory_limit } =
-        settings;
-    Words::new("fq_pie")
-        .with("limit", limit)
-        .with("flows", flows)
-        .with("target", time(target))
-        .with("tupdate", time(tupdate))
-        .with("alpha", alpha)
-        .with("beta", beta)
-        .with("quantum", quantum.get())
-        .with("memory_limit", memory_limit.get())
-        .with("ecn_prob", ecn_prob)
-        .either("ecn", ecn)
-        .either("bytemode", bytemode)
-}
-
-fn red(settings: &RedSettings, limit: &str, rate: Rate) -> Result<Words, String> {
-    let RedSettings { min, max, probability, avpkt, burst, bandwidth, ecn, harddrop, nodrop, adaptive, gentle } =
-        *settings;
-    if gentle {
-        return Err("`tc` has no `gentle`".to_owned());
-    }
-    Ok(Words::new("red")
-        .with("limit", limit)
-        .perhaps("min", min.map(|size| size.get()))
-        .perhaps("max", max.map(|size| size.get()))
-        .with("avpkt", avpkt.get())
-        .perhaps("burst", burst)
-        .with("bandwidth", rate_of(bandwidth.unwrap_or(rate)))
-        .with("probability", probability.get())
-        .flag("ecn", ecn)
-        .flag("harddrop", harddrop)
-        .flag("nodrop", nodrop)
-        .flag("adaptive", adaptive))
-}
-
-fn cake(settings: &CakeSettings, rate: Rate) -> Result<Words, String> {
-    let CakeSettings { rtt, flowblind, isolation, diffserv, ack_filter, overhead, mpu, link_layer, memlimit } =
-        *settings;
-    // Copies of packets reach it with the addresses of one pair of hosts, without code points and ACK numbers.
+/// Refuses settings of CAKE that need more than it is shown: copies of packets reach it with the addresses of one pair
+/// of hosts, without code points and ACK numbers.
+fn check_cake(cake: &CakeSettings) -> Result<(), String> {
     for (key, name, usual) in [
-        ("isolation", isolation.name(), "flows"),
-        ("diffserv", diffserv.name(), "besteffort"),
-        ("ack_filter", ack_filter.name(), "no-ack-filter"),
+        ("isolation", cake.isolation.name(), "flows"),
+        ("diffserv", cake.diffserv.name(), "besteffort"),
+        ("ack_filter", cake.ack_filter.name(), "no-ack-filter"),
     ] {
         if name != usual {
             return Err(format!("it sees no hosts, code points and ACK numbers, and `{key}` is `{name}`"));
         }
     }
-    Ok(Words::new("cake")
-        .with("bandwidth", rate_of(rate))
-        .flag(diffserv.name(), true)
-        .flag(if flowblind { "flowblind" } else { isolation.name() }, true)
-        .with("overhead", overhead)
-        .perhaps("mpu", (mpu > 0).then_some(mpu))
-        .flag("atm", link_layer == LinkLayer::Atm)
-        .flag("ptm", link_layer == LinkLayer::Ptm)
-        .with("rtt", time(rtt))
-        .perhaps("memlimit", memlimit.map(|size| size.get())))
-}
-
-/// The words of a command.
-struct Words(Vec<String>);
-
-impl Words {
-    fn new(name: &str) -> Self {
-        Self(vec![name.to_owned()])
-    }
-
-    fn with(self, key: &str, value: impl ToString) -> Self {
-        self.perhaps(key, Some(value))
-    }
-
-    fn perhaps(mut self, key: &str, value: Option<impl ToString>) -> Self {
-        self.0.extend(value.into_iter().flat_map(|value| [key.to_owned(), value.to_string()]));
-        self
-    }
-
-    fn flag(mut self, word: &str, given: bool) -> Self {
-        self.0.extend(given.then(|| word.to_owned()));
-        self
-    }
-
-    fn either(self, word: &str, on: bool) -> Self {
-        self.flag(&format!("{}{word}", if on { "" } else { "no" }), true)
-    }
-}
-
-/// `tc` counts whole microseconds.
-fn time(span: Span) -> String {
-    format!("{}us", span.as_nanos().div_ceil(1000))
-}
-
-pub(crate) fn rate_of(rate: Rate) -> String {
-    format!("{}bit", rate.bits_per_second())
+    Ok(())
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ pub enum LinkLayer {
     Ptm,
 }
 
+impl LinkLayer {
+    /// The words of `tc`.
+    pub(crate) const WORDS: &[(&str, Self)] = &[("noatm", Self::None), ("atm", Self::Atm), ("ptm", Self::Ptm)];
+}
+
 /// The size of packets on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Framing {

@@ -27,6 +27,7 @@ mod shell;
 mod sources;
 mod table;
 mod task;
+mod tc;
 mod threads;
 
 /// The names of the module. Their documentation is in `_engine.pyi`.
@@ -65,4 +66,6 @@ mod _engine {
     use crate::shell::{become_root, shell};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::tc::{tc_quantity, tc_queue, tc_words};
 }

@@ -63,6 +63,6 @@ pub use tables::trace_keys;
 pub use transport_options::TransportOptions;
 pub use values::{
     Arrivals, ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
-    QueueSpec, RateSpec, Sampling, Source, TraceRef,
+    QueueSpec, RateSpec, Sampling, Source, TraceRef, path_of_tc,
 };
 pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

@@ -18,6 +18,7 @@ mod parse;
 mod random;
 mod rate;
 mod size;
+pub mod tc;
 mod time;
 
 pub use count::Count;

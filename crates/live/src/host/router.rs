@@ -9,13 +9,14 @@ use std::process::{Command, Stdio};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
+use units::tc::spelled_rate;
 use units::{Rate, Span};
 
 use crate::host::namespace::{DEVICE, End};
 use crate::host::netlink::Discipline;
 use crate::host::sockets::NEAR;
 use crate::host::system;
-use crate::queues::{KernelDiscipline, rate_of};
+use crate::queues::KernelDiscipline;
 
 /// The handle of the discipline, as the kernel counts and as `tc` spells it.
 const HANDLE: u32 = 2 << 16;
@@ -97,7 +98,7 @@ fn commands(discipline: &KernelDiscipline, rate: Rate, mtu: u32) -> String {
     format!(
         "qdisc replace dev {DEVICE} root handle 1: tbf rate {} burst {burst} limit {BUCKET_LIMIT}\n\
          qdisc add dev {DEVICE} parent 1: handle 2: {words}\n",
-        rate_of(rate)
+        spelled_rate(rate)
     )
 }
 

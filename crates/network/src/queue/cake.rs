@@ -18,63 +18,25 @@
 mod ack_filter;
 mod classes;
 mod hosts;
+mod settings;
 mod tin;
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span, Time};
 
 pub use self::ack_filter::AckFilter;
 pub use self::classes::Diffserv;
 pub use self::hosts::Isolation;
+pub use self::settings::CakeSettings;
 use self::tin::{Tin, take_struck};
+use super::tc::Dialect;
 use super::{Context, Discipline, Served, Settings};
 use crate::framing::Framing;
-use crate::{Limit, LinkLayer, Packet, Service};
+use crate::{Limit, Packet, Service};
 
 const FLOWS: u32 = 1024;
 /// So many full packets may wait at most, where `memlimit` does not say more.
 const PACKETS: u64 = 10_240;
-
-/// What a scenario says about CAKE, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CakeSettings {
-    /// The round-trip time of most flows: CoDel's interval, and twenty times its target; by default 100ms.
-    pub rtt: Span,
-    /// Whether all flows share one queue; by default they do not.
-    pub flowblind: bool,
-    /// How flows and hosts, the nodes at their ends, are kept apart; by default by flows.
-    pub isolation: Isolation,
-    /// The classes by the `dscp` of flows; by default one for all.
-    pub diffserv: Diffserv,
-    /// Which ACKs of TCP go from its queues when later ones say as much; by default none.
-    pub ack_filter: AckFilter,
-    /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
-    pub overhead: i32,
-    /// The least size on the link, overhead included, at most 256 bytes.
-    pub mpu: u32,
-    /// Cells of ATM, or the sync bytes of PTM; by default neither.
-    pub link_layer: LinkLayer,
-    /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB, at most 15360kB.
-    pub memlimit: Option<Bytes>,
-}
-
-impl Default for CakeSettings {
-    fn default() -> Self {
-        Self {
-            rtt: Span::from_millis(100),
-            flowblind: false,
-            isolation: Isolation::Flows,
-            diffserv: Diffserv::Besteffort,
-            ack_filter: AckFilter::NoAckFilter,
-            overhead: 0,
-            mpu: 0,
-            link_layer: LinkLayer::None,
-            memlimit: None,
-        }
-    }
-}
 
 impl CakeSettings {
     /// The size of packets for its shaper, which the link is.
@@ -85,6 +47,7 @@ impl CakeSettings {
 
 impl Settings for CakeSettings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Infinite);
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         if self.rtt.is_zero() {

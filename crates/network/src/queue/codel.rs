@@ -22,40 +22,36 @@
 //! `ce_threshold` can be for packets of one codepoint alone. Behind a shaper the packet in service counts in its limit,
 //! here with `count_in_service`.
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span, Time};
 
 use super::fifo::Fifo;
+use super::tc::{Dialect, settings};
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
 /// A queue that stood less than so many intervals ago starts with the frequency of drops it had.
 const MEMORY: u64 = 16;
 
-/// What a scenario says about CoDel, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CodelSettings {
-    /// How long packets may wait in the long run (RFC 8289, section 4.3); by default 5ms.
-    pub target: Span,
-    /// For how long the wait may be above it: about the longest round-trip time (RFC 8289, section 4.2); by default
-    /// 100ms.
-    pub interval: Span,
-    /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
-    pub ecn: bool,
-    /// Every ECN-capable packet that waited longer is marked; by default none is for this.
-    pub ce_threshold: Option<Span>,
-}
-
-impl Default for CodelSettings {
-    fn default() -> Self {
-        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false, ce_threshold: None }
+settings! {
+    /// What a scenario says about CoDel, named as in `tc`.
+    #[derive(Eq)]
+    pub struct CodelSettings in "codel", limit packets {
+        /// How long packets may wait in the long run (RFC 8289, section 4.3); by default 5ms.
+        target: Span = Span::from_millis(5), value;
+        /// For how long the wait may be above it: about the longest round-trip time (RFC 8289, section 4.2); by default
+        /// 100ms.
+        interval: Span = Span::from_millis(100), value;
+        /// Every ECN-capable packet that waited longer is marked; by default none is for this.
+        ce_threshold: Option<Span> = None, value;
+        /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
+        ecn: bool = false, words("ecn" = true, "noecn" = false);
     }
 }
 
 impl Settings for CodelSettings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(1000));
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         if self.interval.is_zero() {

@@ -21,59 +21,54 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Ecn, Random, Span, Time};
 
+use super::tc::{Dialect, settings};
 use super::turns::Waiting;
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
-/// What a scenario says about DualPI2, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DualPi2Settings {
-    /// The queueing delay of C that is aimed at; by default 15ms.
-    pub target: Span,
-    /// How often p' follows; by default 16ms.
-    pub tupdate: Span,
-    /// Weight of the distance from `target`, in 1/s; by default 0.16.
-    pub alpha: f64,
-    /// Weight of the change of the delay, in 1/s; by default 3.2.
-    pub beta: f64,
-    /// Packets of L that waited longer are marked; by default 1ms.
-    pub step_thresh: Span,
-    /// Only those that found at least so many packets waiting in L; by default 0.
-    pub min_qlen_step: u32,
-    /// By which p' is multiplied for L; by default 2.
-    pub coupling_factor: u32,
-    /// Percent of the link that C gets at least while both wait; by default 10.
-    pub classic_protection: u32,
-    /// Whether overload lets the queue overflow in place of dropping packets of L too; by default it does not.
-    pub overflow: bool,
-    /// Whether all ECN-capable packets wait in L; by default only ECT(1) and CE do.
-    pub any_ect: bool,
-}
-
-impl Default for DualPi2Settings {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: 0.16,
-            beta: 3.2,
-            step_thresh: Span::from_millis(1),
-            min_qlen_step: 0,
-            coupling_factor: 2,
-            classic_protection: 10,
-            overflow: false,
-            any_ect: false,
-        }
+settings! {
+    /// What a scenario says about DualPI2, named as in `tc`.
+    pub struct DualPi2Settings in "dualpi2", limit packets {
+        /// The queueing delay of C that is aimed at; by default 15ms.
+        target: Span = Span::from_millis(15), value;
+        /// How often p' follows; by default 16ms.
+        tupdate: Span = Span::from_millis(16), value;
+        /// Weight of the distance from `target`, in 1/s; by default 0.16.
+        alpha: f64 = 0.16, value;
+        /// Weight of the change of the delay, in 1/s; by default 3.2.
+        beta: f64 = 3.2, value;
+        /// Packets of L that waited longer are marked; by default 1ms.
+        step_thresh: Span = Span::from_millis(1), value;
+        /// Only those that found at least so many packets waiting in L; by default 0.
+        min_qlen_step: u32 = 0, value "p";
+        /// By which p' is multiplied for L; by default 2.
+        coupling_factor: u32 = 2, value;
+        /// Percent of the link that C gets at least while both wait; by default 10.
+        classic_protection: u32 = 10, value "%";
+        /// Whether overload lets the queue overflow in place of dropping packets of L too; by default it does not.
+        overflow: bool = false, words("overflow" = true, "drop_on_overload" = false);
+        /// Whether all ECN-capable packets wait in L; by default only ECT(1) and CE do.
+        any_ect: bool = false, words("any_ect" = true, "l4s_ect" = false);
+    }
+    passed {
+        "drop_dequeue" = "packets are dropped when their turn comes";
+        "split_gso" = "packets are single segments";
+        "no_split_gso" = "packets are single segments";
+    }
+    refused {
+        "drop_enqueue" = "packets are dropped when their turn comes (`drop_dequeue`)";
+        "memlimit" = "`limit` alone bounds the queue";
+        "max_rtt" = "give `target`, `tupdate`, `alpha` and `beta`, which tc derives from it and prints";
+        "typical_rtt" = "give `target`, `tupdate`, `alpha` and `beta`, which tc derives from it and prints";
     }
 }
 
 impl Settings for DualPi2Settings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(10_000));
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         for (key, span) in [("target", self.target), ("tupdate", self.tupdate)] {

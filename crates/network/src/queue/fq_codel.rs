@@ -16,50 +16,38 @@
 //! share one with probability 1/`flows`. Different: `memory_limit` counts the bytes of packets, in Linux the memory
 //! that holds them, about half as much again.
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span};
 
 use super::codel::{Codel, CodelSettings};
+use super::tc::{Dialect, settings};
 use super::turns::{Turns, Waiting};
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
-/// What a scenario says about FQ-CoDel, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqCodelSettings {
-    /// How long packets of a flow may wait in the long run; by default 5ms.
-    pub target: Span,
-    /// For how long the wait may be above it: about the longest round-trip time; by default 100ms.
-    pub interval: Span,
-    /// Whether ECN-capable packets are marked in place of dropped; by default they are.
-    pub ecn: bool,
-    /// Every ECN-capable packet that waited longer is marked; by default none is for this.
-    pub ce_threshold: Option<Span>,
-    /// Number of queues; by default 1024.
-    pub flows: u32,
-    /// What a queue may send at each turn; by default 1500B.
-    pub quantum: Bytes,
-    /// How many packets a full buffer loses at a time, at most; by default 64.
-    pub drop_batch: u32,
-    /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
-    pub memory_limit: Bytes,
-}
-
-impl Default for FqCodelSettings {
-    fn default() -> Self {
-        let CodelSettings { target, interval, ce_threshold, .. } = CodelSettings::default();
-        Self {
-            target,
-            interval,
-            ecn: true,
-            ce_threshold,
-            flows: 1024,
-            quantum: MTU,
-            drop_batch: 64,
-            memory_limit: Bytes::new(32 << 20),
-        }
+settings! {
+    /// What a scenario says about FQ-CoDel, named as in `tc`.
+    #[derive(Eq)]
+    pub struct FqCodelSettings in "fq_codel", limit packets {
+        /// Number of queues; by default 1024.
+        flows: u32 = 1024, value;
+        /// What a queue may send at each turn; by default 1500B.
+        quantum: Bytes = MTU, value;
+        /// How long packets of a flow may wait in the long run; by default 5ms.
+        target: Span = CodelSettings::default().target, value;
+        /// For how long the wait may be above it: about the longest round-trip time; by default 100ms.
+        interval: Span = CodelSettings::default().interval, value;
+        /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
+        memory_limit: Bytes = Bytes::new(32 << 20), value;
+        /// How many packets a full buffer loses at a time, at most; by default 64.
+        drop_batch: u32 = 64, value;
+        /// Every ECN-capable packet that waited longer is marked; by default none is for this.
+        ce_threshold: Option<Span> = None, value;
+        /// Whether ECN-capable packets are marked in place of dropped; by default they are.
+        ecn: bool = true, words("ecn" = true, "noecn" = false);
+    }
+    refused {
+        "ce_threshold_selector" = "`ce_threshold` is for every ECN-capable packet";
     }
 }
 
@@ -73,6 +61,7 @@ impl FqCodelSettings {
 
 impl Settings for FqCodelSettings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.codel().check()?;

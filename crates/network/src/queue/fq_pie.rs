@@ -6,56 +6,45 @@
 //! next packet, which gives the same; Linux counts what exceeds `memory_limit` and takes it all the same, here it is
 //! dropped. The other differences are those of PIE.
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Span};
 
 use super::pie::{Pie, PieSettings};
+use super::tc::{Dialect, settings};
 use super::turns::{Turns, Waiting};
 use super::{Admission, Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
-/// What a scenario says about FQ-PIE, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqPieSettings {
-    /// The queueing delay that is aimed at in each queue; by default 15ms.
-    pub target: Span,
-    /// How often the probabilities follow; by default 15ms.
-    pub tupdate: Span,
-    /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
-    pub alpha: u32,
-    /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
-    pub beta: u32,
-    /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
-    pub ecn: bool,
-    /// Up to which probability they are, in percent; by default 10.
-    pub ecn_prob: u32,
-    /// Whether smaller packets are dropped less; by default they are not.
-    pub bytemode: bool,
-    /// Number of queues; by default 1024.
-    pub flows: u32,
-    /// What a queue may send at each turn; by default 1500B.
-    pub quantum: Bytes,
-    /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
-    pub memory_limit: Bytes,
-}
-
-impl Default for FqPieSettings {
-    fn default() -> Self {
-        let PieSettings { target, tupdate, alpha, beta, ecn, bytemode } = PieSettings::default();
-        Self {
-            target,
-            tupdate,
-            alpha,
-            beta,
-            ecn,
-            ecn_prob: 10,
-            bytemode,
-            flows: 1024,
-            quantum: MTU,
-            memory_limit: Bytes::new(32 << 20),
-        }
+settings! {
+    /// What a scenario says about FQ-PIE, named as in `tc`.
+    #[derive(Eq)]
+    pub struct FqPieSettings in "fq_pie", limit packets {
+        /// Number of queues; by default 1024.
+        flows: u32 = 1024, value;
+        /// The queueing delay that is aimed at in each queue; by default 15ms.
+        target: Span = PieSettings::default().target, value;
+        /// How often the probabilities follow; by default 15ms.
+        tupdate: Span = PieSettings::default().tupdate, value;
+        /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
+        alpha: u32 = PieSettings::default().alpha, value;
+        /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
+        beta: u32 = PieSettings::default().beta, value;
+        /// What a queue may send at each turn; by default 1500B.
+        quantum: Bytes = MTU, value;
+        /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
+        memory_limit: Bytes = Bytes::new(32 << 20), value;
+        /// ECN-capable packets are marked up to this probability, in percent; by default 10.
+        ecn_prob: u32 = 10, value;
+        /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
+        ecn: bool = PieSettings::default().ecn, words("ecn" = true, "noecn" = false);
+        /// Whether smaller packets are dropped less; by default they are not.
+        bytemode: bool = PieSettings::default().bytemode, words("bytemode" = true, "nobytemode" = false);
+    }
+    passed {
+        "no_dq_rate_estimator" = "the delay is measured by timestamps";
+    }
+    refused {
+        "dq_rate_estimator" = "the delay is measured by timestamps, not by the rate of departures";
     }
 }
 
@@ -69,6 +58,7 @@ impl FqPieSettings {
 
 impl Settings for FqPieSettings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.pie().check()?;

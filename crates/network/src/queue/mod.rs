@@ -16,6 +16,7 @@ mod metered;
 mod pie;
 mod police;
 mod red;
+pub(crate) mod tc;
 #[cfg(test)]
 #[path = "../../../../python/ackclock/cli/templates/queue.rs"]
 #[expect(unreachable_pub, reason = "`ackclock new queue` puts its settings into the list")]
@@ -40,6 +41,8 @@ pub use self::fq_pie::FqPieSettings;
 pub use self::pie::PieSettings;
 pub use self::police::PoliceSettings;
 pub use self::red::RedSettings;
+use self::tc::{BFIFO, PFIFO};
+pub use self::tc::{Dialect, TcMeaning, TcQueue, TcWord};
 use crate::framing::Framing;
 use crate::{Discard, Egress, FlowClass, Packet, Service};
 
@@ -64,9 +67,12 @@ pub enum Limit {
 /// The settings of a discipline, as a scenario spells them.
 ///
 /// Each is a struct in the file of its discipline, with a default for every key and `deny_unknown_fields`.
-pub trait Settings {
+pub trait Settings: Copy + Sized + 'static {
     /// The limit of a queue where the scenario names none; `None`: it must.
     const DEFAULT_LIMIT: Option<Limit> = None;
+
+    /// The words of `tc` for them; `None` if `tc` has no such discipline.
+    const TC: Option<Dialect<Self>> = None;
 
     /// Checks the settings. An error has the key, and a sentence that names its value and says what is allowed.
     ///
@@ -119,6 +125,47 @@ macro_rules! disciplines {
                     Self::Fifo => Ok(()),
                     $(Self::$variant(settings) => settings.check(),)*
                 }
+            }
+
+            /// The words of `tc` for a queue of this discipline with `limit`.
+            ///
+            /// # Errors
+            /// `tc` cannot be told the discipline, the limit or a setting: a sentence about that.
+            pub fn tc_words(&self, limit: Limit) -> Result<Vec<String>, String> {
+                match self {
+                    Self::Fifo if matches!(limit, Limit::Bytes(_)) => BFIFO.write(&(), limit),
+                    Self::Fifo => PFIFO.write(&(), limit),
+                    $(Self::$variant(settings) => match <$settings>::TC {
+                        Some(dialect) => dialect.write(settings, limit),
+                        None => Err("its discipline is not among those of `tc`".to_owned()),
+                    },)*
+                }
+            }
+
+            /// The queue of the discipline that `tc` calls `name`, with the words behind it.
+            ///
+            /// # Errors
+            /// `name` is none of `tc`, a word cannot be read, or its value is not allowed.
+            pub fn from_tc(name: &str, words: &[&str]) -> Result<TcQueue<Self>, String> {
+                for dialect in [PFIFO, BFIFO] {
+                    if dialect.name == name {
+                        return Ok(dialect.read(words)?.map(|()| Self::Fifo));
+                    }
+                }
+                $(if let Some(dialect) = <$settings>::TC && dialect.name == name {
+                    let queue = dialect.read(words)?;
+                    queue.settings.check().map_err(|(key, why)| format!("{name}: `{key}`: {why}"))?;
+                    return Ok(queue.map(Self::$variant));
+                })*
+                Err(format!("there is no discipline `{name}`"))
+            }
+
+            /// Every word of `tc` for a queue, discipline by discipline.
+            pub fn words_of_tc() -> Vec<TcWord> {
+                let mut words = PFIFO.words();
+                words.extend(BFIFO.words());
+                $(words.extend(<$settings>::TC.iter().flat_map(Dialect::words));)*
+                words
             }
 
             /// The bytes that packets take on its link besides their own.

@@ -22,11 +22,11 @@
 //! is 0 (here as in section 5.4); the rate of departures (`dq_rate_estimator`) is no alternative. Behind a shaper the
 //! packet in service counts as waiting.
 
-use serde::{Deserialize, Serialize};
 use units::packet::MTU;
 use units::{Bytes, Random, Span, Time};
 
 use super::fifo::Fifo;
+use super::tc::{Dialect, settings};
 use super::{Admission, Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
@@ -35,40 +35,35 @@ const BURST: Span = Span::from_millis(150);
 /// A delay above it raises the probability by 2 % at each update.
 const LONG: Span = Span::from_millis(250);
 
-/// What a scenario says about PIE, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PieSettings {
-    /// The queueing delay that is aimed at; by default 15ms.
-    pub target: Span,
-    /// How often the probability follows; by default 15ms.
-    pub tupdate: Span,
-    /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
-    pub alpha: u32,
-    /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
-    pub beta: u32,
-    /// Whether ECN-capable packets are marked in place of dropped while the probability is at most 10 %; by default
-    /// they are not.
-    pub ecn: bool,
-    /// Whether smaller packets are dropped less; by default they are not.
-    pub bytemode: bool,
-}
-
-impl Default for PieSettings {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(15),
-            alpha: 2,
-            beta: 20,
-            ecn: false,
-            bytemode: false,
-        }
+settings! {
+    /// What a scenario says about PIE, named as in `tc`.
+    #[derive(Eq)]
+    pub struct PieSettings in "pie", limit packets {
+        /// The queueing delay that is aimed at; by default 15ms.
+        target: Span = Span::from_millis(15), value;
+        /// How often the probability follows; by default 15ms.
+        tupdate: Span = Span::from_millis(15), value;
+        /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
+        alpha: u32 = 2, value;
+        /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
+        beta: u32 = 20, value;
+        /// Whether ECN-capable packets are marked in place of dropped while the probability is at most 10 %; by default
+        /// they are not.
+        ecn: bool = false, words("ecn" = true, "noecn" = false);
+        /// Whether smaller packets are dropped less; by default they are not.
+        bytemode: bool = false, words("bytemode" = true, "nobytemode" = false);
+    }
+    passed {
+        "no_dq_rate_estimator" = "the delay is measured by timestamps";
+    }
+    refused {
+        "dq_rate_estimator" = "the delay is measured by timestamps, not by the rate of departures";
     }
 }
 
 impl Settings for PieSettings {
     const DEFAULT_LIMIT: Option<Limit> = Some(Limit::Packets(1000));
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         for (key, span) in [("target", self.target), ("tupdate", self.tupdate)] {

@@ -20,62 +20,55 @@
 //! the paper says. Linux halves it in steps, by a table of 256 idle times, which `tc` makes in ticks of 64 ns and the
 //! kernel reads in microseconds: after the first half it forgets some 20 times slower.
 
-use serde::{Deserialize, Serialize};
 use units::{Bytes, Fraction, Random, Rate, Span, Time};
 
 use super::fifo::Fifo;
+use super::tc::{Dialect, settings};
 use super::{Admission, Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
 /// How often `probability` adapts.
 const ADAPTATION: Span = Span::from_millis(500);
 
-/// What a scenario says about RED, named as in `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RedSettings {
-    /// Average length from which on packets are marked or dropped; by default a third of `max`.
-    pub min: Option<Bytes>,
-    /// Average length at which the probability is `probability`; by default three times `min`, or without it a quarter
-    /// of the limit.
-    pub max: Option<Bytes>,
-    /// The largest probability below `max`; by default 2%, with `adaptive` the one to begin with.
-    pub probability: Fraction,
-    /// The average size of packets; by default 1000B.
-    pub avpkt: Bytes,
-    /// How many packets of average size may arrive at once before the average reaches `min`; by default
-    /// (2 min + max) / (3 avpkt).
-    pub burst: Option<u32>,
-    /// The rate at which the average falls while nothing waits; by default that of the link.
-    pub bandwidth: Option<Rate>,
-    /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
-    pub ecn: bool,
-    /// Whether they are dropped all the same above `max` (with `gentle` above twice `max`); by default they are not.
-    pub harddrop: bool,
-    /// Whether packets that are not ECN-capable are taken where others are marked; by default they are dropped.
-    pub nodrop: bool,
-    /// Whether `probability` adapts; by default it does not.
-    pub adaptive: bool,
-    /// Whether the probability grows from `max` to twice `max` up to 1; by default it is 1 from `max` on.
-    pub gentle: bool,
-}
-
-impl Default for RedSettings {
-    fn default() -> Self {
-        Self {
-            min: None,
-            max: None,
-            probability: Fraction::new(0.02).unwrap_or_default(),
-            avpkt: Bytes::new(1000),
-            burst: None,
-            bandwidth: None,
-            ecn: false,
-            harddrop: false,
-            nodrop: false,
-            adaptive: false,
-            gentle: false,
-        }
+settings! {
+    /// What a scenario says about RED, named as in `tc`.
+    pub struct RedSettings in "red", limit bytes {
+        /// Average length from which on packets are marked or dropped; by default a third of `max`.
+        min: Option<Bytes> = None, value;
+        /// Average length at which the probability is `probability`; by default three times `min`, or without it a
+        /// quarter of the limit.
+        max: Option<Bytes> = None, value;
+        /// The average size of packets; by default 1000B.
+        avpkt: Bytes = Bytes::new(1000), value;
+        /// How many packets of average size may arrive at once before the average reaches `min`; by default
+        /// (2 min + max) / (3 avpkt).
+        burst: Option<u32> = None, value;
+        /// The rate at which the average falls while nothing waits; by default that of the link.
+        bandwidth: Option<Rate> = None, value, omitted Some(Rate::from_mbit(10));
+        /// The largest probability below `max`; by default 2%, with `adaptive` the one to begin with.
+        probability: Fraction = Fraction::new(0.02).unwrap_or_default(), value;
+        /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
+        ecn: bool = false, words("ecn" = true);
+        /// Whether they are dropped all the same above `max` (with `gentle` above twice `max`); by default they are
+        /// not.
+        harddrop: bool = false, words("harddrop" = true);
+        /// Whether packets that are not ECN-capable are taken where others are marked; by default they are dropped.
+        nodrop: bool = false, words("nodrop" = true);
+        /// Whether `probability` adapts; by default it does not.
+        adaptive: bool = false, words("adaptive" = true);
+        /// Whether the probability grows from `max` to twice `max` up to 1; by default it is 1 from `max` on.
+        gentle: bool = false, words();
     }
+    shorthands {
+        "adaptative" = |red| red.adaptive = true;
+    }
+    refused {
+        "ewma" = "the weight of the average follows from `burst`";
+        "Plog" = "give `probability`";
+        "Scell_log" = "the average of an idle queue falls by `bandwidth`";
+        "qevent" = "there are no filters";
+    }
+    settled |red| red.harddrop &= red.ecn;
 }
 
 impl RedSettings {
@@ -98,6 +91,8 @@ impl RedSettings {
 }
 
 impl Settings for RedSettings {
+    const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         let sizes = [("min", self.min), ("max", self.max), ("avpkt", Some(self.avpkt))];
         if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == Some(Bytes::ZERO)) {

@@ -22,7 +22,7 @@ pub use dscp::Dscp;
 pub use duplicate::DuplicateSpec;
 pub use jitter::JitterSpec;
 pub use loss::LossSpec;
-pub use queue::{Limit, Packets, QueueSpec};
+pub use queue::{Limit, Packets, QueueSpec, path_of_tc};
 pub use rate::RateSpec;
 pub use sampling::Sampling;
 pub use source::{Arrivals, OnOff, Paced, Source};

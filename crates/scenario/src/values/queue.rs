@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use network::DisciplineSettings;
+use network::{DisciplineSettings, TcQueue};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
@@ -176,14 +176,47 @@ fn tagged(name: &str, mut settings: Map<String, Value>) -> Result<DisciplineSett
     serde_json::from_value(settings.into()).map_err(|error| error.to_string())
 }
 
+impl From<network::Limit> for Limit {
+    fn from(limit: network::Limit) -> Self {
+        match limit {
+            network::Limit::Infinite => Self::Infinite,
+            network::Limit::Packets(packets) => Self::Packets(packets),
+            network::Limit::Bytes(bytes) => Self::Bytes(bytes),
+            network::Limit::Delay(span) => Self::Delay(span),
+        }
+    }
+}
+
 /// The limit that a queue of the discipline `name` has where none is given.
 fn default_limit(name: &str) -> Option<Limit> {
-    Some(match DisciplineSettings::default_limit(name)? {
-        network::Limit::Infinite => Limit::Infinite,
-        network::Limit::Packets(packets) => Limit::Packets(packets),
-        network::Limit::Bytes(bytes) => Limit::Bytes(bytes),
-        network::Limit::Delay(span) => Limit::Delay(span),
-    })
+    DisciplineSettings::default_limit(name).map(Limit::from)
+}
+
+/// The keys of a path, `queue` and perhaps `rate`, that a line of `tc` describes: the discipline `name`, and the words
+/// behind it. Settings at their defaults are left out.
+///
+/// # Errors
+/// The first word that cannot be read, or the limit is missing.
+pub fn path_of_tc(name: &str, words: &[&str]) -> Result<Value, String> {
+    let TcQueue { settings, limit, rate } = DisciplineSettings::from_tc(name, words)?;
+    let Ok(Value::Object(mut keys)) = serde_json::to_value(settings) else { unreachable!("settings are an object") };
+    let Some(Value::String(discipline)) = keys.remove("discipline") else { unreachable!("a discipline has a name") };
+    let usual = tagged(&discipline, Map::new()).ok().and_then(|usual| serde_json::to_value(usual).ok());
+    keys.retain(|key, value| usual.as_ref().is_none_or(|usual| usual[key] != *value));
+    let queue = match limit.map(|limit| Value::from(Limit::from(limit).to_string())) {
+        None if default_limit(&discipline).is_none() => {
+            return Err(format!("{name} needs a limit, as in `{name} limit 100`"));
+        }
+        None if keys.is_empty() => discipline.into(),
+        Some(limit) if settings == DisciplineSettings::Fifo => limit,
+        limit => {
+            keys.extend(limit.map(|limit| ("limit".to_owned(), limit)));
+            keys.insert("discipline".to_owned(), discipline.into());
+            keys.into()
+        }
+    };
+    let rate = rate.map(|rate| ("rate".to_owned(), Value::from(rate.to_string())));
+    Ok(Map::from_iter([("queue".to_owned(), queue)].into_iter().chain(rate)).into())
 }
 
 /// The message about `text` in the place of a queue if it seems to be the name of a discipline.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use units::{Bytes, ParseError};
+use units::{Bytes, ParseError, tc};
 
 use super::spelled;
 
@@ -26,18 +26,17 @@ impl FromStr for TcSize {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let number = text.trim().trim_end_matches(|c: char| c.is_alphabetic() || c == ' ');
         let unit = text.trim()[number.len()..].trim();
-        let (power, bits) = match unit {
-            "KB" | "kb" => (1, false),
-            "MB" | "mb" => (2, false),
-            "GB" | "gb" => (3, false),
-            "kbit" => (1, true),
-            "mbit" => (2, true),
-            "gbit" => (3, true),
+        let thousands = match unit {
+            "KB" | "kb" => 1e3,
+            "MB" | "mb" => 1e6,
+            "GB" | "gb" => 1e9,
+            "kbit" => 1e3 / 8.0,
+            "mbit" => 1e6 / 8.0,
+            "gbit" => 1e9 / 8.0,
             _ => return text.parse().map(Self),
         };
         let value: f64 = number.parse().map_err(|_| ParseError::new(format!("`{text}` is not a size, like `64kB`")))?;
-        let in_bytes = if bits { value / 8.0 } else { value };
-        let [theirs, ours] = [1024_u64, 1000].map(|thousand| (in_bytes * thousand.pow(power) as f64) as u64);
+        let (theirs, ours) = (tc::size(&format!("{value}{unit}"))?.get(), (value * thousands) as u64);
         Err(ParseError::new(format!(
             "`{text}` is ambiguous: tc reads {theirs}B, powers of ten make {ours}B of it; write one of the two"
         )))

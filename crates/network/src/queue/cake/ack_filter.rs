@@ -1,34 +1,24 @@
 //! The filter of ACKs of CAKE: an ACK that waits goes when later ones of its connection say all that it says
 //! (Høiland-Jørgensen, Täht and Morton 2018, section III.D).
 
-use serde::{Deserialize, Serialize};
-
+use crate::queue::tc::choices;
 use crate::queue::turns::Waiting;
 use crate::{Packet, TcpAck};
 
-/// Which ACKs that wait are dropped when another of their connection arrives, named as in `tc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AckFilter {
-    /// None.
-    #[default]
-    NoAckFilter,
-    /// The first of two or more that the new one supersedes.
-    AckFilter,
-    /// Also the only one, if it is the last before the new one and echoes the same marks.
-    AckFilterAggressive,
+choices! {
+    /// Which ACKs that wait are dropped when another of their connection arrives, named as in `tc`.
+    pub enum AckFilter {
+        /// None.
+        #[default]
+        NoAckFilter = "no-ack-filter",
+        /// The first of two or more that the new one supersedes.
+        AckFilter = "ack-filter",
+        /// Also the only one, if it is the last before the new one and echoes the same marks.
+        AckFilterAggressive = "ack-filter-aggressive",
+    }
 }
 
 impl AckFilter {
-    /// The name in `tc`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoAckFilter => "no-ack-filter",
-            Self::AckFilter => "ack-filter",
-            Self::AckFilterAggressive => "ack-filter-aggressive",
-        }
-    }
-
     /// The place of the ACK that the last packet of the queue makes redundant.
     pub(super) fn redundant<P: Packet>(self, waiting: &Waiting<P>) -> Option<usize> {
         let last = waiting.packets().checked_sub(1).filter(|&last| last > 0 && self != Self::NoAckFilter)?;

@@ -1,24 +1,25 @@
 //! The tins of CAKE: which code points of DiffServ go to which, and the share of the rate that each may take before
 //! those below it.
 
-use serde::{Deserialize, Serialize};
 use units::Rate;
 
-/// The classes into which CAKE sorts packets by their code point (DSCP, RFC 2474), named as in `tc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Diffserv {
-    /// One class for all.
-    #[default]
-    Besteffort,
-    /// Bulk (LE, CS1), best effort, and latency sensitive (EF, VA, CS6, CS7); the default of `tc`.
-    Diffserv3,
-    /// Bulk, best effort, video (AF2x to AF4x, CS2, CS3) and voice (CS4 to CS7, EF, VA).
-    Diffserv4,
-    /// Eight classes by code point.
-    Diffserv8,
-    /// Eight classes by the upper three bits (precedence, RFC 791).
-    Precedence,
+use crate::queue::tc::choices;
+
+choices! {
+    /// The classes into which CAKE sorts packets by their code point (DSCP, RFC 2474), named as in `tc`.
+    pub enum Diffserv {
+        /// One class for all.
+        #[default]
+        Besteffort = "besteffort",
+        /// Bulk (LE, CS1), best effort, and latency sensitive (EF, VA, CS6, CS7); the default of `tc`.
+        Diffserv3 = "diffserv3",
+        /// Bulk, best effort, video (AF2x to AF4x, CS2, CS3) and voice (CS4 to CS7, EF, VA).
+        Diffserv4 = "diffserv4",
+        /// Eight classes by code point.
+        Diffserv8 = "diffserv8",
+        /// Eight classes by the upper three bits (precedence, RFC 791).
+        Precedence = "precedence",
+    }
 }
 
 // Code points by name (RFC 2474, 3246, 5865, 8622); TOS4 is the bit for reliability of RFC 1349.
@@ -33,17 +34,6 @@ const CS6: u8 = 48;
 const CS7: u8 = 56;
 
 impl Diffserv {
-    /// The name in `tc`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Besteffort => "besteffort",
-            Self::Diffserv3 => "diffserv3",
-            Self::Diffserv4 => "diffserv4",
-            Self::Diffserv8 => "diffserv8",
-            Self::Precedence => "precedence",
-        }
-    }
-
     /// The tin of packets with this code point. The higher of two tins goes first, as long as it keeps to its rate.
     pub(super) const fn tin(self, dscp: u8) -> usize {
         match self {

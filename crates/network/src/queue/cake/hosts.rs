@@ -1,42 +1,29 @@
 //! Which packets have a queue of their own, and how the queues of one host share its turn.
 
-use serde::{Deserialize, Serialize};
+use crate::queue::tc::choices;
 
-/// How CAKE keeps flows and hosts apart, named as in `tc`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// All flows alike, whatever hosts they are of.
-    #[default]
-    Flows,
-    /// A queue for each host that sends.
-    Srchost,
-    /// A queue for each host that receives.
-    Dsthost,
-    /// A queue for each pair of hosts.
-    Hosts,
-    /// A queue for each flow; the flows that one host sends share its turn.
-    DualSrchost,
-    /// A queue for each flow; the flows that one host receives share its turn.
-    DualDsthost,
-    /// A queue for each flow; it gets the smaller of the shares that both its hosts leave it (default of `tc`).
-    TripleIsolate,
+choices! {
+    /// How CAKE keeps flows and hosts apart, named as in `tc`.
+    pub enum Isolation {
+        /// All flows alike, whatever hosts they are of.
+        #[default]
+        Flows = "flows",
+        /// A queue for each host that sends.
+        Srchost = "srchost",
+        /// A queue for each host that receives.
+        Dsthost = "dsthost",
+        /// A queue for each pair of hosts.
+        Hosts = "hosts",
+        /// A queue for each flow; the flows that one host sends share its turn.
+        DualSrchost = "dual-srchost",
+        /// A queue for each flow; the flows that one host receives share its turn.
+        DualDsthost = "dual-dsthost",
+        /// A queue for each flow; it gets the smaller of the shares that both its hosts leave it (default of `tc`).
+        TripleIsolate = "triple-isolate",
+    }
 }
 
 impl Isolation {
-    /// The name in `tc`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flows => "flows",
-            Self::Srchost => "srchost",
-            Self::Dsthost => "dsthost",
-            Self::Hosts => "hosts",
-            Self::DualSrchost => "dual-srchost",
-            Self::DualDsthost => "dual-dsthost",
-            Self::TripleIsolate => "triple-isolate",
-        }
-    }
-
     /// The number that tells queues apart, of packets from one host to another; `None` where it is the flow.
     pub(super) fn key(self, [source, destination]: [u32; 2]) -> Option<u64> {
         let (source, destination) = (u64::from(source), u64::from(destination));

@@ -1,0 +1,86 @@
+//! The settings of CAKE.
+
+use units::{Bytes, Span};
+
+use super::{AckFilter, Diffserv, Isolation};
+use crate::LinkLayer;
+use crate::queue::tc::settings;
+
+settings! {
+    /// What a scenario says about CAKE, named as in `tc`.
+    #[derive(Eq)]
+    pub struct CakeSettings in "cake", limit memlimit, rate "bandwidth" {
+        /// The classes by the `dscp` of flows; by default one for all.
+        diffserv: Diffserv = Diffserv::Besteffort, choice, omitted Diffserv::Diffserv3;
+        /// Whether all flows share one queue; by default they do not.
+        flowblind: bool = false, words("flowblind" = true);
+        /// How flows and hosts, the nodes at their ends, are kept apart; by default by flows.
+        isolation: Isolation = Isolation::Flows, choice, unless flowblind, omitted Isolation::TripleIsolate;
+        /// Which ACKs of TCP go from its queues when later ones say as much; by default none.
+        ack_filter: AckFilter = AckFilter::NoAckFilter, choice, if other;
+        /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
+        overhead: i32 = 0, value;
+        /// The least size on the link, overhead included, at most 256 bytes.
+        mpu: u32 = 0, value, if other;
+        /// Cells of ATM, or the sync bytes of PTM; by default neither.
+        link_layer: LinkLayer = LinkLayer::None, choice, if other;
+        /// The round-trip time of most flows: CoDel's interval, and twenty times its target; by default 100ms.
+        rtt: Span = Span::from_millis(100), value;
+        /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB, at most 15360kB.
+        memlimit: Option<Bytes> = None, value;
+    }
+    shorthands {
+        "flowblind" = |cake| (cake.flowblind, cake.isolation) = (true, Isolation::Flows);
+        "diffserv" = |cake| cake.diffserv = Diffserv::Diffserv4;
+        "datacentre" = |cake| cake.rtt = Span::from_micros(100);
+        "lan" = |cake| cake.rtt = Span::from_millis(1);
+        "metro" = |cake| cake.rtt = Span::from_millis(10);
+        "regional" = |cake| cake.rtt = Span::from_millis(30);
+        "internet" = |cake| cake.rtt = Span::from_millis(100);
+        "oceanic" = |cake| cake.rtt = Span::from_millis(300);
+        "satellite" = |cake| cake.rtt = Span::from_secs(1);
+        "interplanetary" = |cake| cake.rtt = Span::from_secs(1000);
+        "raw" = |cake| (cake.overhead, cake.link_layer) = (0, LinkLayer::None);
+        "conservative" = |cake| (cake.overhead, cake.link_layer) = (48, LinkLayer::Atm);
+        "ipoa-vcmux" = |cake| cake.add(8, LinkLayer::Atm);
+        "ipoa-llcsnap" = |cake| cake.add(16, LinkLayer::Atm);
+        "bridged-vcmux" = |cake| cake.add(24, LinkLayer::Atm);
+        "bridged-llcsnap" = |cake| cake.add(32, LinkLayer::Atm);
+        "pppoa-vcmux" = |cake| cake.add(10, LinkLayer::Atm);
+        "pppoa-llc" = |cake| cake.add(14, LinkLayer::Atm);
+        "pppoe-vcmux" = |cake| cake.add(32, LinkLayer::Atm);
+        "pppoe-llcsnap" = |cake| cake.add(40, LinkLayer::Atm);
+        "pppoe-ptm" = |cake| cake.add(30, LinkLayer::Ptm);
+        "bridged-ptm" = |cake| cake.add(22, LinkLayer::Ptm);
+        "ethernet" = |cake| (cake.overhead, cake.mpu) = (cake.overhead + 38, 84);
+        "ether-vlan" = |cake| cake.add(4, cake.link_layer);
+        "docsis" = |cake| {
+            cake.add(18, LinkLayer::None);
+            cake.mpu = 64;
+        };
+    }
+    passed {
+        "unlimited" = "the rate of the path is given elsewhere";
+        "nat" = "no addresses are translated";
+        "nonat" = "no addresses are translated";
+        "wash" = "no other link reads the code points";
+        "nowash" = "no other link reads the code points";
+        "split-gso" = "packets are single segments";
+        "no-split-gso" = "packets are single segments";
+        "via-ethernet" = "tc passes over it, too";
+        "egress" = "it shapes the packets that leave it";
+    }
+    refused {
+        "autorate-ingress" = "the rate does not adapt; give `bandwidth`";
+        "ingress" = "dropped packets do not count against the rate";
+        "fwmark" = "packets have no marks of a firewall; `diffserv4` goes by the `dscp` of flows";
+    }
+}
+
+impl CakeSettings {
+    /// Headers of `bytes` more, below `link_layer`.
+    fn add(&mut self, bytes: i32, link_layer: LinkLayer) {
+        self.overhead = self.overhead.saturating_add(bytes);
+        self.link_layer = link_layer;
+    }
+}
