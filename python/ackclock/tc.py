@@ -1,8 +1,8 @@
 """Lines of ``tc`` as a path: ``tbf``, ``netem``, ``htb`` and queue disciplines, with the units of ``tc``.
 
-``tc`` writes numbers in its own way: ``1Mbps`` is a megabyte a second, ``0.1MB`` are 104857 bytes, a bare
-time counts microseconds. The words that describe a path become keys of the scenario language; the others are
-named.
+Commands are read, and what ``tc qdisc show`` prints. Two devices are the two directions of the path, and the
+first one has the data. The engine reads queue disciplines, as it writes them for the kernel. Words that
+describe no path are named.
 """
 
 from __future__ import annotations
@@ -13,42 +13,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock import _engine
 from ackclock.errors import InputError
 
 _NUMBER = re.compile(r"(?P<number>\d+\.?\d*|\.\d+)(?P<unit>.*)")
+_HANDLE = re.compile(r"[\da-f]*:[\da-f]*", re.IGNORECASE)
+"""The name of a discipline or class: ``1:``, ``1:10``."""
 
-_RATES = {"": 1.0, "bit": 1.0, "bps": 8.0}
-"""Bits a second of ``tc``'s rates, with the prefixes below; bare numbers count bits."""
-_SIZES = {"": 1.0, "b": 1.0, "bit": 0.125}
-"""Bytes of its sizes, whose prefixes are powers of 1024."""
-_PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_TIMES = {"": 1.0, "us": 1.0, "usec": 1.0, "usecs": 1.0, "ms": 1e3, "msec": 1e3, "msecs": 1e3}
-_TIMES |= {"s": 1e6, "sec": 1e6, "secs": 1e6, "ns": 1e-3, "nsec": 1e-3, "nsecs": 1e-3}
-
-_FLAGS = {"add", "replace", "change", "qdisc", "class", "root", "tc", "sudo", "ingress", "egress"}
-_PLACES = {"dev", "handle", "parent", "classid"}
+_FLAGS = {"add", "replace", "change", "qdisc", "class", "root", "ingress", "egress", "offloaded"}
+_PLACES = {"dev", "handle", "parent", "classid", "leaf", "refcnt"}
 """Words that say where a discipline sits, each with a value."""
+_SHOWN = ("qdisc", "class")
+"""How a line begins that ``tc`` prints; lines below it that begin otherwise are statistics."""
+_QUEUELESS = {"noqueue", "mq", "clsact"}
+"""Disciplines without a queue of their own."""
 
-_ISOLATION = ("flows", "srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "triple-isolate")
-_DIFFSERV = ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence")
-_ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
-"""Words of CAKE, the values of its keys ``isolation``, ``diffserv`` and ``ack_filter``."""
-
-_AS_IT_IS = (
-    "no-split-gso",
-    "split-gso",
-    "nonat",
-    "nowash",
-    "noatm",
-    "raw",
-)
-"""Words of CAKE that say what it does here anyway."""
+NETEM_LIMIT = 1000
+"""The packets that netem holds, where no other limit is given."""
 
 
 @dataclass
-class Path:
+class Direction:
     """One direction of a path, as lines of ``tc`` describe it."""
 
+    device: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
     """Keys of ``[path]``, but for the delay."""
     delay: str | None = None
@@ -56,29 +44,76 @@ class Path:
     left_out: list[str] = field(default_factory=list)
     """Words of the lines that describe no path."""
     remarks: list[str] = field(default_factory=list)
+    reverse: Direction | None = None
+    """The direction of the ACKs, if lines of a second device describe it."""
 
     def put(self, key: str, value: Any) -> None:
         """Sets a key; the line before that had it is named."""
         if key in self.keys and self.keys[key] != value:
-            self.remarks.append(f"two lines have the {key} of the path; that of the last one counts")
+            of = f"`{self.device}`" if self.device else "the path"
+            self.remarks.append(f"two lines have the {key} of {of}; that of the last one counts")
         self.keys[key] = value
 
+    def __str__(self) -> str:
+        """Both directions in one line."""
+        back = "" if self.reverse is None else f"; {self.reverse._said('ACKs')}"
+        return self._said("data") + back
 
-def read(text: str) -> Path:
-    """The path that lines of ``tc`` describe. Raises InputError."""
-    path = Path()
-    for line in re.split(r"[\n;]|&&", text.replace("\\\n", " ")):
-        try:
-            words = _Words(shlex.split(line, comments=True))
-        except ValueError as error:
-            raise InputError(f"--tc: {line.strip()}: {error}") from None
-        _read_line(words, path)
+    def _said(self, packets: str) -> str:
+        over = f" over {self.device}" if self.device else ""
+        delay = {} if self.delay is None else {"delay": self.delay}
+        return f"{packets}{over}: " + ", ".join(_said(*item) for item in (self.keys | delay).items())
+
+
+def _said(key: str, value: Any) -> str:
+    if not isinstance(value, dict):
+        return f"{key} {str(value).lower() if isinstance(value, bool) else value}"
+    parts = {name: one for name, one in value.items() if name != "discipline"}
+    names = [name for name in (key, value.get("discipline")) if name is not None and name not in parts]
+    return " ".join([*names, *(_said(*item) for item in parts.items())])
+
+
+def read(text: str) -> Direction:
+    """The path that lines of ``tc`` describe, the direction of its data. Raises InputError."""
+    path, *others = sorted(_directions(text), key=lambda one: not one.keys and one.delay is None)
     if not path.keys and path.delay is None:
         raise InputError(
             f"--tc {text.strip()}: describes no path; there are {', '.join(sorted(_READERS))}, "
             'as in --tc "tbf rate 10mbit burst 32kbit latency 50ms"'
         )
+    used = [other for other in others if other.keys or other.delay is not None]
+    if len(used) > 1:
+        devices = ", ".join(one.device for one in (path, *used))
+        raise InputError(
+            f"--tc: describes {len(used) + 1} devices ({devices}), and a path has two directions"
+        )
+    for other in others:
+        path.left_out += other.left_out
+        path.remarks += other.remarks
+    path.reverse = used[0] if used else None
     return path
+
+
+def _directions(text: str) -> list[Direction]:
+    """A direction for each device, in the order of the lines."""
+    found = {"": Direction()}
+    device, shown = "", False
+    for line in re.split(r"[\n;]|&&", text.replace("\\\n", " ")):
+        first = (line.split(maxsplit=1) or [""])[0]
+        if shown and first not in (*_SHOWN, "tc"):
+            continue
+        shown = shown or first in _SHOWN
+        try:
+            words = _Words(shlex.split(line, comments=True))
+        except ValueError as error:
+            raise InputError(f"--tc: {line.strip()}: {error}") from None
+        device, name = _place(words, device)
+        if device and "" in found:
+            # Lines before the first device that is named are of that one.
+            found = {device: found[""]}
+            found[device].device = device
+        _read_line(name, words, found.setdefault(device, Direction(device)))
+    return list(found.values())
 
 
 class _Words:
@@ -101,35 +136,69 @@ class _Words:
         """The next word if it fits."""
         return self._words.pop(0) if self._words and fits(self._words[0]) else None
 
+    def take_before(self, program: str) -> list[str]:
+        """The words before a call of ``program``, which goes with them; none if it is not called."""
+        called = [word.rpartition("/")[2] == program for word in self._words]
+        place = called.index(True) if True in called else -1
+        taken, self._words = self._words[: max(place, 0)], self._words[place + 1 :]
+        return taken
 
-def _read_line(words: _Words, path: Path) -> None:
+
+def _place(words: _Words, device: str) -> tuple[str, str | None]:
+    """The device of a line, by default that of the line before, and the name of its discipline.
+
+    A program that runs ``tc`` in another namespace or host names it last.
+    """
+    before = [word for word in words.take_before("tc") if word != "sudo" and not word.startswith("-")]
+    host = before[-1] if before else ""
+    name: str | None = None
+    while option := words.take(lambda word: word.startswith("-")):
+        if option in ("-n", "-netns"):
+            host = words.value(option)
     for word in words:
-        if word in _PLACES:
+        if word == "dev":
+            device = f"{host} {words.value(word)}".strip()
+        elif word in _PLACES:
             words.value(word)
-        elif word in _READERS:
-            _READERS[word](words, path)
-        elif word not in _FLAGS:
-            path.left_out.append(word)
+        elif word not in _FLAGS and not _HANDLE.fullmatch(word) and word.strip("-"):
+            name = word
+            break
+    # In what tc prints, the place is behind the name.
+    while place := words.take(
+        lambda word: word in _PLACES or word in ("root", "offloaded") or _HANDLE.fullmatch(word)
+    ):
+        value = words.value(place) if place in _PLACES else ""
+        device = f"{host} {value}".strip() if place == "dev" else device
+    return device, name
+
+
+def _read_line(name: str | None, words: _Words, path: Direction) -> None:
+    if name in _READERS:
+        _READERS[name](words, path)
+    elif name is not None and name not in _QUEUELESS:
+        path.left_out.append(" ".join([name, *words]))
+
+
+def _quantity(text: str, kind: str) -> str:
+    try:
+        return _engine.tc_quantity(text, kind)
+    except ValueError as error:
+        raise InputError(f"--tc: {error}") from None
 
 
 def rate(text: str) -> str:
     """A rate of ``tc`` as the scenario language spells it. Raises InputError."""
-    bits = _scaled(text, _RATES, 1000.0, "rate")
-    return f"{round(bits)}bit"
+    return _quantity(text, "rate")
 
 
-def size(text: str) -> int:
-    """A size of ``tc`` in bytes. Raises InputError."""
-    return int(_scaled(text, _SIZES, 1024.0, "size"))
+def size(text: str) -> str:
+    """A size of ``tc`` as the scenario language spells it. Raises InputError."""
+    return _quantity(text, "size")
 
 
 def time(text: str) -> str:
-    """A time of ``tc``. Raises InputError."""
-    found = _NUMBER.fullmatch(text)
-    factor = _TIMES.get(found["unit"].lower()) if found else None
-    if found is None or factor is None:
-        raise InputError(f"--tc: {text}: is no time of tc, like 100ms")
-    return f"{float(found['number']) * factor:.3f}us"
+    """A time of ``tc`` as the scenario language spells it. Raises InputError."""
+    return _quantity(text, "time")
 
 
 def share(text: str) -> str:
@@ -140,32 +209,10 @@ def share(text: str) -> str:
     return f"{found['number']}%"
 
 
-def _scaled(text: str, units: dict[str, float], thousand: float, what: str) -> float:
-    found = _NUMBER.fullmatch(text)
-    unit = found["unit"].lower() if found else "?"
-    binary = "ib" in unit
-    for prefix, power in _PREFIXES.items():
-        rest = unit.removeprefix(prefix)
-        rest = rest.removeprefix("i") if binary and prefix else rest
-        if found and unit.startswith(prefix) and rest in units and (prefix or not binary):
-            return float(found["number"]) * units[rest] * (1024.0 if binary else thousand) ** power
-    raise InputError(f"--tc: {text}: is no {what} of tc")
-
-
 def _whole(text: str) -> int:
     if not text.isdecimal():
         raise InputError(f"--tc: {text}: is no whole number")
     return int(text)
-
-
-def _signed(text: str) -> int:
-    return -_whole(text[1:]) if text.startswith("-") else _whole(text)
-
-
-def _real(text: str) -> float:
-    if not _is_number(text) or not text.replace(".", "").isdecimal():
-        raise InputError(f"--tc: {text}: is no number")
-    return float(text)
 
 
 def _is_number(word: str) -> bool:
@@ -177,49 +224,60 @@ def _is_share(word: str) -> bool:
     return found is not None and found["unit"] in ("", "%")
 
 
-def _tbf(words: _Words, path: Path) -> None:
+_TBF = {word: word for word in ("rate", "burst", "limit", "latency", "peakrate", "mtu")}
+_TBF |= {"buffer": "burst", "maxburst": "burst", "minburst": "mtu", "lat": "latency"}
+"""The words of a token bucket, and their meanings."""
+_FRAMES = ("overhead", "linklayer", "mpu")
+"""Words about frames, each with a value."""
+_GEMODEL = ("p", "r", "1-h", "1-k")
+"""Letters before the numbers of the Gilbert-Elliott model, as ``tc`` prints it."""
+
+
+def _tbf(words: _Words, path: Direction) -> None:
     """A token bucket: ``latency`` and ``limit`` are its queue."""
     given: dict[str, str] = {}
     for word in words:
-        if word in ("rate", "burst", "buffer", "maxburst", "limit", "latency", "peakrate", "mtu", "minburst"):
-            key = {"buffer": "burst", "maxburst": "burst", "minburst": "mtu"}.get(word, word)
+        if key := _TBF.get(word):
             given[key] = words.value(word).partition("/")[0]
+        elif word in _FRAMES:
+            path.left_out.append(f"{word} {words.value(word)}")
         else:
             path.left_out.append(word)
     if "rate" not in given or "burst" not in given:
         raise InputError("--tc: tbf needs rate and burst")
-    burst = size(given["burst"])
-    bucket = {"rate": rate(given["rate"]), "burst": f"{burst}B"}
+    bucket = {"rate": rate(given["rate"]), "burst": size(given["burst"])}
     if "peakrate" in given:
         bucket["peakrate"] = rate(given["peakrate"])
     path.put("rate", bucket)
     if "limit" in given:
-        path.put("queue", f"{size(given['limit'])}B")
+        path.put("queue", size(given["limit"]))
     elif "latency" in given:
-        bits = int(bucket["rate"].removesuffix("bit"))
-        limit = bits / 8e6 * float(time(given["latency"]).removesuffix("us")) + burst
-        path.put("queue", f"{int(limit)}B")
+        waiting = _engine.quantity(bucket["rate"]) / 8 * _engine.quantity(time(given["latency"]))
+        path.put("queue", f"{int(waiting + _engine.quantity(bucket['burst']))}B")
     if "mtu" in given:
         path.left_out.append(f"mtu {given['mtu']}")
 
 
-def _htb(words: _Words, path: Path) -> None:
+def _htb(words: _Words, path: Direction) -> None:
     """A class or discipline of HTB: its ceiling is the rate of the path."""
     given: dict[str, str] = {}
     for word in words:
         if word in ("rate", "ceil"):
             given[word] = rate(words.value(word))
-        elif word in ("default", "burst", "cburst", "prio", "quantum", "r2q"):
+        elif word in ("default", "burst", "cburst", "prio", "quantum", "r2q", *_FRAMES):
             path.left_out.append(f"{word} {words.value(word)}")
+        elif word in ("direct_packets_stat", "direct_qlen"):
+            words.value(word)
         else:
             path.left_out.append(word)
     if "rate" in given:
         path.put("rate", given.get("ceil", given["rate"]))
 
 
-def _netem(words: _Words, path: Path) -> None:
+def _netem(words: _Words, path: Direction) -> None:
     jitter: dict[str, Any] = {}
     given: set[str] = set()
+    limit = NETEM_LIMIT
     for word in words:
         given.add(word)
         if word in ("delay", "latency"):
@@ -246,7 +304,7 @@ def _netem(words: _Words, path: Path) -> None:
             while overhead := words.take(_is_number):
                 path.left_out.append(f"rate … {overhead}")
         elif word == "limit":
-            path.put("queue", {"limit": f"{_whole(words.value(word))}p", "count_delayed": True})
+            limit = _whole(words.value(word))
         elif word in ("ecn", "seed"):
             path.left_out.append(word if word == "ecn" else f"seed {words.value(word)}")
         else:
@@ -261,12 +319,11 @@ def _netem(words: _Words, path: Path) -> None:
             jitter[law] = jitter.pop("around")
     if jitter:
         path.keys["jitter"] = jitter
-    if "rate" in given and "queue" not in path.keys:
-        # The limit of netem where none is given.
-        path.put("queue", {"limit": "1000p", "count_delayed": True})
+    if limit != NETEM_LIMIT or ("rate" in given and "queue" not in path.keys):
+        path.put("queue", {"limit": f"{limit}p", "count_delayed": True})
 
 
-def _netem_delay(words: _Words, path: Path, jitter: dict[str, Any]) -> None:
+def _netem_delay(words: _Words, path: Direction, jitter: dict[str, Any]) -> None:
     path.delay = time(words.value("delay"))
     if (size_ := words.take(_is_number)) is None:
         return
@@ -288,11 +345,11 @@ def _distribution(name: str, jitter: dict[str, Any]) -> None:
         jitter["distribution"] = name
 
 
-def _netem_loss(words: _Words, path: Path) -> Any:
+def _netem_loss(words: _Words, path: Direction) -> Any:
     kind = words.take(lambda word: word in ("random", "gemodel", "state"))
     given = []
-    while word := words.take(_is_share):
-        given.append(word)
+    while word := words.take(lambda word: _is_share(word) or (kind == "gemodel" and word in _GEMODEL)):
+        given += [] if word in _GEMODEL else [word]
     if not given:
         raise InputError("--tc: loss needs a percentage, as in loss 1%")
     if kind == "state":
@@ -316,7 +373,7 @@ def _netem_loss(words: _Words, path: Path) -> Any:
     return share(given[0])
 
 
-def _corrupt(lost: str, words: _Words, path: Path) -> None:
+def _corrupt(lost: str, words: _Words, path: Direction) -> None:
     """To TCP and UDP a corrupt packet is a lost one."""
     words.take(_is_share)
     if "loss" in path.keys:
@@ -348,109 +405,31 @@ def _netem_slot(words: _Words) -> dict[str, Any]:
         slot["max"] = time(largest)
     while word := words.take(lambda word: word in ("packets", "bytes")):
         value = words.value(word)
-        slot[word] = _whole(value) if word == "packets" else f"{size(value)}B"
+        slot[word] = _whole(value) if word == "packets" else size(value)
     return slot
 
 
-def _limited(name: str, in_bytes: bool) -> Callable[[_Words, Path], None]:
-    def reader(words: _Words, path: Path) -> None:
-        for word in words:
-            if word != "limit":
-                path.left_out.append(word)
-                continue
-            value = words.value(word)
-            path.put("queue", f"{size(value)}B" if in_bytes else f"{_whole(value)}p")
-        if "queue" not in path.keys:
-            raise InputError(f"--tc: {name} needs a limit here: the kernel takes that of the device")
-
-    return reader
-
-
-_SETTINGS: dict[str, dict[str, Callable[[str], Any]]] = {
-    "codel": {"target": time, "interval": time, "ce_threshold": time},
-    "fq_codel": {
-        "target": time,
-        "interval": time,
-        "ce_threshold": time,
-        "flows": _whole,
-        "quantum": lambda text: f"{size(text)}B",
-    },
-    "pie": {"target": time, "tupdate": time, "alpha": _whole, "beta": _whole},
-    "fq_pie": {"target": time, "tupdate": time, "alpha": _whole, "beta": _whole, "flows": _whole},
-    "dualpi2": {"target": time, "tupdate": time, "alpha": _real, "beta": _real},
-    "red": {
-        "min": lambda text: f"{size(text)}B",
-        "max": lambda text: f"{size(text)}B",
-        "avpkt": lambda text: f"{size(text)}B",
-        "probability": _real,
-    },
-    "cake": {"rtt": time, "memlimit": lambda text: f"{size(text)}B", "overhead": _signed, "mpu": _whole},
-}
-"""The settings of disciplines, with their readers."""
-
-_SWITCHES = {
-    "codel": {"ecn": True, "noecn": False},
-    "fq_codel": {"ecn": True, "noecn": False},
-    "pie": {"ecn": True, "noecn": False, "bytemode": True},
-    "fq_pie": {"ecn": True, "noecn": False},
-    "red": {"ecn": True},
-    "cake": {"flowblind": True},
-}
-
-
-def _discipline(name: str) -> Callable[[_Words, Path], None]:
-    def reader(words: _Words, path: Path) -> None:
-        queue: dict[str, Any] = {"discipline": name}
-        if name == "cake":
-            # The defaults of tc.
-            queue |= {"isolation": "triple-isolate", "diffserv": "diffserv3"}
-        for word in words:
-            if word in _SETTINGS[name]:
-                queue[word] = _SETTINGS[name][word](words.value(word))
-            elif word in _SWITCHES.get(name, {}):
-                key = word.removeprefix("no") if word == "noecn" else word
-                queue[key] = _SWITCHES[name][word]
-            elif word == "limit":
-                value = words.value(word)
-                queue["limit"] = f"{size(value)}B" if name == "red" else f"{_whole(value)}p"
-            elif name == "cake" and _cake(word, words, path, queue):
-                continue
-            else:
-                number = words.take(_is_number)
-                path.left_out.append(f"{word} {number}" if number else word)
-        if queue.get("flowblind"):
-            queue.pop("isolation")
-        path.put("queue", queue if len(queue) > 1 else name)
-
-    return reader
-
-
-def _cake(word: str, words: _Words, path: Path, queue: dict[str, Any]) -> bool:
-    """Words of CAKE besides its settings; true if it is one."""
-    if word in ("bandwidth",):
-        path.put("rate", rate(words.value(word)))
-    elif word in _ISOLATION:
-        queue["isolation"] = word
-    elif word in _DIFFSERV:
-        queue["diffserv"] = word
-    elif word in _ACK_FILTER:
-        queue["ack_filter"] = word
-        if word != "no-ack-filter":
+def _queue(name: str) -> Callable[[_Words, Direction], None]:
+    def reader(words: _Words, path: Direction) -> None:
+        try:
+            keys = _engine.tc_queue(name, list(words))
+        except ValueError as error:
+            raise InputError(f"--tc: {error}") from None
+        for key, value in keys.items():
+            path.put(key, value)
+        ack_filter = keys["queue"].get("ack_filter") if isinstance(keys["queue"], dict) else None
+        if ack_filter is not None:
             path.remarks.append(
-                f"{word} drops ACKs that cross this link; those of its data come back over path.reverse.queue"
+                f"{ack_filter} drops ACKs that cross this link; "
+                "those of its data come back over path.reverse.queue"
             )
-    elif word in ("atm", "ptm"):
-        queue["link_layer"] = word
-    elif word not in _AS_IT_IS and word != "unlimited":
-        return False
-    return True
+
+    return reader
 
 
-_READERS: dict[str, Callable[[_Words, Path], None]] = {
+_READERS: dict[str, Callable[[_Words, Direction], None]] = {
     "tbf": _tbf,
     "htb": _htb,
     "netem": _netem,
-    "pfifo": _limited("pfifo", in_bytes=False),
-    "bfifo": _limited("bfifo", in_bytes=True),
-    **{name: _discipline(name) for name in _SETTINGS},
+    **{word["discipline"]: _queue(word["discipline"]) for word in _engine.tc_words()},
 }

@@ -97,6 +97,16 @@ def test_lines_of_tc_are_a_path(capsys):
     )
     assert scenario["path"]["delay"] == {"forward": "40ms", "reverse": "10ms"}
     assert (scenario["path"]["rate"], "note: --tc leaves out ecn" in messages) == ("5mbit", True)
+    assert "note: --tc: data: delay 30ms\n" in messages
+
+
+@pytest.mark.usefixtures("folder")
+def test_netem_on_both_ends_delays_both_ways(capsys):
+    lines = "tc qdisc add dev a root netem delay 20ms; tc qdisc add dev b root netem delay 15ms rate 5mbit"
+    scenario, messages = said(capsys, *compare("--tc", lines, "--rate", "10mbit"))
+    assert scenario["path"]["delay"] == {"forward": "20ms", "reverse": "15ms"}
+    assert scenario["path"]["reverse"]["rate"] == "5mbit"
+    assert "data over a: delay 20ms; ACKs over b: rate 5mbit" in messages
 
 
 def test_the_title_says_the_path(capsys, folder):

@@ -71,22 +71,28 @@ def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[s
         notes.print(f"note: --tc leaves out {', '.join(read.left_out)}", markup=False, soft_wrap=True)
     for remark in read.remarks:
         notes.print(f"note: --tc: {remark}", markup=False, soft_wrap=True)
+    notes.print(f"note: --tc: {read}", markup=False, soft_wrap=True)
     found = path | read.keys
-    if read.delay is not None and "delay" in given:
-        raise InputError(
-            "--tc: has the delay of the path; leave --delay out, or write --rtt for the rest of it"
-        )
-    if read.delay is not None:
+    back = read.reverse
+    if back is not None and back.keys:
+        found["reverse"] = back.keys
+    forward, reverse = read.delay, None if back is None else back.delay
+    if forward is not None or reverse is not None:
+        if "delay" in given:
+            raise InputError(
+                "--tc: has the delay of the path; leave --delay out, or write --rtt for the rest of it"
+            )
         found.pop("rtt", None)
-        found["delay"] = _delays(read.delay, str(path["rtt"]) if "rtt" in given else None)
+        found["delay"] = _delays(forward, reverse, str(path["rtt"]) if "rtt" in given else None)
     return found
 
 
-def _delays(one_way: str, rtt: str | None) -> dict[str, str]:
-    """The delay of netem in its direction, on a path that has an RTT of its own or none."""
+def _delays(forward: str | None, reverse: str | None, rtt: str | None) -> dict[str, str]:
+    """The delays of netem in their directions, on a path that has an RTT of its own or none."""
     try:
-        half = 0.0 if rtt is None else _engine.quantity(rtt, "time") * 1e6 / 2
+        half = 0.0 if rtt is None else _engine.quantity(rtt, "time") / 2
     except ValueError as error:
         raise InputError(f"--rtt: {error}") from None
-    forward = half + float(one_way.removesuffix("us"))
-    return {"forward": f"{forward:.3f}us", "reverse": f"{half:.3f}us"}
+    ways = {"forward": forward, "reverse": reverse}
+    seconds = {way: half + (0.0 if one is None else _engine.quantity(one)) for way, one in ways.items()}
+    return {way: f"{one * 1e6:.3f}us" for way, one in seconds.items()}
