@@ -40,7 +40,7 @@ pub struct Fidelity {
     /// The source of the round-trip times of the table `flows`.
     pub rtt_source: &'static str,
     /// The source of the states of flows, and of their timeouts and recoveries. `tracepoint` reports each when it
-    /// happens. `tcp_info` is read each millisecond and has no spurious reductions. QUIC has `noq`.
+    /// happens. `tcp_info` is read each millisecond and has no spurious reductions. Over QUIC it is `noq`.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room, or were skipped.
     pub missed_records: u64,

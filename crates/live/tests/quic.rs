@@ -1,5 +1,5 @@
-//! QUIC over UDP sockets against its scenarios. Tests assert only results that the path decides, never how well the
-//! machine kept up.
+//! QUIC over UDP sockets, compared with the settings of the scenarios. Tests assert only results that the path decides,
+//! never how well the machine kept up.
 #![cfg(feature = "quic")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Live runs against their scenarios. Tests assert only results that the path decides, never how well the machine kept
-//! up.
+//! Live runs, compared with the settings of their scenarios. Tests assert only results that the path decides, never how
+//! well the machine kept up.
 
 mod common;
 

@@ -166,7 +166,7 @@ impl<P> Wire<P> {
         if at < end { self.pop().map(|packet| (at, packet)) } else { None }
     }
 
-    /// Hands the packets under way over to `other`, the same wire in another place, behind its own.
+    /// Hands the packets under way over to `other`, the same wire in another place, behind the packets that are there.
     pub fn hand_over(&mut self, other: &mut Self) {
         if other.overtaking.is_none() {
             let most = self.under_way.len();
@@ -261,7 +261,7 @@ impl<P> Overtaking<P> {
     }
 }
 
-/// A packet under way. The greatest arrives first. Of packets that arrive together, the greatest left first.
+/// A packet under way. The greatest arrives first. If several arrive together, the greatest is the one that left first.
 #[derive(Clone, Debug)]
 struct Numbered<P> {
     arrival: Time,

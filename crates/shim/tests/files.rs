@@ -170,7 +170,7 @@ fn probes_and_random_numbers_are_those_of_the_flow() {
     let recording = Recording { events, ..Recording::new(Bytes::new(1448), 10.0) };
     let shown = |seed| {
         let mut controller = source.build(&Parameters::from([("mode".into(), json!("in-haste"))])).unwrap();
-        // 8 halved. Then the window from before, without any congestion event.
+        // 8 halved. Then the original state, as before any congestion event.
         assert_eq!(recording.play(controller.as_mut(), seed)[1..], [(4.0, 4.0), (8.0, f64::INFINITY)]);
         let mut shown = Shown::default();
         controller.probe(&mut shown);

@@ -303,7 +303,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// The same after all flows have been looked at since `at`. It also completes the rows that are due.
+    /// The same, when all flows have been looked at after `at`. It also completes the rows that are due.
     fn drain_trace(&mut self, at: Time) {
         self.read_trace();
         let Some(mut rows) = self.ack_rows.take() else { return };

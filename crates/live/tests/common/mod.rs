@@ -127,7 +127,7 @@ struct Handle {
 const NSFS_ROOT: libc::c_int = -10_003;
 
 impl Namespace {
-    /// True if it still exists for any user.
+    /// True if anything still uses it.
     pub(crate) fn is_alive(&mut self) -> bool {
         let handle: *mut Handle = &raw mut *self.0;
         // SAFETY: the kernel reads a handle of the length that it says.

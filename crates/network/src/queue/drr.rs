@@ -1,8 +1,8 @@
 //! Deficit round robin (Shreedhar and Varghese 1995, "Efficient Fair Queueing Using Deficit Round Robin").
 //!
 //! Conversations with packets waiting take turns. At its turn a conversation may send a quantum of bytes more than
-//! before: it sends while its first packet fits, keeps the rest for its next turn (the deficit counter), and loses it
-//! when nothing of it waits any more. One that starts to wait comes last.
+//! before: it sends while its first packet fits in that amount, keeps the rest for its next turn (the deficit counter),
+//! and loses it when nothing of it waits any more. One that starts to wait comes last.
 //!
 //! A turn that sends nothing costs time. With a quantum of at least the largest packet, the default, there is none.
 //! With a smaller one, rounds in which no conversation could send are granted at once.

@@ -7,7 +7,7 @@ use super::fifo::Fifo;
 use super::{Admission, Context, Discipline, Served};
 use crate::Packet;
 
-/// Decides which arrivals exceed the rate of a queue.
+/// Decides which arrivals exceed the allowance of a queue.
 pub(super) trait Meter: std::fmt::Debug + Send {
     /// True if a packet of `size` that arrives at `now` exceeds the allowance.
     fn exceeds(&mut self, now: Time, size: Bytes) -> bool;

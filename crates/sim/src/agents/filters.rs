@@ -16,7 +16,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// The fields in `plan`, whose flows are as `drawn`.
+    /// The ACKs of `plan`, whose flows are as `drawn`.
     pub(super) fn new(plan: &Plan, drawn: &[DrawnFlow]) -> Self {
         let mode = |flow: &PlannedFlow| matches!(flow.kind, Kind::Tcp).then(|| flow.options.ecn());
         let modes: Vec<_> = plan.flows.iter().map(mode).collect();
