@@ -74,12 +74,13 @@ TESTS ?=
 test-python: build .venv/.developing
 	$(BIN)/pytest --quiet --numprocesses logical --dist loadscope --no-loadscope-reorder $(TESTS)
 
-# Writes what a new controller or queue adds to snapshots, schema and measurements. Look at the difference.
+# Writes what a new controller, queue or signal adds to snapshots, schema, sources and measurements. Look at the difference.
 snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
+	PYTHONPATH=tools $(BIN)/python -m written
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
 	$(MAKE) --no-print-directory tables
 

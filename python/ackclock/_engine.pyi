@@ -86,6 +86,12 @@ def controllers() -> list[dict[str, Any]]:
 def profiles() -> list[dict[str, Any]]:
     """Every profile: ``name``, ``summary`` and ``options``, the TCP options by name."""
 
+def signals() -> list[dict[str, Any]]:
+    """The classes below: ``name``, ``about``, ``attributes`` and ``methods``.
+
+    An attribute has ``name``, ``type``, ``meaning`` and ``none``, a list of the times at which it is None.
+    """
+
 def quantity(text: str, kind: str | None = None) -> float:
     """The number that ``text`` spells with its unit, read as scenarios read it.
 
@@ -310,21 +316,31 @@ def kernel_list() -> list[dict[str, Any]]:
 def kernel_set(name: str, parameters: str) -> None:
     """Sets parameters (a JSON object) of a pinned controller, all or none, also for open connections."""
 
+# Below: written by tools/written from crates/control/src/signals/declared.rs.
+
 @final
 class Context:
     """The world while a controller handles an event."""
 
     @property
     def now(self) -> float:
-        """Time of the event in seconds since the start of the run."""
+        """Time of the event."""
 
     @property
     def segment_size(self) -> int:
-        """Payload of a full segment in bytes."""
+        """Payload of a full segment in bytes (SMSS, RFC 5681)."""
 
     @property
     def initial_window(self) -> float:
-        """Initial window of the connection in segments."""
+        """Initial window of the connection, in segments."""
+
+    @property
+    def slow_start_at_threshold(self) -> bool:
+        """A window that equals the threshold is still in slow start, by the stack of the sender.
+
+        After each reduction one ACK then grows it as in slow start. It is so in FreeBSD and in Linux before
+        4.3; RFC 5681, section 3.1, leaves it open.
+        """
 
     @property
     def restart_window(self) -> float:
@@ -335,131 +351,30 @@ class Context:
         """At ``on_idle_restart``: the slow-start threshold is at least this, in segments, or 0."""
 
     def random(self) -> float:
-        """The next number of the flow's own random stream, in [0, 1): the same for the same seed."""
-
-@final
-class RateSample:
-    """A delivery rate sample."""
-
-    @property
-    def delivered(self) -> int:
-        """Segments delivered over the interval."""
-
-    @property
-    def interval(self) -> float:
-        """The longer of the send and the ACK interval, in seconds."""
-
-    @property
-    def application_limited(self) -> bool:
-        """Whether the application limited the flow meanwhile."""
-
-    @property
-    def prior_delivered(self) -> int:
-        """Segments delivered, of all, when the segment of the sample left."""
-
-    @property
-    def is_retransmission(self) -> bool:
-        """Whether the segment of the sample was sent more than once."""
-
-    @property
-    def sent(self) -> SentState | None:
-        """The state of the connection when that segment left; None unless ``segments`` is wanted."""
-
-@final
-class SentState:
-    """The state of the connection when a segment left."""
-
-    @property
-    def at(self) -> float:
-        """When that was, in seconds."""
-
-    @property
-    def delivered(self) -> int:
-        """Segments delivered by then; see ``Ack.delivered``."""
-
-    @property
-    def lost(self) -> int:
-        """Segments deemed lost by then; see ``Ack.lost``."""
-
-    @property
-    def marked(self) -> int:
-        """Segments reported as marked by then; see ``Ack.marked``."""
-
-    @property
-    def in_flight(self) -> int:
-        """Segments in flight, this one included."""
-
-    @property
-    def application_limited(self) -> bool:
-        """Whether the application limited the flow."""
-
-@final
-class Transmission:
-    """A segment that leaves."""
-
-    @property
-    def sequence(self) -> int:
-        """Its number."""
-
-    @property
-    def retransmission(self) -> bool:
-        """Whether it left before."""
-
-    @property
-    def in_flight(self) -> int:
-        """Segments in flight, this one included."""
-
-    @property
-    def application_limited(self) -> bool:
-        """Whether the application limits the flow."""
-
-@final
-class SegmentReport:
-    """What became of the last transmission of a segment."""
-
-    @property
-    def sequence(self) -> int:
-        """The number of the segment."""
-
-    @property
-    def retransmitted(self) -> bool:
-        """Whether it was sent more than once."""
-
-    @property
-    def rtt(self) -> float | None:
-        """Round-trip time in seconds of a segment that was delivered and sent once."""
-
-    @property
-    def sent(self) -> SentState:
-        """The state of the connection when it left."""
+        """The next number of the random stream of the flow, in [0, 1): the same for the same seed."""
 
 @final
 class Ack:
-    """One ACK. Counts are in segments, times in seconds."""
+    """One ACK: the single source of signals. All counts are in segments."""
 
     @property
     def rtt(self) -> float | None:
-        """The round-trip time sample of this ACK, if it gives one; never of a retransmission."""
-
-    @property
-    def rtt_delayed(self) -> bool:
-        """Whether the sample may contain the delayed-ACK timer."""
-
-    @property
-    def timestamp_rtt(self) -> float | None:
-        """Round-trip time by the timestamp option."""
+        """The RTT sample of this ACK, if it gives one; never of a retransmission."""
 
     @property
     def smoothed_rtt(self) -> float | None:
-        """Smoothed round-trip time (RFC 6298); None before the first sample."""
+        """Smoothed RTT (RFC 6298). None before the first sample."""
 
     @property
     def min_rtt(self) -> float | None:
-        """Smallest round-trip time of the connection; None before the first sample."""
+        """The smallest RTT of the connection, or of the time that the stack remembers.
+
+        None before the first sample.
+        """
 
     @property
     def one_way_delay(self) -> float | None:
-        """Delay of the forward path."""
+        """Delay of the forward path, where both clocks are known to agree (in simulation)."""
 
     @property
     def newly_acknowledged(self) -> int:
@@ -467,23 +382,26 @@ class Ack:
 
     @property
     def newly_delivered(self) -> int:
-        """Segments known to be delivered by this ACK and not before."""
+        """Segments known to be delivered by this ACK and not before, cumulatively or by SACK."""
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost since the last ACK, each reported once, here or in the event of its loss."""
+        """Segments deemed lost since the last ACK.
+
+        Each is reported once: here, or in ``Loss.newly_lost`` if it starts a loss event.
+        """
 
     @property
     def delivered(self) -> int:
-        """Segments delivered since the start, with those of this ACK."""
+        """Segments delivered since the start, with those of this ACK (C.delivered)."""
 
     @property
     def lost(self) -> int:
-        """Segments deemed lost since the start, with what this ACK showed."""
+        """Segments deemed lost since the start, with those that this ACK showed (C.lost)."""
 
     @property
     def in_flight_before(self) -> int:
-        """Segments in flight before the ACK was processed."""
+        """Segments in flight (pipe, RFC 6675) before the ACK was processed."""
 
     @property
     def in_flight(self) -> int:
@@ -491,15 +409,24 @@ class Ack:
 
     @property
     def newly_sacked(self) -> int | None:
-        """The highest segment that this ACK SACKs and none before did."""
+        """The highest segment that this ACK SACKs and none before did.
+
+        If the receiver acknowledges every segment that is out of order, it is the one that arrived.
+        """
 
     @property
     def first_duplicate(self) -> bool:
-        """Whether it is the first sign of a hole: a duplicate ACK or a SACK block."""
+        """The first sign of a hole: a duplicate ACK or a SACK block.
+
+        Nothing above the cumulative point was known to have arrived before.
+        """
 
     @property
     def ends_recovery(self) -> bool:
-        """The ACK ends a fast recovery, and the window may grow on it; it covers what was SACKed before."""
+        """The ACK ends a fast recovery or a reduction for a mark, and the window may grow on it.
+
+        It covers segments that were SACKed before, too (Linux since 4.6 at the latest).
+        """
 
     @property
     def rate(self) -> RateSample | None:
@@ -507,27 +434,36 @@ class Ack:
 
     @property
     def round_start(self) -> bool:
-        """Whether one round-trip interval ends here."""
+        """One round-trip interval ends here (the interval of Vegas and CDG).
+
+        The ACK covers, cumulatively or by SACK, the first new segment sent after the previous such ACK.
+        """
 
     @property
     def ecn_echo(self) -> bool:
-        """Whether the ACK carries an ECN echo; with accurate ECN, whether it reports new marks."""
+        """The ACK carries an ECN echo (ECE); with accurate ECN, it reports new marks."""
 
     @property
     def newly_marked(self) -> int:
-        """With accurate ECN: marked segments that this ACK reports and none before did."""
+        """With accurate ECN: segments that this ACK reports as marked and none before did.
+
+        It may exceed the number that the ACK delivers if an ACK was lost.
+        """
 
     @property
     def marked(self) -> int:
-        """With accurate ECN: segments reported as marked since the start."""
+        """With accurate ECN: segments reported as marked since the start (C.delivered_ce)."""
 
     @property
     def application_limited(self) -> bool:
-        """Whether the application left the window unused since the last ACK."""
+        """The application had nothing more to send at some time since the segments in flight left.
+
+        It is C.app_limited of delivery rate estimation. Whether the window was used is ``window_limited``.
+        """
 
     @property
     def window_limited(self) -> bool:
-        """Whether the window was fully used: without this, it must not grow."""
+        """The window was fully used: without this, it must not grow (RFC 7661, RFC 9438 section 5.8)."""
 
     @property
     def acknowledged_to(self) -> int:
@@ -535,11 +471,15 @@ class Ack:
 
     @property
     def sent_to(self) -> int:
-        """The number of the next new segment."""
+        """The number of the next new segment: everything below it was sent."""
 
     @property
-    def slow_start_at_threshold(self) -> bool:
-        """Whether in the sender's stack a window that equals the threshold still is in slow start."""
+    def rtt_delayed(self) -> bool:
+        """The RTT sample may contain the delayed-ACK timer."""
+
+    @property
+    def timestamp_rtt(self) -> float | None:
+        """RTT by the timestamp option."""
 
     def slow_start_credit(self) -> float:
         """Segments that this ACK counts in slow start, by the counting of the sender's stack."""
@@ -553,15 +493,18 @@ class Loss:
 
     @property
     def in_flight(self) -> int:
-        """Segments in flight when it was detected (FlightSize, RFC 5681)."""
+        """Segments in flight when it was detected, before any was deemed lost (pipe, RFC 6675)."""
 
     @property
     def newly_lost(self) -> int:
-        """Segments deemed lost that no ACK has reported."""
+        """Segments deemed lost that no ACK has reported (see ``Ack.newly_lost``)."""
 
     @property
     def again(self) -> bool:
-        """For a timeout: not the first of a row, or this window of data was already reduced for."""
+        """For a timeout: not the first of a row without progress.
+
+        Also if the window of data was already reduced for a loss.
+        """
 
     @property
     def acknowledged_to(self) -> int:
@@ -573,7 +516,7 @@ class Loss:
 
     @property
     def sent_at(self) -> float:
-        """When the oldest lost segment was last sent, in seconds."""
+        """When the oldest lost segment was last sent."""
 
 @final
 class Marks:
@@ -593,7 +536,109 @@ class Marks:
 
     @property
     def at(self) -> float:
-        """When the echo arrived, in seconds."""
+        """When the echo arrived."""
 
     def as_loss(self) -> Loss:
         """The equivalent loss event, for a controller without a rule for ECN."""
+
+@final
+class RateSample:
+    """A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation)."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments delivered over ``interval``."""
+
+    @property
+    def interval(self) -> float:
+        """The longer of the send and the ACK interval."""
+
+    @property
+    def application_limited(self) -> bool:
+        """The sample was taken while the application limited the flow."""
+
+    @property
+    def prior_delivered(self) -> int:
+        """Segments delivered, of all, when the segment of the sample left (rs.prior_delivered)."""
+
+    @property
+    def is_retransmission(self) -> bool:
+        """The segment of the sample was sent more than once."""
+
+    @property
+    def sent(self) -> SentState | None:
+        """The state of the connection when the segment left, if ``segments`` are wanted.
+
+        Segments lost since are ``Ack.lost`` less ``SentState.lost``.
+        """
+
+@final
+class SentState:
+    """The state of the connection when a segment left.
+
+    P.delivered, P.lost and P.tx_in_flight of draft-ietf-ccwg-bbr.
+    """
+
+    @property
+    def at(self) -> float:
+        """When that was."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments delivered by then; see ``Ack.delivered``."""
+
+    @property
+    def lost(self) -> int:
+        """Segments deemed lost by then; see ``Ack.lost``."""
+
+    @property
+    def marked(self) -> int:
+        """Segments reported as marked by then; see ``Ack.marked``."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight (pipe), this one included."""
+
+    @property
+    def application_limited(self) -> bool:
+        """The application limited the flow."""
+
+@final
+class Transmission:
+    """A segment that leaves."""
+
+    @property
+    def sequence(self) -> int:
+        """Its number."""
+
+    @property
+    def retransmission(self) -> bool:
+        """It left before."""
+
+    @property
+    def in_flight(self) -> int:
+        """Segments in flight (pipe), this one included."""
+
+    @property
+    def application_limited(self) -> bool:
+        """The application had nothing more to send at some time since the segments in flight left."""
+
+@final
+class SegmentReport:
+    """The fate of the last transmission of a segment."""
+
+    @property
+    def sequence(self) -> int:
+        """The number of the segment."""
+
+    @property
+    def retransmitted(self) -> bool:
+        """It was sent more than once: its RTT is ambiguous (Karn's rule, RFC 6298 section 3)."""
+
+    @property
+    def rtt(self) -> float | None:
+        """The RTT of a segment that was delivered and sent once, on the sender's clock."""
+
+    @property
+    def sent(self) -> SentState:
+        """The state of the connection when it left."""

@@ -185,7 +185,7 @@ def _newreno() -> type:
     class NewReno(Controller):
         before = (0.0, 0.0)
 
-        def on_ack(self, _cx: Any, ack: Any) -> None:
+        def on_ack(self, cx: Any, ack: Any) -> None:
             if not ack.window_limited:
                 return
             window, threshold, credit = self.window, self.slow_start_threshold, ack.avoidance_credit()
@@ -196,7 +196,7 @@ def _newreno() -> type:
                     return
                 credit -= threshold - window
                 window = threshold
-            elif window == threshold and ack.slow_start_at_threshold:
+            elif window == threshold and cx.slow_start_at_threshold:
                 window, credit = window + ack.slow_start_credit(), 0.0
             self.window = window + (credit / window if credit < window else 1.0)
 

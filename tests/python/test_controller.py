@@ -23,7 +23,7 @@ class NewReno(ackclock.Controller):
         if not ack.window_limited:
             return
         credit = ack.avoidance_credit()
-        if ack.slow_start_at_threshold and self.window == self.slow_start_threshold:
+        if cx.slow_start_at_threshold and self.window == self.slow_start_threshold:
             self.window += ack.slow_start_credit()
             return
         if self.window < self.slow_start_threshold:

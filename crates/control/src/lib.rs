@@ -29,6 +29,8 @@ pub mod stacks;
 pub mod testing;
 pub mod tfrc;
 
+use std::ops::Deref;
+
 pub use controllers::coupled::Subflows;
 pub use controllers::*;
 pub use entry::{Aim, Entry, Form, Make, Quantity};
@@ -40,34 +42,25 @@ pub use parts::slow_start::PARAMETERS as SLOW_START;
 pub use parts::undo::Undo;
 pub use reference::{ControllerRef, LONGEST_NAME, declared_name};
 pub use signals::{
-    Ack, Counting, Loss, Marks, RateSample, Reports, Restart, RttSample, SegmentReport, SentState, Transmission,
-    TransmitStart, Wants,
+    Ack, Counting, Loss, Marks, Moment, RateSample, Reports, Restart, RttSample, SegmentReport, SentState,
+    Transmission, TransmitStart, Wants,
 };
-use units::{Bytes, Random, Rate, Span, Time};
+use units::{Random, Rate, Span, Time};
 
-/// The world as a controller sees it while it handles one event.
+/// The world as a controller sees it while it handles one event: the [`Moment`], whose fields are its own, and chance.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// The time of the event.
-    pub now: Time,
-    /// Payload of a full segment (SMSS, RFC 5681).
-    pub segment_size: Bytes,
-    /// The initial window of the connection, in segments.
-    pub initial_window: f64,
-    /// At [`Controller::on_idle_restart`]: what the stack makes of the window, if that is not RFC 5681's.
-    pub restart: Option<Restart>,
-    /// When the next segment may leave by the pacing of those that left; `now` or before, if at once.
-    pub departure: Time,
-    /// The clock of the host at the start of the run; 0 where hosts have no phases.
-    pub host_clock_at_start: Span,
+    /// The connection at the time of the event.
+    pub moment: Moment,
     /// The random stream of this flow.
     pub random: &'a mut Random,
 }
 
-impl Context<'_> {
-    /// The clock of the host at the time of the event, of which timestamps and jiffies are ticks.
-    pub fn host_clock(&self) -> Time {
-        self.now + self.host_clock_at_start
+impl Deref for Context<'_> {
+    type Target = Moment;
+
+    fn deref(&self) -> &Moment {
+        &self.moment
     }
 }
 
@@ -137,7 +130,7 @@ pub trait Controller: Send {
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {}
 
     /// The connection sends again after an idle time longer than the retransmission timeout: the window is at most
-    /// the initial one (RFC 5681, section 4.1), or what [`Context::restart`] says.
+    /// the initial one (RFC 5681, section 4.1), or what [`Moment::restart`] says.
     fn on_idle_restart(&mut self, cx: &mut Context<'_>);
 
     /// A segment left, new or again. Only for a controller that [`wants`](Controller::wants) it.

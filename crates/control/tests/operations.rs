@@ -5,7 +5,9 @@ mod common;
 use common::{forms, probes, value};
 use control::Entry;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Counting, Loss, Marks, Parameters, Range, RateSample, Reno, RttSample};
+use control::{
+    Ack, Context, Controller, Counting, Loss, Marks, Moment, Parameters, Range, RateSample, Reno, RttSample,
+};
 use proptest::prelude::*;
 use units::{Bytes, Random, Span, Time};
 
@@ -71,19 +73,15 @@ struct Connection {
     min_rtt: Span,
 }
 
+fn moment(now: Time) -> Moment {
+    Moment { now, segment_size: Bytes::new(1448), initial_window: 10.0, ..Moment::EMPTY }
+}
+
 impl Connection {
     fn new(controller: Box<dyn Controller>) -> Self {
         let random = Random::stream(1, "operations", 0);
         let mut new = Self { controller, now: Time::ZERO, random, acknowledged_to: 0, min_rtt: Span::MAX };
-        let cx = &mut Context {
-            now: new.now,
-            segment_size: Bytes::new(1448),
-            initial_window: 10.0,
-            restart: None,
-            departure: Time::ZERO,
-            host_clock_at_start: Span::ZERO,
-            random: &mut new.random,
-        };
+        let cx = &mut Context { moment: moment(new.now), random: &mut new.random };
         new.controller.on_start(cx);
         new
     }
@@ -113,7 +111,6 @@ impl Connection {
                 sent: None,
             }),
             sent_to: self.sent_to(),
-            counting: signals.counting,
             ..ack()
         }
     }
@@ -168,15 +165,11 @@ impl Connection {
             _ => (None, false),
         };
         let (loss, marks) = (self.loss(matches!(operation, Operation::Timeout { again: true })), self.marks());
-        let cx = &mut Context {
-            now: self.now,
-            segment_size: Bytes::new(1448),
-            initial_window: 10.0,
-            restart: None,
-            departure: Time::ZERO,
-            host_clock_at_start: Span::ZERO,
-            random: &mut self.random,
+        let counting = match operation {
+            Operation::Ack(signals) | Operation::DuplicateAck(signals) => signals.counting,
+            _ => Counting::Segments,
         };
+        let cx = &mut Context { moment: Moment { counting, ..moment(self.now) }, random: &mut self.random };
         match (operation, ack) {
             (Operation::TimePasses { micros }, _) => {
                 self.now += Span::from_micros(*micros);

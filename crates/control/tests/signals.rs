@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use common::{forms, probes};
 use control::testing::{ack, loss, rtt};
-use control::{Ack, Context, Controller, Entry, Loss, Marks, Parameters, RateSample, Restart};
+use control::{Ack, Context, Controller, Entry, Loss, Marks, Moment, Parameters, RateSample, Restart};
 use serde_json::json;
 use units::{Bytes, Random, Span, Time};
 
@@ -39,15 +39,16 @@ impl Flow {
     }
 
     fn call(&mut self, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
-        let cx = &mut Context {
+        let moment = Moment {
             now: self.now,
             segment_size: Bytes::new(1448),
             initial_window: 10.0,
             restart: self.restart,
             departure: self.now,
-            host_clock_at_start: Span::ZERO,
-            random: &mut self.random,
+            timestamp_tick: Span::from_millis(1),
+            ..Moment::EMPTY
         };
+        let cx = &mut Context { moment, random: &mut self.random };
         event(&mut *self.controller, cx);
     }
 
@@ -59,7 +60,6 @@ impl Flow {
         Ack {
             rtt: rtt(millis),
             timestamp_echo: Time::from_nanos(self.now.as_nanos().saturating_sub(millis * 1_000_000)),
-            timestamp_tick: Span::from_millis(1),
             in_flight_before: window,
             in_flight: window,
             acknowledged_to: self.acknowledged_to,

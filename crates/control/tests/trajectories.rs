@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use common::forms;
 use control::testing::ack;
-use control::{Ack, Context, Controller, Loss, Marks, RateSample, RttSample};
+use control::{Ack, Context, Controller, Loss, Marks, Moment, RateSample, RttSample};
 use units::{Bytes, Random, Span, Time};
 
 const ROUNDS: u32 = 100;
@@ -56,15 +56,8 @@ impl Round {
     }
 
     fn with(&mut self, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
-        let mut cx = Context {
-            now: self.now,
-            segment_size: Bytes::new(1448),
-            initial_window: 10.0,
-            restart: None,
-            departure: Time::ZERO,
-            host_clock_at_start: Span::ZERO,
-            random: &mut self.random,
-        };
+        let moment = Moment { now: self.now, segment_size: Bytes::new(1448), initial_window: 10.0, ..Moment::EMPTY };
+        let mut cx = Context { moment, random: &mut self.random };
         event(&mut *self.controller, &mut cx);
     }
 

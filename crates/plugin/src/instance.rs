@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use control::{Controller, Entry, Parameters, Probe};
 
-use crate::signals::{Context, Decisions, Event, Mirror, Wants};
+use crate::signals::{Context, Crosses, Decisions, Event};
 use crate::table::{Made, Show, Text};
 
 /// A controller, and why its last call failed.
@@ -40,7 +40,7 @@ pub fn make(entry: &Entry, parameters: Text<'_>, made: &mut Made) {
     let build = || {
         let given: Parameters = serde_json::from_str(parameters.get()).map_err(|error| error.to_string())?;
         let controller = entry.build(&given).map_err(|error| error.to_string())?;
-        let wants = Wants::of(&controller.wants());
+        let wants = controller.wants().mirror();
         Ok((Decisions::of(controller.as_ref()), wants, controller))
     };
     let built: Result<_, String> = catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|panic| {
@@ -88,19 +88,19 @@ pub(crate) unsafe extern "C" fn keep(instance: *mut c_void, window: f64, decisio
 fn handle(controller: &mut dyn Controller, cx: &mut control::Context<'_>, event: &Event<'_>) {
     match *event {
         Event::Start => controller.on_start(cx),
-        Event::Handshake(rtt) => controller.on_handshake(cx, rtt.get()),
-        Event::Ack(ack) => controller.on_ack(cx, &ack.get()),
-        Event::DuplicateAck(ack) => controller.on_duplicate_ack(cx, &ack.get()),
-        Event::Loss(loss) => controller.on_loss(cx, &loss.get()),
-        Event::Ecn(marks) => controller.on_ecn(cx, &marks.get()),
+        Event::Handshake(rtt) => controller.on_handshake(cx, Crosses::of(&rtt)),
+        Event::Ack(ack) => controller.on_ack(cx, &Crosses::of(ack)),
+        Event::DuplicateAck(ack) => controller.on_duplicate_ack(cx, &Crosses::of(ack)),
+        Event::Loss(loss) => controller.on_loss(cx, &Crosses::of(loss)),
+        Event::Ecn(marks) => controller.on_ecn(cx, &Crosses::of(marks)),
         Event::Recovered => controller.on_recovered(cx),
-        Event::Timeout(loss) => controller.on_timeout(cx, &loss.get()),
+        Event::Timeout(loss) => controller.on_timeout(cx, &Crosses::of(loss)),
         Event::Spurious => controller.on_spurious(cx),
         Event::IdleRestart => controller.on_idle_restart(cx),
-        Event::Sent(sent) => controller.on_sent(cx, &sent.get()),
-        Event::TransmitStart(start) => controller.on_transmit_start(cx, &start.get()),
-        Event::SegmentDelivered(segment) => controller.on_segment_delivered(cx, &segment.get()),
-        Event::SegmentLost(segment) => controller.on_segment_lost(cx, &segment.get()),
+        Event::Sent(sent) => controller.on_sent(cx, &Crosses::of(sent)),
+        Event::TransmitStart(start) => controller.on_transmit_start(cx, &Crosses::of(start)),
+        Event::SegmentDelivered(segment) => controller.on_segment_delivered(cx, &Crosses::of(segment)),
+        Event::SegmentLost(segment) => controller.on_segment_lost(cx, &Crosses::of(segment)),
         Event::Timer => controller.on_timer(cx),
     }
 }

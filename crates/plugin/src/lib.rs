@@ -24,8 +24,8 @@
 //!     fn on_start(&mut self, cx: &mut Context<'_>) {
 //!         self.0.start(cx);
 //!     }
-//!     fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-//!         self.0.grow(ack);
+//!     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+//!         self.0.grow(cx, ack);
 //!     }
 //!     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
 //!         self.0.multiplicative_decrease(0.5);
@@ -55,9 +55,10 @@ mod signals;
 mod table;
 
 pub use instance::make;
-pub use signals::Wants;
-pub use signals::{Ack, Context, Decisions, Event, Loss, Marks, Maybe, Mirror, RateSample, Restart, RttSample};
-pub use signals::{BitsPerSecond, Credit, Moment, Nanos, Octets, SegmentReport, Segments, SentState, Transmission};
+pub use signals::{
+    Ack, Context, Crosses, Decisions, Event, Loss, Marks, Maybe, Moment, RateSample, Restart, RttSample,
+};
+pub use signals::{SegmentReport, SentState, Transmission, TransmitStart, Wants};
 pub use table::{Made, SYMBOL, Show, Table, Text, VERSION, stream};
 
 /// Makes a shared object of this crate that holds the controller of an [`Entry`](control::Entry).

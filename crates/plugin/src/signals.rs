@@ -1,22 +1,23 @@
 //! The structures that cross between an object and the simulator, in the layout of C.
 //!
-//! Each mirrors one of `control` field by field. Times and spans are nanoseconds, rates bits per second.
+//! The declaration of the signals in `control` makes a mirror of each. Times and spans are nanoseconds, rates bits per
+//! second, sizes bytes.
 
 use std::ffi::c_void;
 
 use control::{Counting, Reports};
 use units::{Bytes, Random, Rate, Span, Time};
 
-/// The mirror of a type.
-pub trait Mirror {
-    /// The type.
-    type Of: Copy;
+/// A type that crosses.
+pub trait Crosses: Copy {
+    /// Its mirror.
+    type Mirror: Copy;
 
-    /// The mirror of a value.
-    fn of(value: &Self::Of) -> Self;
+    /// The mirror of this value.
+    fn mirror(&self) -> Self::Mirror;
 
-    /// The value.
-    fn get(&self) -> Self::Of;
+    /// The value of a mirror.
+    fn of(mirror: &Self::Mirror) -> Self;
 }
 
 /// An option.
@@ -29,60 +30,56 @@ pub enum Maybe<T> {
     Yes(T),
 }
 
-impl<T: Mirror> Mirror for Maybe<T> {
-    type Of = Option<T::Of>;
+impl<T: Crosses> Crosses for Option<T> {
+    type Mirror = Maybe<T::Mirror>;
 
-    fn of(value: &Option<T::Of>) -> Self {
-        value.as_ref().map_or(Self::No, |value| Self::Yes(T::of(value)))
+    fn mirror(&self) -> Self::Mirror {
+        self.as_ref().map_or(Maybe::No, |value| Maybe::Yes(value.mirror()))
     }
 
-    fn get(&self) -> Option<T::Of> {
-        match self {
-            Self::No => None,
-            Self::Yes(value) => Some(value.get()),
+    fn of(mirror: &Self::Mirror) -> Self {
+        match mirror {
+            Maybe::No => None,
+            Maybe::Yes(mirror) => Some(T::of(mirror)),
         }
     }
 }
 
-/// Types of one number: `name(number) of Type: to, from`.
+/// Types that cross as one number: `type as number: to, from`.
 macro_rules! numbers {
-    ($($(#[$about:meta])* $name:ident($number:ty) of $of:ty: $to:expr, $from:expr;)+) => {$(
-        $(#[$about])*
-        #[repr(transparent)]
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name($number);
+    ($($type:ty as $number:ty: $to:expr, $from:expr;)+) => {$(
+        impl Crosses for $type {
+            type Mirror = $number;
 
-        impl Mirror for $name {
-            type Of = $of;
-
-            fn of(value: &$of) -> Self {
-                let to: fn($of) -> $number = $to;
-                Self(to(*value))
+            #[inline]
+            fn mirror(&self) -> $number {
+                let to: fn($type) -> $number = $to;
+                to(*self)
             }
 
-            fn get(&self) -> $of {
-                let from: fn($number) -> $of = $from;
-                from(self.0)
+            #[inline]
+            fn of(mirror: &$number) -> Self {
+                let from: fn($number) -> $type = $from;
+                from(*mirror)
             }
         }
     )+};
 }
 
 numbers! {
-    /// A time in nanoseconds.
-    Moment(u64) of Time: Time::as_nanos, Time::from_nanos;
-    /// A span in nanoseconds.
-    Nanos(u64) of Span: Span::as_nanos, Span::from_nanos;
-    /// A rate in bits per second.
-    BitsPerSecond(u64) of Rate: Rate::bits_per_second, Rate::from_bits_per_second;
-    /// A size in bytes.
-    Octets(u64) of Bytes: Bytes::get, Bytes::new;
-    /// See [`Counting`]: the limit in bytes counting, and a number above all limits for the others.
-    Credit(u64) of Counting: to_credit, from_credit;
-    /// See [`Reports`].
-    Segments(u8) of Reports: to_segments, from_segments;
+    bool as bool: |value| value, |value| value;
+    u32 as u32: |value| value, |value| value;
+    u64 as u64: |value| value, |value| value;
+    f64 as f64: |value| value, |value| value;
+    Time as u64: Time::as_nanos, Time::from_nanos;
+    Span as u64: Span::as_nanos, Span::from_nanos;
+    Rate as u64: Rate::bits_per_second, Rate::from_bits_per_second;
+    Bytes as u64: Bytes::get, Bytes::new;
+    Counting as u64: to_credit, from_credit;
+    Reports as u8: to_segments, from_segments;
 }
 
+/// The limit in bytes counting, and a number above all limits for the others.
 fn to_credit(counting: Counting) -> u64 {
     match counting {
         Counting::Bytes { limit } => limit.into(),
@@ -115,171 +112,81 @@ fn from_segments(number: u8) -> Reports {
     }
 }
 
-/// Types that are their own mirrors.
-macro_rules! plain {
-    ($($name:ty),+) => {$(
-        impl Mirror for $name {
-            type Of = Self;
-
-            fn of(value: &Self) -> Self {
-                *value
+/// A number of `texts` that begins with `number`. White space does not count: compilers write it differently.
+const fn digest(mut number: u32, texts: &[&str]) -> u32 {
+    let mut text = 0;
+    while text < texts.len() {
+        let (bytes, mut at) = (texts[text].as_bytes(), 0);
+        while at < bytes.len() {
+            if !bytes[at].is_ascii_whitespace() {
+                number = (number ^ bytes[at] as u32).wrapping_mul(16_777_619);
             }
-
-            fn get(&self) -> Self {
-                *self
-            }
+            at += 1;
         }
-    )+};
+        text += 1;
+    }
+    number
 }
 
-plain!(u32, u64, f64, bool);
-
-/// Mirrors of structures of `control`, with the mirrors of their fields.
+/// The mirrors of all signals.
 macro_rules! mirrors {
-    ($($(#[$about:meta])* $name:ident { $($field:ident: $kind:ty,)+ })+) => {$(
-        $(#[$about])*
+    (
+        moment { $($moment:tt)* }
+        objects { $($objects:tt)* }
+        parts { $($(#[doc = $about:literal])+ $name:ident { $($fields:tt)* })+ }
+    ) => {
+        mirrors! { @scripts $($moment)* $($objects)* }
+        $(mirrors! { @one $name { $($fields)* } })+
+
+        /// A number of all fields and their types, in their order.
+        pub(crate) const DIGEST: u32 = digest(SCRIPTS, &[$($name::FIELDS),+]);
+    };
+    (@scripts $(
+        $(#[doc = $about:literal])+
+        $name:ident { $($shown:tt)* }
+        hidden { $($hidden:tt)* }
+        computed { $($computed:tt)* }
+        methods { $($methods:tt)* }
+    )+) => {
+        $(mirrors! { @one $name { $($shown)* $($hidden)* } })+
+
+        const SCRIPTS: u32 = digest(0, &[$($name::FIELDS),+]);
+    };
+    (@one $name:ident {
+        $($(#[doc = $about:literal])+ $field:ident: $type:ty $(= $empty:expr $(, none $when:literal)?)?;)*
+    }) => {
+        #[doc = concat!("See [`control::", stringify!($name), "`].")]
         #[repr(C)]
         #[derive(Clone, Copy, Debug)]
         pub struct $name {
-            $($field: $kind,)+
+            $($field: <$type as Crosses>::Mirror,)*
         }
 
-        impl Mirror for $name {
-            type Of = control::$name;
+        impl $name {
+            const FIELDS: &str = concat!($(stringify!($field), ":", stringify!($type), ";"),*);
+        }
 
-            fn of(value: &control::$name) -> Self {
-                Self { $($field: Mirror::of(&value.$field),)+ }
+        impl Crosses for control::$name {
+            type Mirror = $name;
+
+            fn mirror(&self) -> $name {
+                $name { $($field: self.$field.mirror(),)* }
             }
 
-            fn get(&self) -> control::$name {
-                control::$name { $($field: self.$field.get(),)+ }
+            fn of(mirror: &$name) -> Self {
+                Self { $($field: Crosses::of(&mirror.$field),)* }
             }
         }
-    )+};
+    };
 }
 
-mirrors! {
-    /// See [`control::SentState`].
-    SentState {
-        at: Moment,
-        delivered: u64,
-        lost: u64,
-        marked: u64,
-        in_flight: u32,
-        application_limited: bool,
-    }
-    /// See [`control::SegmentReport`].
-    SegmentReport {
-        sequence: u64,
-        retransmitted: bool,
-        rtt: Maybe<Nanos>,
-        sent: SentState,
-    }
-    /// See [`control::Transmission`].
-    Transmission {
-        sequence: u64,
-        retransmission: bool,
-        in_flight: u32,
-        application_limited: bool,
-    }
-    /// See [`control::RateSample`].
-    RateSample {
-        delivered: u64,
-        interval: Nanos,
-        application_limited: bool,
-        prior_delivered: u64,
-        is_retransmission: bool,
-        sent: Maybe<SentState>,
-    }
-    /// See [`control::Ack`].
-    Ack {
-        rtt: Maybe<RttSample>,
-        timestamp_echo: Moment,
-        timestamp_tick: Nanos,
-        timestamp_at_start: Nanos,
-        smoothed_rtt: Nanos,
-        min_rtt: Nanos,
-        one_way_delay: Maybe<Nanos>,
-        newly_acknowledged: u32,
-        newly_delivered: u32,
-        newly_lost: u32,
-        delivered: u64,
-        lost: u64,
-        in_flight_before: u32,
-        in_flight: u32,
-        newly_sacked: Maybe<u64>,
-        first_duplicate: bool,
-        ends_recovery: bool,
-        rate: Maybe<RateSample>,
-        round_start: bool,
-        ecn_echo: bool,
-        newly_marked: u32,
-        marked: u64,
-        application_limited: bool,
-        window_limited: bool,
-        acknowledged_to: u64,
-        sent_to: u64,
-        counting: Credit,
-        slow_start_at_threshold: bool,
-    }
-    /// See [`control::Restart`].
-    Restart {
-        window: f64,
-        threshold: f64,
-        idle: bool,
-    }
-    /// See [`control::Loss`].
-    Loss {
-        in_flight: u32,
-        newly_lost: u32,
-        again: bool,
-        acknowledged_to: u64,
-        sent_to: u64,
-        sent_at: Moment,
-    }
-    /// See [`control::Marks`].
-    Marks {
-        in_flight: u32,
-        acknowledged_to: u64,
-        sent_to: u64,
-        at: Moment,
-    }
-    /// See [`control::RttSample`].
-    RttSample {
-        value: Nanos,
-        delayed: bool,
-    }
-    /// See [`control::TransmitStart`].
-    TransmitStart {
-        idle: Nanos,
-        application_limited: bool,
-    }
-    /// See [`control::Wants`].
-    Wants {
-        sent: bool,
-        transmit_start: bool,
-        segments: Segments,
-        timer: bool,
-        fractional_window: bool,
-        governs_marks: bool,
-        needs_marks: bool,
-        governs_recovery: bool,
-        slow_starts_on_loss: bool,
-        exact_rtt: bool,
-        l4s: bool,
-    }
-}
+control::signals!(mirrors);
 
 /// See [`control::Context`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct Context {
-    now: Moment,
-    segment_size: Octets,
-    initial_window: f64,
-    restart: Maybe<Restart>,
-    departure: Moment,
-    host_clock_at_start: Nanos,
+    moment: Moment,
     /// The simulator's [`Random`].
     random: *mut c_void,
 }
@@ -287,15 +194,7 @@ pub struct Context {
 impl Context {
     /// The context of an event; the random stream is borrowed as long as it is handled.
     pub fn new(of: &mut control::Context<'_>) -> Self {
-        Self {
-            now: Mirror::of(&of.now),
-            segment_size: Mirror::of(&of.segment_size),
-            initial_window: of.initial_window,
-            restart: Mirror::of(&of.restart),
-            departure: Mirror::of(&of.departure),
-            host_clock_at_start: Mirror::of(&of.host_clock_at_start),
-            random: std::ptr::from_mut::<Random>(of.random).cast(),
-        }
+        Self { moment: of.moment.mirror(), random: std::ptr::from_mut::<Random>(of.random).cast() }
     }
 
     /// As `control` has it.
@@ -304,12 +203,7 @@ impl Context {
     /// The event is still being handled, and the stream of both sides is the same kind of thing.
     pub unsafe fn get(&mut self) -> control::Context<'_> {
         control::Context {
-            now: self.now.get(),
-            segment_size: self.segment_size.get(),
-            initial_window: self.initial_window,
-            restart: self.restart.get(),
-            departure: self.departure.get(),
-            host_clock_at_start: self.host_clock_at_start.get(),
+            moment: Crosses::of(&self.moment),
             // SAFETY: as the caller promises.
             random: unsafe { &mut *self.random.cast::<Random>() },
         }
@@ -319,10 +213,10 @@ impl Context {
 /// The events: the methods of [`control::Controller`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "they have the names of the methods")]
+#[expect(missing_docs, reason = "they have the names of the methods; a handshake took nanoseconds")]
 pub enum Event<'a> {
     Start,
-    Handshake(Nanos),
+    Handshake(u64),
     Ack(&'a Ack),
     DuplicateAck(&'a Ack),
     Loss(&'a Loss),
@@ -369,12 +263,12 @@ pub struct Decisions {
     pub window: f64,
     /// The slow-start threshold in segments.
     pub threshold: f64,
-    /// The pacing rate.
-    pub pacing: Maybe<BitsPerSecond>,
+    /// The pacing rate in bits per second.
+    pub pacing: Maybe<u64>,
     /// Segments of a burst.
     pub quantum: u32,
-    /// When its timer is due.
-    pub timeout: Maybe<Moment>,
+    /// When its timer is due, in nanoseconds.
+    pub timeout: Maybe<u64>,
     /// The answer of `keep`.
     pub keeps: bool,
 }
@@ -390,9 +284,9 @@ impl Decisions {
         Self {
             window,
             threshold,
-            pacing: Mirror::of(&pacing),
+            pacing: pacing.mirror(),
             quantum: controller.send_quantum(),
-            timeout: Mirror::of(&controller.poll_timeout()),
+            timeout: controller.poll_timeout().mirror(),
             keeps: false,
         }
     }

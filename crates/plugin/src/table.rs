@@ -7,10 +7,10 @@ use std::mem::size_of;
 use units::Random;
 
 use crate::instance;
-use crate::signals::{Ack, Context, Decisions, Event, SegmentReport, Wants};
+use crate::signals::{Ack, Context, DIGEST, Decisions, Event, SegmentReport, Wants};
 
-/// The version of the table and of all that its functions take. It counts up with every change.
-pub const VERSION: u32 = 3;
+/// The version of the table and of its functions. It counts up with every change; a signal more changes the layout.
+pub const VERSION: u32 = 4;
 
 /// The name of the table in an object.
 pub const SYMBOL: &CStr = c"ACKCLOCK_CONTROLLER";
@@ -62,7 +62,7 @@ pub struct Made {
 pub struct Table {
     /// [`VERSION`]: nothing below is read if it is another.
     pub version: u32,
-    /// The sizes of what crosses, as a check that the version was counted up.
+    /// [`Table::LAYOUT`], so that a signal more is another layout.
     pub layout: u32,
     /// Gives the memory of a certain random stream: [`Context::random`] points to one of the simulator's.
     pub stream: extern "C" fn(&mut [u64; 2]),
@@ -93,8 +93,10 @@ pub extern "C" fn stream(memory: &mut [u64; 2]) {
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// The sizes of what crosses.
-    pub const LAYOUT: u32 = (size_of::<Ack>() + size_of::<SegmentReport>() * 3 + size_of::<Context>() * 5) as u32
+    /// The sizes of what crosses, and the fields of all signals.
+    pub const LAYOUT: u32 = DIGEST.wrapping_add(Self::SIZES);
+
+    const SIZES: u32 = (size_of::<Ack>() + size_of::<SegmentReport>() * 3 + size_of::<Context>() * 5) as u32
         + (size_of::<Event<'_>>() * 7 + size_of::<Decisions>() * 11 + size_of::<Made>() * 13) as u32;
 
     /// The controller `name`, made by `make`.

@@ -4,6 +4,7 @@ use control::{Parameter, stacks};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::event;
 use crate::json::text;
 
 /// The version of the engine.
@@ -16,6 +17,12 @@ pub(crate) fn version() -> &'static str {
 #[pyfunction]
 pub(crate) fn schema() -> String {
     text(&scenario::schema())
+}
+
+/// The classes of the signals that a controller gets.
+#[pyfunction]
+pub(crate) fn signals(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &event::described())
 }
 
 /// Every controller with its parameters.

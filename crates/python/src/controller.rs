@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use units::{Ecn, Rate, Span, Time};
 
 use crate::attached::{attach, attribute, call, import, is_ours};
-use crate::event::{Ack, Context, Loss, Marks, SegmentReport, Transmission, span};
+use crate::event::{Ack, Context, Loss, Shown};
 
 /// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
 const LARGEST_WINDOW: f64 = 10_000_000.0;
@@ -309,7 +309,7 @@ struct Reused {
 
 impl Reused {
     fn new(py: Python<'_>, object: &Py<PyAny>, cx: &control::Context<'_>, ack: &control::Ack) -> PyResult<Self> {
-        let (context, ack) = (Py::new(py, Context::new(cx))?, Py::new(py, Ack::new(ack, cx.now))?);
+        let (context, ack) = (Py::new(py, Context::new(cx))?, Py::new(py, Ack::new(ack, cx))?);
         let arguments = (object, &context, &ack).into_pyobject(py)?.unbind();
         Ok(Self { context, ack, arguments })
     }
@@ -320,7 +320,7 @@ impl Reused {
         let ours = is_ours(context, 2) && is_ours(known, 2);
         if ours {
             context.get().set(cx, py);
-            known.get().set(ack, cx.now, py);
+            known.get().set(ack, cx, py);
         }
         ours
     }
@@ -386,11 +386,11 @@ impl Controller for PythonController {
     }
 
     fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
-        self.event(cx, Method::Loss, Some(Loss(*loss)));
+        self.event(cx, Method::Loss, Some(loss.shown(cx)));
     }
 
     fn on_ecn(&mut self, cx: &mut control::Context<'_>, marks: &control::Marks) {
-        self.event(cx, Method::Ecn, Some(Marks(*marks)));
+        self.event(cx, Method::Ecn, Some(marks.shown(cx)));
     }
 
     fn on_recovered(&mut self, cx: &mut control::Context<'_>) {
@@ -398,7 +398,7 @@ impl Controller for PythonController {
     }
 
     fn on_timeout(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
-        self.event(cx, Method::Timeout, Some(Loss(*loss)));
+        self.event(cx, Method::Timeout, Some(loss.shown(cx)));
     }
 
     fn on_spurious(&mut self, cx: &mut control::Context<'_>) {
@@ -414,19 +414,19 @@ impl Controller for PythonController {
     }
 
     fn on_sent(&mut self, cx: &mut control::Context<'_>, sent: &control::Transmission) {
-        self.event(cx, Method::Sent, Some(Transmission(*sent)));
+        self.event(cx, Method::Sent, Some(sent.shown(cx)));
     }
 
     fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, start: &control::TransmitStart) {
-        self.event(cx, Method::TransmitStart, Some(span(start.idle)));
+        self.event(cx, Method::TransmitStart, Some(start.idle.shown(cx)));
     }
 
     fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
-        self.event(cx, Method::SegmentDelivered, Some(SegmentReport(*segment)));
+        self.event(cx, Method::SegmentDelivered, Some(segment.shown(cx)));
     }
 
     fn on_segment_lost(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
-        self.event(cx, Method::SegmentLost, Some(SegmentReport(*segment)));
+        self.event(cx, Method::SegmentLost, Some(segment.shown(cx)));
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -18,7 +18,7 @@ use control::{
 };
 use noq_proto::congestion;
 use record::FlowMeter;
-use transport::{Around, DelayedAckDetector, Driver, Event, RttEstimator, SenderCounters};
+use transport::{DelayedAckDetector, Driver, Event, RttEstimator, SenderCounters};
 use units::{Bytes, Rate, Span, Time};
 
 pub(crate) use self::passing::SingleUse;
@@ -134,16 +134,14 @@ impl Ledger {
     /// Lets a controller of this project handle an event.
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let Control::Ackclock(driver, rate) = &mut self.control else { return };
-        let around = Around {
+        let moment = Moment {
             now,
             segment_size: Bytes::new(self.packet_size),
-            initial_window: self.initial_window,
+            initial_window: f64::from(self.initial_window),
             departure: now,
-            host_clock_at_start: Span::ZERO,
-            smoothed: self.rtt.smoothed,
-            restart: None,
+            ..Moment::EMPTY
         };
-        *rate = driver.notify(&around, || false, event).rate;
+        *rate = driver.notify(&moment, self.rtt.smoothed, || false, event).rate;
     }
 
     fn note(&mut self, event: Event) {
@@ -332,7 +330,6 @@ impl Ledger {
             window_limited: !application_limited,
             acknowledged_to: self.flight.first(),
             sent_to: self.flight.next(),
-            counting: Counting::Segments,
             ..Ack::EMPTY
         };
         self.notify(now, |controller, cx| match held {

@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::plugin::{Context, Decisions, Event, Made, Mirror, SYMBOL, Table, Text, VERSION, Wants};
+use ::plugin::{Context, Crosses, Decisions, Event, Made, SYMBOL, Table, Text, VERSION};
 use control::{Controller, ControllerRef, Parameters, Probe};
 use units::{Rate, Span, Time};
 
@@ -89,14 +89,14 @@ impl Plugin {
             instance: std::ptr::null_mut(),
             is_made: false,
             has_panicked: false,
-            wants: Wants::of(&control::Wants::default()),
+            wants: control::Wants::default().mirror(),
             decisions: Decisions::NONE,
         };
         crash::naming(&self.crash_name, || (self.table.make)(Text::new(&json), &mut made));
         let plugged = Plugged {
             plugin: self.clone(),
             instance: made.instance,
-            wants: made.wants.get(),
+            wants: Crosses::of(&made.wants),
             decisions: made.decisions,
             report: Some(report),
         };
@@ -169,23 +169,23 @@ impl Controller for Plugged {
     }
 
     fn on_handshake(&mut self, cx: &mut control::Context<'_>, rtt: Span) {
-        self.event(cx, &Event::Handshake(Mirror::of(&rtt)));
+        self.event(cx, &Event::Handshake(rtt.mirror()));
     }
 
     fn on_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, &Event::Ack(&Mirror::of(ack)));
+        self.event(cx, &Event::Ack(&ack.mirror()));
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut control::Context<'_>, ack: &control::Ack) {
-        self.event(cx, &Event::DuplicateAck(&Mirror::of(ack)));
+        self.event(cx, &Event::DuplicateAck(&ack.mirror()));
     }
 
     fn on_loss(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
-        self.event(cx, &Event::Loss(&Mirror::of(loss)));
+        self.event(cx, &Event::Loss(&loss.mirror()));
     }
 
     fn on_ecn(&mut self, cx: &mut control::Context<'_>, marks: &control::Marks) {
-        self.event(cx, &Event::Ecn(&Mirror::of(marks)));
+        self.event(cx, &Event::Ecn(&marks.mirror()));
     }
 
     fn keep(&mut self, window: f64) -> bool {
@@ -206,7 +206,7 @@ impl Controller for Plugged {
     }
 
     fn on_timeout(&mut self, cx: &mut control::Context<'_>, loss: &control::Loss) {
-        self.event(cx, &Event::Timeout(&Mirror::of(loss)));
+        self.event(cx, &Event::Timeout(&loss.mirror()));
     }
 
     fn on_spurious(&mut self, cx: &mut control::Context<'_>) {
@@ -218,23 +218,23 @@ impl Controller for Plugged {
     }
 
     fn on_sent(&mut self, cx: &mut control::Context<'_>, sent: &control::Transmission) {
-        self.event(cx, &Event::Sent(&Mirror::of(sent)));
+        self.event(cx, &Event::Sent(&sent.mirror()));
     }
 
     fn on_transmit_start(&mut self, cx: &mut control::Context<'_>, start: &control::TransmitStart) {
-        self.event(cx, &Event::TransmitStart(&Mirror::of(start)));
+        self.event(cx, &Event::TransmitStart(&start.mirror()));
     }
 
     fn on_segment_delivered(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
-        self.event(cx, &Event::SegmentDelivered(&Mirror::of(segment)));
+        self.event(cx, &Event::SegmentDelivered(&segment.mirror()));
     }
 
     fn on_segment_lost(&mut self, cx: &mut control::Context<'_>, segment: &control::SegmentReport) {
-        self.event(cx, &Event::SegmentLost(&Mirror::of(segment)));
+        self.event(cx, &Event::SegmentLost(&segment.mirror()));
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.decisions.timeout.get()
+        Crosses::of(&self.decisions.timeout)
     }
 
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
@@ -262,7 +262,7 @@ impl Controller for Plugged {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.decisions.pacing.get()
+        Crosses::of(&self.decisions.pacing)
     }
 
     fn probe(&self, out: &mut dyn Probe) {

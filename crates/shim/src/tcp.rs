@@ -118,8 +118,8 @@ impl Kernel {
         }
         let connection = self.flow.connection_mut();
         connection.rtt = ack.undelayed_rtt().map_or(0, Span::as_nanos);
-        connection.timestamp_rtt = ack.timestamp_rtt(cx.now).map_or(-1, |rtt| rtt.as_nanos() as i64);
-        connection.timestamp_tick = ack.timestamp_tick.as_nanos();
+        connection.timestamp_rtt = ack.timestamp_rtt(cx).map_or(-1, |rtt| rtt.as_nanos() as i64);
+        connection.timestamp_tick = cx.timestamp_tick.as_nanos();
         connection.smoothed_rtt = ack.smoothed_rtt.as_nanos();
         let tp = &mut connection.tp;
         (tp.snd_una, tp.snd_nxt) = (una, nxt);
@@ -140,7 +140,7 @@ impl Kernel {
         // The transport has applied the same rule: what it denies, the controller must not find.
         tp.max_packets_out = if ack.window_limited { most_in_flight } else { most_in_flight.min(tp.snd_cwnd / 2) };
         tp.saw_tstamp = (ack.timestamp_echo != Time::NEVER).into();
-        let tick = ack.timestamp_tick.as_nanos().max(1);
+        let tick = cx.timestamp_tick.as_nanos().max(1);
         let echo = ack.timestamp_echo + cx.host_clock_at_start;
         tp.rcv_tsecr = if tp.saw_tstamp == 0 { 0 } else { (echo.as_nanos() / tick) as u32 };
         if let Some(rtt) = ack.rtt {
@@ -278,7 +278,7 @@ impl Controller for Kernel {
             return;
         }
         let tp = self.flow.connection().tp;
-        let credit = if tp.snd_cwnd < tp.snd_ssthresh { ack.slow_start_credit() } else { ack.avoidance_credit() };
+        let credit = if tp.snd_cwnd < tp.snd_ssthresh { ack.slow_start_credit(cx) } else { ack.avoidance_credit(cx) };
         let sequence = self.sequence(ack.acknowledged_to);
         self.flow.cong_avoid(cx.random, sequence, credit as u32);
     }

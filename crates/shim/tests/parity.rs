@@ -267,7 +267,8 @@ impl Connection {
     }
 
     fn established() -> Self {
-        let recording = Recording::new(Bytes::new(1448), 10.0);
+        let mut recording = Recording::new(Bytes::new(1448), 10.0);
+        recording.connection.timestamp_tick = Span::from_millis(1);
         let (now, sent) = (Time::from_nanos(1_000_000_000), 10);
         let mut connection =
             Self { recording, now, acknowledged: 0, sent, round: 0, recovery_end: 0, reducing: false, undoable: false };
@@ -350,7 +351,6 @@ impl Connection {
         Ack {
             rtt: Some(RttSample { value: rtt, delayed }),
             timestamp_echo: Time::from_nanos(self.now.as_nanos() - rtt.as_nanos()),
-            timestamp_tick: Span::from_millis(1),
             smoothed_rtt: rtt,
             min_rtt: Span::from_millis(20),
             newly_acknowledged: segments,

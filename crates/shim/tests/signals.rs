@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use control::testing::starting;
-use control::{Ack, Context, Controller, Loss, Parameters, Probe, RateSample, SentState};
+use control::{Ack, Context, Controller, Loss, Moment, Parameters, Probe, RateSample, SentState};
 use shim::Source;
 use units::{Bytes, Random, Span, Time};
 
@@ -60,15 +60,8 @@ fn probes(controller: &dyn Controller) -> BTreeMap<&'static str, f64> {
 }
 
 fn context(now: Time, random: &mut Random) -> Context<'_> {
-    Context {
-        now,
-        segment_size: Bytes::new(1000),
-        initial_window: 10.0,
-        restart: None,
-        departure: Time::ZERO,
-        host_clock_at_start: Span::ZERO,
-        random,
-    }
+    let moment = Moment { now, segment_size: Bytes::new(1000), initial_window: 10.0, ..Moment::EMPTY };
+    Context { moment, random }
 }
 
 #[test]
@@ -146,14 +139,13 @@ fn timestamps_of_the_kernel_are_ticks_of_the_clock_of_the_host() {
     // The host was up for 100.0007 s. The segment left at 10.2 ms, and its ACK comes 61.2 ms later.
     let up = Span::from_micros(100_000_700);
     let mut cx = context(Time::from_nanos(10_200_000), &mut random);
-    cx.host_clock_at_start = up;
+    cx.moment.host_clock_at_start = up;
+    cx.moment.timestamp_tick = Span::from_millis(1);
     controller.on_start(&mut cx);
     controller.on_transmit_start(&mut cx, &starting(Span::ZERO));
-    cx.now = Time::from_nanos(71_400_000);
+    cx.moment.now = Time::from_nanos(71_400_000);
     let ack = Ack {
         timestamp_echo: Time::from_nanos(10_200_000),
-        timestamp_tick: Span::from_millis(1),
-        timestamp_at_start: up,
         newly_acknowledged: 1,
         newly_delivered: 1,
         acknowledged_to: 1,
@@ -163,7 +155,7 @@ fn timestamps_of_the_kernel_are_ticks_of_the_clock_of_the_host() {
     controller.on_ack(&mut cx, &ack);
     // From 100,010.9 to 100,072.1 ms are 62 ticks of a millisecond, as the sender counts them. A jiffy takes 4 ms, and
     // 100,000 were counted at boot.
-    assert_eq!(ack.timestamp_rtt(cx.now), Some(Span::from_millis(62)));
+    assert_eq!(ack.timestamp_rtt(&cx), Some(Span::from_millis(62)));
     let expected = [
         ("ktime", 100_072_100_000.0),
         ("lsndtime", 125_002.0),

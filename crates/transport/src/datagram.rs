@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use control::{Ack, Context, Controller, Loss, ParameterError, Parameters, RttSample};
+use control::{Ack, Context, Controller, Loss, Moment, ParameterError, Parameters, RttSample};
 use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Bytes, Random, Span, Time};
 
@@ -111,16 +111,8 @@ impl DatagramSource {
 
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         let segment_size = self.size.saturating_sub(Bytes::new(HEADER));
-        let random = &mut self.random;
-        let mut cx = Context {
-            now,
-            segment_size,
-            initial_window: 1.0,
-            restart: None,
-            departure: now,
-            host_clock_at_start: Span::ZERO,
-            random,
-        };
+        let moment = Moment { now, segment_size, initial_window: 1.0, departure: now, ..Moment::EMPTY };
+        let mut cx = Context { moment, random: &mut self.random };
         event(self.controller.as_mut(), &mut cx);
     }
 

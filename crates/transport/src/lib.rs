@@ -26,7 +26,7 @@ pub use tcp::stack::{
     Variance, WindowValidation, freebsd_9, linux, linux_2_6_33, linux_3_5, ns2_linux, plain, real_1992,
 };
 pub use tcp::{
-    ActiveOpen, Around, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Opened, OpeningKind,
-    OpeningPacket, PassiveOpen, Phase, Ranges, Receiver, RttEstimator, Sender, SenderState,
+    ActiveOpen, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Opened, OpeningKind, OpeningPacket,
+    PassiveOpen, Phase, Ranges, Receiver, RttEstimator, Sender, SenderState,
 };
 pub use tfrc::{Feedback, TfrcSink, TfrcSource};

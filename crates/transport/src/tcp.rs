@@ -13,7 +13,7 @@ mod sender;
 pub(crate) mod stack;
 mod ticks;
 
-pub use driver::{Around, Decision, Driver};
+pub use driver::{Decision, Driver};
 pub use flight::{DeliveryRate, DeliveryState};
 pub use opening::{ActiveOpen, Opened, OpeningKind, OpeningPacket, PassiveOpen};
 pub use ranges::Ranges;

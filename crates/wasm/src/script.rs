@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use control::{
-    Ack, Context, Controller, Loss, Marks, Parameters, Probe, RateSample, Reports, SegmentReport, SentState,
-};
+use control::{Ack, Context, Controller, Loss, Marks, Moment, Parameters, Probe, Reports, RttSample, SegmentReport};
 use control::{Transmission, TransmitStart, Wants};
 use engine::Watch;
 use serde_json::{Value, json};
-use units::{Random, Rate, Span, Time};
+use units::{Bytes, Random, Rate, Span, Time};
 
 /// Numbers of an event at most.
 const MOST_NUMBERS: usize = 56;
+
+const _: () = assert!(Moment::COUNT + Ack::COUNT <= MOST_NUMBERS);
 
 /// The numbers of an event.
 pub type Numbers = [f64; MOST_NUMBERS];
@@ -81,149 +81,151 @@ impl Taker {
     }
 }
 
-/// Declares the numbers of a value: their names, and a function that lists them. A name that ends in `?` is true where
-/// its number is 1; one with a point belongs to the object before it, which is null where its first number is NaN.
-macro_rules! numbers {
-    ($names:ident, $list:ident($value:ident: $type:ty), $($name:literal => $number:expr,)*) => {
-        const $names: &[&str] = &[$($name),*];
+/// A type of fields, as numbers.
+trait Listed {
+    /// How many numbers.
+    const COUNT: usize;
 
-        fn $list($value: $type, out: &mut Taker) {
-            $(out.push($number);)*
+    /// Appends their names to `names`. A name that ends in `?` is true where its number is 1; one with a point belongs
+    /// to the object before it, which is null where its first number is NaN.
+    fn name(name: &str, names: &mut Vec<String>);
+
+    /// Appends the numbers of a value in a signal that came `at` a moment; NaN for one that is not known.
+    fn list(value: Option<&Self>, at: &Moment, out: &mut Taker);
+}
+
+/// Types that are one number: `type suffix: conversion`.
+macro_rules! numbers {
+    ($($type:ty, $suffix:literal: $to:expr;)+) => {$(
+        impl Listed for $type {
+            const COUNT: usize = 1;
+
+            fn name(name: &str, names: &mut Vec<String>) {
+                names.push(format!("{name}{}", $suffix));
+            }
+
+            fn list(value: Option<&Self>, _at: &Moment, out: &mut Taker) {
+                let to: fn($type) -> f64 = $to;
+                out.push(value.map_or(f64::NAN, |value| to(*value)));
+            }
+        }
+    )+};
+}
+
+numbers! {
+    bool, "?": |is| if is { 1.0 } else { 0.0 };
+    u32, "": f64::from;
+    u64, "": |count| count as f64;
+    f64, "": |value| value;
+    Time, "": record::seconds;
+    Span, "": |span| span.as_nanos() as f64 / 1e9;
+    Bytes, "": |bytes| bytes.get() as f64;
+    RttSample, "": |sample| sample.value.as_nanos() as f64 / 1e9;
+}
+
+impl<T: Listed> Listed for Option<T> {
+    const COUNT: usize = T::COUNT;
+
+    fn name(name: &str, names: &mut Vec<String>) {
+        T::name(name, names);
+    }
+
+    fn list(value: Option<&Self>, at: &Moment, out: &mut Taker) {
+        T::list(value.and_then(Option::as_ref), at, out);
+    }
+}
+
+/// The numbers of all signals that scripts get.
+macro_rules! lists {
+    (moment { $($moment:tt)* } objects { $($objects:tt)* } parts { $($parts:tt)* }) => {
+        lists! { @signals $($moment)* $($objects)* }
+    };
+    (@signals $(
+        $(#[doc = $about:literal])+
+        $name:ident { $($shown:tt)* }
+        hidden { $($hidden:tt)* }
+        computed { $($computed:tt)* }
+        methods { $($methods:tt)* }
+    )+) => {
+        $(lists! { @one $name { $($shown)* } { $($computed)* } { $($methods)* } })+
+    };
+    (@one $name:ident {
+        $($(#[doc = $meaning:literal])+ $field:ident: $type:ty $(= $none:expr $(, none $when:literal)?)?;)*
+    } {
+        $($(#[doc = $computed_meaning:literal])+ $computed:ident: $computed_type:ty = $compute:expr;)*
+    } {
+        $($(#[doc = $method_meaning:literal])+ $method:ident: $method_type:ty = $call:expr;)*
+    }) => {
+        impl Listed for control::$name {
+            const COUNT: usize =
+                0 $(+ <$type>::COUNT)* $(+ <$computed_type>::COUNT)* $(+ <$method_type>::COUNT)*;
+
+            fn name(name: &str, names: &mut Vec<String>) {
+                let within = |field: &str| if name.is_empty() { field.to_owned() } else { format!("{name}.{field}") };
+                $(<$type>::name(&within(stringify!($field)), names);)*
+                $(<$computed_type>::name(&within(stringify!($computed)), names);)*
+                $(<$method_type>::name(&within(concat!(stringify!($method), "()")), names);)*
+            }
+
+            fn list(value: Option<&Self>, at: &Moment, out: &mut Taker) {
+                $({
+                    let field = value.map(|value| &value.$field)$($(.filter(|&field| none!($when, *field != $none)))?)?;
+                    <$type>::list(field, at, out);
+                })*
+                $({
+                    let compute: fn(&Self, &Moment) -> $computed_type = $compute;
+                    <$computed_type>::list(value.map(|value| compute(value, at)).as_ref(), at, out);
+                })*
+                $({
+                    let call: fn(&Self, &Moment) -> $method_type = $call;
+                    <$method_type>::list(value.map(|value| call(value, at)).as_ref(), at, out);
+                })*
+            }
         }
     };
 }
 
-fn point(at: Time) -> f64 {
-    record::seconds(at)
+/// The condition of a value that is none `$when` it is another.
+macro_rules! none {
+    ($when:literal, $is_known:expr) => {
+        $is_known
+    };
 }
 
-fn span(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
-}
+control::signals!(lists);
 
-fn known<T>(value: Option<T>, number: impl FnOnce(T) -> f64) -> f64 {
-    value.map_or(f64::NAN, number)
-}
-
-fn flag(is: bool) -> f64 {
-    if is { 1.0 } else { 0.0 }
-}
-
-fn sent(rate: &Option<RateSample>) -> Option<SentState> {
-    rate.and_then(|rate| rate.sent)
-}
-
-numbers! { CONTEXT, list_context(cx: &Context<'_>),
-    "now" => point(cx.now),
-    "segment_size" => cx.segment_size.get() as f64,
-    "initial_window" => cx.initial_window,
-    "restart_window" => cx.restart.map_or(cx.initial_window, |restart| restart.window),
-    "restart_threshold" => cx.restart.map_or(0.0, |restart| restart.threshold),
-}
-
-numbers! { ACK, list_ack(of: (&Ack, Time)),
-    "rtt" => known(of.0.rtt, |sample| span(sample.value)),
-    "rtt_delayed?" => flag(of.0.rtt.is_some_and(|sample| sample.delayed)),
-    "timestamp_rtt" => known(of.0.timestamp_rtt(of.1), span),
-    "smoothed_rtt" => if of.0.smoothed_rtt.is_zero() { f64::NAN } else { span(of.0.smoothed_rtt) },
-    "min_rtt" => if of.0.min_rtt == Span::MAX { f64::NAN } else { span(of.0.min_rtt) },
-    "one_way_delay" => known(of.0.one_way_delay, span),
-    "newly_acknowledged" => f64::from(of.0.newly_acknowledged),
-    "newly_delivered" => f64::from(of.0.newly_delivered),
-    "newly_lost" => f64::from(of.0.newly_lost),
-    "delivered" => of.0.delivered as f64,
-    "lost" => of.0.lost as f64,
-    "in_flight_before" => f64::from(of.0.in_flight_before),
-    "in_flight" => f64::from(of.0.in_flight),
-    "newly_sacked" => known(of.0.newly_sacked, |number| number as f64),
-    "first_duplicate?" => flag(of.0.first_duplicate),
-    "ends_recovery?" => flag(of.0.ends_recovery),
-    "round_start?" => flag(of.0.round_start),
-    "ecn_echo?" => flag(of.0.ecn_echo),
-    "newly_marked" => f64::from(of.0.newly_marked),
-    "marked" => of.0.marked as f64,
-    "application_limited?" => flag(of.0.application_limited),
-    "window_limited?" => flag(of.0.window_limited),
-    "acknowledged_to" => of.0.acknowledged_to as f64,
-    "sent_to" => of.0.sent_to as f64,
-    "slow_start_at_threshold?" => flag(of.0.slow_start_at_threshold),
-    "slow_start_credit()" => of.0.slow_start_credit(),
-    "avoidance_credit()" => of.0.avoidance_credit(),
-    "rate.delivered" => known(of.0.rate, |rate| rate.delivered as f64),
-    "rate.interval" => known(of.0.rate, |rate| span(rate.interval)),
-    "rate.application_limited?" => known(of.0.rate, |rate| flag(rate.application_limited)),
-    "rate.prior_delivered" => known(of.0.rate, |rate| rate.prior_delivered as f64),
-    "rate.is_retransmission?" => known(of.0.rate, |rate| flag(rate.is_retransmission)),
-    "rate.sent.at" => known(sent(&of.0.rate), |sent| point(sent.at)),
-    "rate.sent.delivered" => known(sent(&of.0.rate), |sent| sent.delivered as f64),
-    "rate.sent.lost" => known(sent(&of.0.rate), |sent| sent.lost as f64),
-    "rate.sent.marked" => known(sent(&of.0.rate), |sent| sent.marked as f64),
-    "rate.sent.in_flight" => known(sent(&of.0.rate), |sent| f64::from(sent.in_flight)),
-    "rate.sent.application_limited?" => known(sent(&of.0.rate), |sent| flag(sent.application_limited)),
-}
-
-numbers! { LOSS, list_loss(loss: &Loss),
-    "in_flight" => f64::from(loss.in_flight),
-    "newly_lost" => f64::from(loss.newly_lost),
-    "again?" => flag(loss.again),
-    "acknowledged_to" => loss.acknowledged_to as f64,
-    "sent_to" => loss.sent_to as f64,
-    "sent_at" => point(loss.sent_at),
-}
-
-numbers! { MARKS, list_marks(marks: &Marks),
-    "in_flight" => f64::from(marks.in_flight),
-    "acknowledged_to" => marks.acknowledged_to as f64,
-    "sent_to" => marks.sent_to as f64,
-    "at" => point(marks.at),
-}
-
-numbers! { SENT, list_sent(sent: &Transmission),
-    "sequence" => sent.sequence as f64,
-    "retransmission?" => flag(sent.retransmission),
-    "in_flight" => f64::from(sent.in_flight),
-    "application_limited?" => flag(sent.application_limited),
-}
-
-numbers! { IDLE, list_idle(start: &TransmitStart),
-    "idle" => span(start.idle),
-}
-
-numbers! { SEGMENT, list_segment(segment: &SegmentReport),
-    "sequence" => segment.sequence as f64,
-    "retransmitted?" => flag(segment.retransmitted),
-    "rtt" => known(segment.rtt, span),
-    "sent.at" => point(segment.sent.at),
-    "sent.delivered" => segment.sent.delivered as f64,
-    "sent.lost" => segment.sent.lost as f64,
-    "sent.marked" => segment.sent.marked as f64,
-    "sent.in_flight" => f64::from(segment.sent.in_flight),
-    "sent.application_limited?" => flag(segment.sent.application_limited),
+/// The names of the numbers of a type.
+fn names<T: Listed>() -> Vec<String> {
+    let mut names = Vec::with_capacity(T::COUNT);
+    T::name("", &mut names);
+    names
 }
 
 /// The methods of a controller, in the order of their numbers, and the names of their arguments' numbers.
-const EVENTS: [(&str, &[&str]); 14] = [
-    ("on_start", &[]),
-    ("on_ack", ACK),
-    ("on_duplicate_ack", ACK),
-    ("on_loss", LOSS),
-    ("on_ecn", MARKS),
-    ("on_recovered", &[]),
-    ("on_timeout", LOSS),
-    ("on_spurious", &[]),
-    ("on_idle_restart", &[]),
-    ("on_sent", SENT),
-    ("on_transmit_start", IDLE),
-    ("on_segment_delivered", SEGMENT),
-    ("on_segment_lost", SEGMENT),
-    ("on_timer", &[]),
-];
+fn events() -> [(&'static str, Vec<String>); 14] {
+    [
+        ("on_start", Vec::new()),
+        ("on_ack", names::<Ack>()),
+        ("on_duplicate_ack", names::<Ack>()),
+        ("on_loss", names::<Loss>()),
+        ("on_ecn", names::<Marks>()),
+        ("on_recovered", Vec::new()),
+        ("on_timeout", names::<Loss>()),
+        ("on_spurious", Vec::new()),
+        ("on_idle_restart", Vec::new()),
+        ("on_sent", names::<Transmission>()),
+        ("on_transmit_start", vec!["idle".to_owned()]),
+        ("on_segment_delivered", names::<SegmentReport>()),
+        ("on_segment_lost", names::<SegmentReport>()),
+        ("on_timer", Vec::new()),
+    ]
+}
 
 /// The events of controllers and the names of their numbers, as JSON.
 pub fn described() -> Value {
-    let events = EVENTS.iter().map(|(name, argument)| json!({ "name": name, "argument": argument }));
+    let events = events().into_iter().map(|(name, argument)| json!({ "name": name, "argument": argument }));
     json!({
-        "context": CONTEXT,
+        "context": names::<Moment>(),
         "events": events.collect::<Value>(),
         "decisions": DECISIONS,
         "wants": WANTS,
@@ -274,11 +276,18 @@ pub(crate) fn build(
 
 impl Script {
     /// Hands an event to the page, and takes the decisions over.
-    fn event(&mut self, kind: u32, cx: &mut Context<'_>, argument: impl FnOnce(&mut Taker)) {
+    fn event(&mut self, kind: u32, cx: &mut Context<'_>) {
+        self.event_with::<Span>(kind, cx, None);
+    }
+
+    /// The same with an argument.
+    fn event_with<T: Listed>(&mut self, kind: u32, cx: &mut Context<'_>, argument: Option<&T>) {
         let Some(number) = self.number.filter(|_| !self.watch.stop.load(Ordering::Relaxed)) else { return };
         let mut taker = Taker { numbers: [0.0; MOST_NUMBERS], length: 0 };
-        list_context(cx, &mut taker);
-        argument(&mut taker);
+        Moment::list(Some(&cx.moment), cx, &mut taker);
+        if argument.is_some() {
+            T::list(argument, cx, &mut taker);
+        }
         RANDOM.set(Some(cx.random.clone()));
         let handled = self.page.event(number, kind, &taker.numbers, &mut self.decisions);
         if let Some(random) = RANDOM.take() {
@@ -306,65 +315,63 @@ impl Controller for Script {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.event(0, cx, |_| ());
+        self.event(0, cx);
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let now = cx.now;
-        if !self.is_paused(now) {
-            self.event(1, cx, |out| list_ack((ack, now), out));
+        if !self.is_paused(cx.now) {
+            self.event_with(1, cx, Some(ack));
         }
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let now = cx.now;
-        if !self.is_paused(now) {
-            self.event(2, cx, |out| list_ack((ack, now), out));
+        if !self.is_paused(cx.now) {
+            self.event_with(2, cx, Some(ack));
         }
     }
 
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.event(3, cx, |out| list_loss(loss, out));
+        self.event_with(3, cx, Some(loss));
     }
 
     fn on_ecn(&mut self, cx: &mut Context<'_>, marks: &Marks) {
-        self.event(4, cx, |out| list_marks(marks, out));
+        self.event_with(4, cx, Some(marks));
     }
 
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
-        self.event(5, cx, |_| ());
+        self.event(5, cx);
     }
 
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.event(6, cx, |out| list_loss(loss, out));
+        self.event_with(6, cx, Some(loss));
     }
 
     fn on_spurious(&mut self, cx: &mut Context<'_>) {
-        self.event(7, cx, |_| ());
+        self.event(7, cx);
     }
 
     fn on_idle_restart(&mut self, cx: &mut Context<'_>) {
-        self.event(8, cx, |_| ());
+        self.event(8, cx);
     }
 
     fn on_sent(&mut self, cx: &mut Context<'_>, sent: &Transmission) {
-        self.event(9, cx, |out| list_sent(sent, out));
+        self.event_with(9, cx, Some(sent));
     }
 
     fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
-        self.event(10, cx, |out| list_idle(start, out));
+        self.event_with(10, cx, Some(&start.idle));
     }
 
     fn on_segment_delivered(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.event(11, cx, |out| list_segment(segment, out));
+        self.event_with(11, cx, Some(segment));
     }
 
     fn on_segment_lost(&mut self, cx: &mut Context<'_>, segment: &SegmentReport) {
-        self.event(12, cx, |out| list_segment(segment, out));
+        self.event_with(12, cx, Some(segment));
     }
 
     fn on_timer(&mut self, cx: &mut Context<'_>) {
-        self.event(13, cx, |_| ());
+        self.event(13, cx);
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -152,6 +152,7 @@ function maker(names, first) {
     }
     return [...own].map(([name, parts]) => {
       const at = `n[${parts[0][1]}]`;
+      if (parts[0][0] && name.endsWith("()")) { methods.push(name.slice(0, -2)); return `_${name.slice(0, -2)}: {${literal(parts)}}`; }
       if (parts[0][0]) return `${name}: ${at} !== ${at} ? null : {${literal(parts)}}`;
       if (name.endsWith("?")) return `${name.slice(0, -1)}: ${at} === 1`;
       if (name.endsWith("()")) { methods.push(name.slice(0, -2)); return `_${name.slice(0, -2)}: ${at}`; }
@@ -160,7 +161,6 @@ function maker(names, first) {
   };
   const body = literal(names.map((name, number) => [name, first + number]));
   const functions = methods.map((name) => `${name}() { return this._${name}; }`);
-  if (names.includes("at")) functions.push("as_loss() { return { in_flight: this.in_flight, newly_lost: 0, again: false, acknowledged_to: this.acknowledged_to, sent_to: this.sent_to, sent_at: this.at }; }");
   return new Function("n", `return {${[body, ...functions].join(", ")}};`);
 }
 

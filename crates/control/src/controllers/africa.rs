@@ -88,9 +88,9 @@ impl Controller for Africa {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(keeping kept);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.estimate(ack);
-        self.reno.grow_by(ack, self.increase());
+        self.reno.grow_by(cx, ack, self.increase());
     }
 
     fn probe(&self, out: &mut dyn Probe) {

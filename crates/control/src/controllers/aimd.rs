@@ -100,8 +100,8 @@ impl Controller for Aimd {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(keeping left);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow_by(ack, self.increase());
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow_by(cx, ack, self.increase());
     }
 }
 

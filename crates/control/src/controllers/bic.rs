@@ -113,11 +113,11 @@ impl Bic {
 impl Controller for Bic {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if ack.round_start {
             self.increase = self.increase();
         }
-        self.reno.grow_by(ack, self.increase);
+        self.reno.grow_by(cx, ack, self.increase);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {

@@ -120,14 +120,14 @@ impl Card {
 impl Controller for Card {
     delegate!(reno: on_start, on_spurious(undo), window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let due = self.due(ack);
         let congested = due.is_some_and(|tau| self.decide(tau));
         if congested || !ack.window_limited {
             return;
         }
-        if self.reno.grows_exponentially(ack) {
-            self.reno.grow(ack);
+        if self.reno.grows_exponentially(cx) {
+            self.reno.grow(cx, ack);
         } else if due.is_some() {
             self.reno.window += 1.0;
         }

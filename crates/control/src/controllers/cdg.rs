@@ -34,7 +34,7 @@ use crate::parameters::{choices, parameters};
 use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, Undo};
 
 /// The entry of CDG in the registry.
 pub const ENTRY: Entry = Entry {
@@ -173,18 +173,18 @@ impl Cdg {
             Interval::Open => (true, false),
             Interval::First => (true, true),
             Interval::Gradients(gradients) => {
-                let congested = self.on_interval(cx, ack, gradients);
+                let congested = self.on_interval(cx, gradients);
                 (!(congested && self.react(ack)), true)
             }
         }
     }
 
     /// The end of an interval that gave gradients: whether it indicates congestion.
-    fn on_interval(&mut self, cx: &mut Context<'_>, ack: &Ack, gradients: Gradients) -> bool {
+    fn on_interval(&mut self, cx: &mut Context<'_>, gradients: Gradients) -> bool {
         let scale = self.settings.g.as_millis_f64();
         // (6): X < P[backoff]
         let congested =
-            self.deciding_gradient(ack, gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale)));
+            self.deciding_gradient(cx, gradients).is_some_and(|g| cx.random.happens(backoff_probability(g, scale)));
         if self.gradient.queue() == Queue::Empty {
             self.shadow = 0.0; // (7), second case
         }
@@ -196,8 +196,8 @@ impl Cdg {
 
     /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the
     /// raw ones before the smoothed, for a timely response (section 3.2, footnote 2).
-    fn deciding_gradient(&self, ack: &Ack, g: Gradients) -> Option<f64> {
-        let order = if self.reno.grows_exponentially(ack) {
+    fn deciding_gradient(&self, at: &Moment, g: Gradients) -> Option<f64> {
+        let order = if self.reno.grows_exponentially(at) {
             [g.raw_min, g.min, g.raw_max, g.max]
         } else {
             [g.min, g.max, 0.0, 0.0]
@@ -249,10 +249,10 @@ impl Cdg {
 
     /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case; the shadow window
     /// follows.
-    fn increase(&mut self, ack: &Ack, interval_closed: bool) {
+    fn increase(&mut self, at: &Moment, ack: &Ack, interval_closed: bool) {
         let before = self.reno.window;
-        if self.reno.grows_exponentially(ack) {
-            self.reno.slow_start(ack);
+        if self.reno.grows_exponentially(at) {
+            self.reno.slow_start(at, ack);
         } else if interval_closed {
             self.reno.window += 1.0;
         }
@@ -294,7 +294,7 @@ impl Controller for Cdg {
         self.in_recovery = false;
         let (may_grow, interval_closed) = self.observe(cx, ack);
         if may_grow && ack.window_limited {
-            self.increase(ack, interval_closed);
+            self.increase(cx, ack, interval_closed);
         }
     }
 

@@ -30,7 +30,7 @@ use crate::parameters::parameters;
 use crate::parts::probabilistic::{Hump, Probabilistic};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, Undo};
 
 /// The entry of CHD in the registry.
 pub const ENTRY: Entry = Entry {
@@ -160,10 +160,10 @@ impl Chd {
     }
 
     /// Both windows grow as NewReno's.
-    fn grow(&mut self, ack: &Ack) {
+    fn grow(&mut self, at: &Moment, ack: &Ack) {
         let State { reno, shadow } = &mut self.state;
         let before = reno.window;
-        reno.grow(ack);
+        reno.grow(at, ack);
         if *shadow > 0.0 {
             *shadow += reno.window - before;
         }
@@ -188,7 +188,7 @@ impl Controller for Chd {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         match self.observe(ack) {
             Some(q) if self.end_round(cx, ack, q) => self.back_off(q),
-            _ => self.grow(ack),
+            _ => self.grow(cx, ack),
         }
     }
 

@@ -121,11 +121,11 @@ impl Compound {
 impl Controller for Compound {
     delegate!(state.reno: on_start, keep, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if ack.round_start && ack.window_limited && !self.state.reno.in_slow_start() {
             self.decide(ack);
         }
-        self.state.reno.grow(ack);
+        self.state.reno.grow(cx, ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {

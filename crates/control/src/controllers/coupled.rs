@@ -160,10 +160,10 @@ impl Controller for Coupled {
         self.publish();
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.rtt = ack.smoothed_rtt.as_secs_f64();
         self.publish();
-        self.reno.grow_by(ack, self.increase());
+        self.reno.grow_by(cx, ack, self.increase());
         self.publish();
     }
 

@@ -29,7 +29,7 @@ use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::parts::slow_start::hystart::HyStart;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, TransmitStart, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The entry of CUBIC in the registry.
 pub const ENTRY: Entry = Entry {
@@ -133,15 +133,15 @@ impl State {
     }
 
     /// Slow start, which `hystart` may end. Returns the credit left for congestion avoidance.
-    pub(super) fn slow_start(&mut self, now: Time, ack: &Ack, hystart: Option<&mut HyStart>) -> f64 {
-        if hystart.is_some_and(|hystart| hystart.observe(now, ack, self.reno.window, Span::ZERO)) {
+    pub(super) fn slow_start(&mut self, at: &Moment, ack: &Ack, hystart: Option<&mut HyStart>) -> f64 {
+        if hystart.is_some_and(|hystart| hystart.observe(at.now, ack, self.reno.window, Span::ZERO)) {
             self.reno.threshold = self.reno.window;
             self.cwnd_prior = self.reno.window;
-            if !self.reno.grows_exponentially(ack) {
-                return ack.avoidance_credit();
+            if !self.reno.grows_exponentially(at) {
+                return ack.avoidance_credit(at);
             }
         }
-        if ack.window_limited { self.reno.slow_start(ack) } else { 0.0 }
+        if ack.window_limited { self.reno.slow_start(at, ack) } else { 0.0 }
     }
 
     /// Multiplicative decrease to the share `kept`, to no window below `minimum`. `converging` is the share of the
@@ -260,11 +260,11 @@ impl Controller for Cubic {
             self.discount_unused_time(cx.now, cx.now.since(self.last_ack));
         }
         self.last_ack = cx.now;
-        let credit = if self.state.reno.grows_exponentially(ack) {
+        let credit = if self.state.reno.grows_exponentially(cx) {
             self.state.epoch = None;
-            self.state.slow_start(cx.now, ack, self.settings.hystart.then_some(&mut self.hystart))
+            self.state.slow_start(cx, ack, self.settings.hystart.then_some(&mut self.hystart))
         } else {
-            ack.avoidance_credit()
+            ack.avoidance_credit(cx)
         };
         if ack.window_limited && credit > 0.0 {
             self.avoid_congestion(cx.now, ack, credit);

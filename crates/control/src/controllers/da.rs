@@ -36,7 +36,7 @@ use self::reference::Reference;
 pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
 
 /// A delay that exceeds the reference by no more shows no queue: the clock cannot tell the two apart.
 const EPSILON: Span = Span::from_micros(10);
@@ -133,8 +133,8 @@ impl Da {
     }
 
     /// Slow start: one segment an ACK, until the delay grows with the window.
-    fn slow_start(&mut self, ack: &Ack, delay: Option<Span>) {
-        let increase = if ack.window_limited { ack.slow_start_credit() } else { 0.0 };
+    fn slow_start(&mut self, at: &Moment, ack: &Ack, delay: Option<Span>) {
+        let increase = if ack.window_limited { ack.slow_start_credit(at) } else { 0.0 };
         if let Some(delay) = delay {
             self.delay = delay;
             self.reference.observe(delay);
@@ -244,10 +244,10 @@ impl Controller for Da {
         self.reno.window = self.reno.window.min(self.max_window());
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let delay = ack.undelayed_rtt().filter(|delay| !delay.is_zero());
         if self.phase == Phase::SlowStart {
-            self.slow_start(ack, delay);
+            self.slow_start(cx, ack, delay);
             return;
         }
         let Some(head) = self.head else {

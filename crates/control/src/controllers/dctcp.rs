@@ -128,9 +128,9 @@ impl Controller for Dctcp {
         Wants { governs_marks: true, needs_marks: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if self.on_marks(ack) {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
     }
 

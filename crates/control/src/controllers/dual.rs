@@ -123,13 +123,13 @@ impl Controller for Dual {
         Wants { slow_starts_on_loss: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if self.is_congested(ack) && !self.reno.in_slow_start() {
             self.reno.multiplicative_decrease(self.settings.beta);
             self.decreases += 1;
         } else {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
     }
 

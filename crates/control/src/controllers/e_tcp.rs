@@ -93,7 +93,7 @@ impl Controller for ETcp {
             // However the stack counts ACKs: those of recovery stand for many segments.
             return self.on_duplicate_ack(cx, ack);
         }
-        self.reno.grow_by(ack, self.settings.a * self.reno.window);
+        self.reno.grow_by(cx, ack, self.settings.a * self.reno.window);
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

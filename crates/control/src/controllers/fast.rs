@@ -130,7 +130,7 @@ impl Fast {
 impl Controller for Fast {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if !ack.window_limited {
             return;
@@ -139,7 +139,7 @@ impl Controller for Fast {
             self.end_round();
         }
         if self.reno.in_slow_start() {
-            self.reno.slow_start(ack);
+            self.reno.slow_start(cx, ack);
         }
     }
 

@@ -37,7 +37,7 @@ use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
 use crate::parts::queue_meter::Estimate;
 use crate::parts::reno::delegate;
 use crate::range::{Literal, above, from};
-use crate::{Ack, Context, Controller, Loss, Probe};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe};
 
 /// The entry of TCP-Gentle-1 in the registry.
 pub const ENTRY: Entry = Entry {
@@ -225,10 +225,10 @@ impl<N: Numbers> Gentle<N> {
     }
 
     /// An ACK on a fully used window.
-    fn grow(&mut self, ack: &Ack) {
+    fn grow(&mut self, at: &Moment, ack: &Ack) {
         let reno = &mut self.bounded.reno;
-        let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
-        let credit = if exponential { reno.slow_start(ack) } else { covered(ack) };
+        let exponential = self.settings.slow_start && reno.grows_exponentially(at);
+        let credit = if exponential { reno.slow_start(at, ack) } else { covered(at, ack) };
         if credit > 0.0 {
             N::grow(&mut self.bounded, credit, self.alpha);
         }
@@ -324,12 +324,12 @@ impl<N: Numbers> Controller for Gentle<N> {
     delegate!(bounded.reno: on_start, window, slow_start_threshold);
     leave_to_bounded!(bounded);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.bounded.observe(ack, true);
         if !ack.window_limited {
             return;
         }
-        self.grow(ack);
+        self.grow(cx, ack);
         if let Some(estimate) = self.bounded.meter.close(ack, self.bounded.reno.window) {
             self.decide(estimate);
         }

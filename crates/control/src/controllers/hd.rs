@@ -117,7 +117,7 @@ impl Controller for Hd {
         if observed && self.backoffs.responds(cx, ack, probability) {
             self.reno.multiplicative_decrease(BETA);
         } else {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
     }
 

@@ -158,9 +158,9 @@ impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(keeping kept);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let a = if self.reno.in_slow_start() { 1.0 } else { self.a() };
-        self.reno.grow_by(ack, a);
+        self.reno.grow_by(cx, ack, a);
     }
 
     fn probe(&self, out: &mut dyn Probe) {

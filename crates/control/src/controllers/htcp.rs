@@ -27,7 +27,7 @@ use crate::parameters::parameters;
 use crate::parts::epoch_measures::Measures;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
 
 /// The entry of H-TCP in the registry.
 pub const ENTRY: Entry = Entry {
@@ -94,7 +94,7 @@ struct Version {
     /// The share kept adapts above this R_min.
     adapt_above: Span,
     /// Segments for which an ACK counts in congestion avoidance.
-    credit: fn(&Ack) -> f64,
+    credit: fn(&Ack, &Moment) -> f64,
 }
 
 const PAPER: Version =
@@ -105,7 +105,7 @@ const MODULE: Version = Version {
     whole: true,
     steady_epochs: 2,
     adapt_above: Span::from_millis(10),
-    credit: |ack| f64::from(ack.covers()),
+    credit: |ack, _| f64::from(ack.covers()),
 };
 
 /// The state that a spurious congestion event restores.
@@ -204,7 +204,7 @@ impl Controller for HTcp {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.measure(cx.now, ack);
         self.alpha = self.alpha(self.state.measures.since(cx.now));
-        self.state.reno.grow_counting(ack, self.version.credit, self.alpha);
+        self.state.reno.grow_counting(cx, ack, self.version.credit, self.alpha);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

@@ -84,15 +84,15 @@ impl Hybla {
 impl Controller for Hybla {
     delegate!(reno: on_start, on_timeout(undo), on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if !ack.window_limited {
             return;
         }
-        if self.reno.grows_exponentially(ack) {
-            self.slow_start(ack.slow_start_credit());
+        if self.reno.grows_exponentially(cx) {
+            self.slow_start(ack.slow_start_credit(cx));
         } else {
-            self.reno.additive_increase(ack.avoidance_credit(), self.rho * self.rho);
+            self.reno.additive_increase(ack.avoidance_credit(cx), self.rho * self.rho);
         }
     }
 

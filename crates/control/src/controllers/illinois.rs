@@ -318,12 +318,12 @@ impl Controller for Illinois {
         Wants { exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if ack.round_start {
             self.decide(ack.min_rtt);
         }
-        self.reno.grow_by(ack, self.alpha);
+        self.reno.grow_by(cx, ack, self.alpha);
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

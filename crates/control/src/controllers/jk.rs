@@ -106,8 +106,8 @@ impl Controller for Jk {
         self.reno.window = self.reno.window.min(self.max_window);
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow(cx, ack);
         self.reno.window = self.reno.window.min(self.max_window);
     }
 
@@ -131,7 +131,8 @@ mod tests {
     fn started(settings: Settings) -> (World, Jk) {
         let mut world = World::new();
         let mut jk = Jk::new(settings);
-        jk.on_start(&mut Context { initial_window: 1.0, ..world.context() });
+        world.connection.initial_window = 1.0;
+        jk.on_start(&mut world.context());
         (world, jk)
     }
 

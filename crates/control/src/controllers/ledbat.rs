@@ -29,7 +29,7 @@ use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
 
 /// The entry of LEDBAT in the registry.
 pub const ENTRY: Entry = Entry {
@@ -193,12 +193,12 @@ impl Ledbat {
         (target - self.history.queueing_delay().as_secs_f64()) / target
     }
 
-    fn steer(&mut self, ack: &Ack) {
+    fn steer(&mut self, at: &Moment, ack: &Ack) {
         let off_target = self.off_target();
         if self.settings.slow_start && self.reno.in_slow_start() {
             if off_target > 0.0 {
                 if ack.window_limited {
-                    self.reno.slow_start(ack);
+                    self.reno.slow_start(at, ack);
                 }
                 return;
             }
@@ -223,7 +223,7 @@ impl Controller for Ledbat {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(cx.now, ack);
-        self.steer(ack);
+        self.steer(cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

@@ -132,7 +132,7 @@ impl Controller for Pert {
         if self.early_responses.responds(cx, ack, probability) {
             self.reno.multiplicative_decrease(self.settings.beta_early);
         } else {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
     }
 

@@ -35,7 +35,7 @@ use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, Undo};
 
 /// The entry in the registry.
 pub const ENTRY: Entry = Entry {
@@ -136,7 +136,7 @@ pub(crate) struct Evidence {
 /// The numbers that it computes with: the equations that differ between real and whole ones.
 pub(crate) trait Numbers: Copy + Debug + Default + Send + 'static {
     /// An ACK that may grow the window.
-    fn grow(&mut self, reno: &mut Reno, ack: &Ack);
+    fn grow(&mut self, reno: &mut Reno, at: &Moment, ack: &Ack);
 
     /// A congestion event takes back the growth that was counted.
     fn reduce(&mut self);
@@ -156,8 +156,8 @@ pub(crate) trait Numbers: Copy + Debug + Default + Send + 'static {
 pub(crate) struct Real;
 
 impl Numbers for Real {
-    fn grow(&mut self, reno: &mut Reno, ack: &Ack) {
-        reno.grow(ack);
+    fn grow(&mut self, reno: &mut Reno, at: &Moment, ack: &Ack) {
+        reno.grow(at, ack);
     }
 
     fn reduce(&mut self) {}
@@ -289,7 +289,7 @@ impl<N: Numbers> Controller for Pit<N> {
             self.last_ack = Some(cx.now);
             self.capture.open = false;
         }
-        self.numbers.grow(&mut self.reno, ack);
+        self.numbers.grow(&mut self.reno, cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
@@ -346,7 +346,7 @@ impl<N: Numbers> Controller for Pit<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Counting;
+
     use crate::testing::{World, ack, loss, probed};
 
     const T: u64 = 2_000_000;
@@ -448,7 +448,7 @@ mod tests {
         pit.on_ack(&mut world.context(), &ack());
         for _ in 0..3 {
             world.pass(Span::from_nanos(T));
-            pit.on_ack(&mut world.context(), &Ack { newly_acknowledged: 0, counting: Counting::Segments, ..ack() });
+            pit.on_ack(&mut world.context(), &Ack { newly_acknowledged: 0, ..ack() });
         }
         assert_eq!((pit.capture.duplicates, pit.capture.open, pit.reno.window), (3, true, 44.0));
     }

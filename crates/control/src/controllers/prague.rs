@@ -23,7 +23,7 @@ use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo, Wants};
 
 /// The entry of Prague in the registry.
 pub const ENTRY: Entry = Entry {
@@ -158,20 +158,20 @@ impl Prague {
     }
 
     /// Grows by the segments that were not marked.
-    fn grow(&mut self, ack: &Ack, marked: u32) {
+    fn grow(&mut self, at: &Moment, ack: &Ack, marked: u32) {
         if !ack.window_limited || self.lost_to.is_some() {
             return;
         }
         let unmarked = |credit: f64| (credit - f64::from(marked)).max(0.0);
         if self.reno.in_slow_start() {
             let room = self.reno.threshold - self.reno.window;
-            self.reno.window += unmarked(ack.slow_start_credit()).min(room);
+            self.reno.window += unmarked(ack.slow_start_credit(at)).min(room);
             return;
         }
         let virtual_rtt = self.virtual_rtt();
         let scale =
             if virtual_rtt.is_zero() { 1.0 } else { self.smoothed_rtt.as_secs_f64() / virtual_rtt.as_secs_f64() };
-        self.reno.additive_increase(unmarked(ack.avoidance_credit()), scale * scale);
+        self.reno.additive_increase(unmarked(ack.avoidance_credit(at)), scale * scale);
     }
 
     /// Takes in the marks of an ACK; gives the segments that it reports as marked.
@@ -214,7 +214,7 @@ impl Controller for Prague {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let marked = self.on_marks(cx.now, ack);
-        self.grow(ack, marked);
+        self.grow(cx, ack, marked);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

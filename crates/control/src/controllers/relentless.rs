@@ -62,8 +62,8 @@ impl Relentless {
 impl Controller for Relentless {
     delegate!(reno: on_start, on_idle_restart, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow(cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

@@ -177,10 +177,10 @@ impl Siad {
     /// again; on a short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
     fn sample(&self, cx: &Context<'_>, ack: &Ack) -> Option<Span> {
         let timestamp = match self.settings.rtt_source {
-            RttSource::Timestamp => ack.timestamp_rtt(cx.now),
+            RttSource::Timestamp => ack.timestamp_rtt(cx),
             RttSource::Smoothed => None,
         };
-        let tick = ack.timestamp_tick.max(RESOLUTION);
+        let tick = cx.timestamp_tick.max(RESOLUTION);
         let smoothed = || (!ack.smoothed_rtt.is_zero()).then(|| in_parts(ack.smoothed_rtt, tick));
         timestamp.map(|sample| sample.max(tick)).or_else(smoothed)
     }

@@ -143,7 +143,7 @@ impl Controller for TcpLp {
         if delays_known && ack.acknowledged_to >= self.relieved_until && self.is_congested() {
             self.back_off(cx.now, ack);
         } else if !self.inferring {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
     }
 

@@ -164,7 +164,7 @@ impl Controller for TriS {
             }
         }
         if self.mode != Mode::Search && ack.window_limited {
-            self.reno.window += ack.slow_start_credit();
+            self.reno.window += ack.slow_start_credit(cx);
         }
         if ack.round_start {
             self.begin_round(cx.now);
@@ -212,7 +212,8 @@ mod tests {
         world.pass(Span::from_millis(millis));
         let newly_delivered = tri_s.window() as u32;
         let ack = Ack { min_rtt: Span::from_millis(100), round_start: true, newly_delivered, ..ack() };
-        tri_s.on_ack(&mut world.context(), &Ack { counting: Counting::PerAck, ..ack });
+        world.connection.counting = Counting::PerAck;
+        tri_s.on_ack(&mut world.context(), &ack);
     }
 
     fn searching(window: f64, settings: Settings) -> TriS {

@@ -187,7 +187,7 @@ impl Controller for Vegas {
         self.begin_round();
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if ack.round_start {
             match self.rtt {
@@ -197,7 +197,7 @@ impl Controller for Vegas {
             }
         }
         if self.growing {
-            self.reno.grow(ack);
+            self.reno.grow(cx, ack);
         }
         if ack.round_start {
             self.begin_round();

@@ -80,12 +80,12 @@ impl Controller for Veno {
         Wants { exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.meter.observe(ack);
         if let Some(estimate) = self.meter.close(ack, self.reno.window) {
             self.waiting = estimate.queue;
         }
-        self.reno.grow_by(ack, if self.is_congested() { 0.5 } else { 1.0 });
+        self.reno.grow_by(cx, ack, if self.is_congested() { 0.5 } else { 1.0 });
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

@@ -194,7 +194,7 @@ impl Controller for Westwood {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(cx.now, ack);
-        self.reno.grow(ack);
+        self.reno.grow(cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

@@ -28,7 +28,7 @@ use crate::parts::linux::covered;
 use crate::parts::queue_bounded::{QueueBounded, leave_to_bounded};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Counting, Loss, Probe};
+use crate::{Ack, Context, Controller, Counting, Loss, Moment, Probe};
 
 /// The entry of YeAH in the registry.
 pub const ENTRY: Entry = Entry {
@@ -110,16 +110,16 @@ impl Yeah {
     }
 
     /// An ACK on a fully used window.
-    fn grow(&mut self, ack: &Ack) {
+    fn grow(&mut self, at: &Moment, ack: &Ack) {
         let QueueBounded { reno, limits, long_rounds, .. } = &mut self.bounded;
-        let exponential = self.settings.slow_start && reno.grows_exponentially(ack);
-        let credit = if exponential { reno.slow_start(ack) } else { ack.avoidance_credit() };
+        let exponential = self.settings.slow_start && reno.grows_exponentially(at);
+        let credit = if exponential { reno.slow_start(at, ack) } else { ack.avoidance_credit(at) };
         if credit <= 0.0 {
             return;
         }
-        let covered = if exponential { credit } else { covered(ack) };
+        let covered = if exponential { credit } else { covered(at, ack) };
         if limits.whole {
-            self.count(credit as u32, covered as u32, ack.counting);
+            self.count(credit as u32, covered as u32, at.counting);
         } else if *long_rounds == 0 {
             let every = reno.window.min(f64::from(SCALABLE));
             reno.additive_increase(covered, reno.window / every);
@@ -149,10 +149,10 @@ impl Controller for Yeah {
     delegate!(bounded.reno: on_start, window, slow_start_threshold);
     leave_to_bounded!(bounded);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.bounded.observe(ack, true);
         if ack.window_limited {
-            self.grow(ack);
+            self.grow(cx, ack);
             self.bounded.end_round(ack);
         }
     }
@@ -307,10 +307,12 @@ mod tests {
     fn a_stack_that_counts_acks_takes_more_than_a_hundred_segments_of_them() {
         // 51 ACKs of two: 102 segments are more than 100, 50 ACKs are not.
         let mut yeah = module(1000.0);
-        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, counting: Counting::PerAck, ..ack() };
-        (0..50).for_each(|_| yeah.on_ack(&mut World::new().context(), &two));
+        let two = Ack { newly_acknowledged: 2, newly_delivered: 2, ..ack() };
+        let mut world = World::new();
+        world.connection.counting = Counting::PerAck;
+        (0..50).for_each(|_| yeah.on_ack(&mut world.context(), &two));
         assert_eq!(yeah.window(), 1000.0);
-        yeah.on_ack(&mut World::new().context(), &two);
+        yeah.on_ack(&mut world.context(), &two);
         assert_eq!(yeah.window(), 1001.0);
     }
 }

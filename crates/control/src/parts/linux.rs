@@ -2,7 +2,7 @@
 
 use units::{Span, Time};
 
-use crate::{Ack, Context, Counting, Reno};
+use crate::{Ack, Context, Counting, Moment, Reno};
 
 /// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
 /// compared with.
@@ -56,25 +56,25 @@ impl Counter {
     }
 
     /// Slow start, then one segment a window (`tcp_reno_cong_avoid`).
-    pub(crate) fn grow_as_reno(&mut self, reno: &mut Reno, ack: &Ack) {
-        if let Some(credit) = avoidance(reno, ack) {
-            self.grow(reno, reno.window as u32, credit, ack.counting);
+    pub(crate) fn grow_as_reno(&mut self, reno: &mut Reno, at: &Moment, ack: &Ack) {
+        if let Some(credit) = avoidance(reno, at, ack) {
+            self.grow(reno, reno.window as u32, credit, at.counting);
         }
     }
 }
 
 /// The window that `ack` may grow goes through slow start: the segments that are left for congestion avoidance, if any.
-pub(crate) fn avoidance(reno: &mut Reno, ack: &Ack) -> Option<u32> {
+pub(crate) fn avoidance(reno: &mut Reno, at: &Moment, ack: &Ack) -> Option<u32> {
     if !ack.window_limited {
         return None;
     }
-    let credit = if reno.grows_exponentially(ack) { reno.slow_start(ack) } else { ack.avoidance_credit() };
+    let credit = if reno.grows_exponentially(at) { reno.slow_start(at, ack) } else { ack.avoidance_credit(at) };
     (credit > 0.0).then_some(credit as u32)
 }
 
 /// Segments that `ack` covers, for a controller that counts them where its stack counts ACKs.
-pub(crate) fn covered(ack: &Ack) -> f64 {
-    if ack.counting == Counting::Segments { ack.avoidance_credit() } else { f64::from(ack.newly_acknowledged) }
+pub(crate) fn covered(at: &Moment, ack: &Ack) -> f64 {
+    if at.counting == Counting::Segments { ack.avoidance_credit(at) } else { f64::from(ack.newly_acknowledged) }
 }
 
 /// Half the window, rounded down (`tcp_reno_ssthresh`).
@@ -157,8 +157,8 @@ mod tests {
     fn slow_start_leaves_what_goes_beyond_the_threshold() {
         let mut reno = Reno { window: 8.0, threshold: 10.0 };
         let five = Ack { newly_acknowledged: 5, newly_delivered: 5, ..ack() };
-        assert_eq!((avoidance(&mut reno, &five), reno.window), (Some(3), 10.0));
-        assert_eq!(avoidance(&mut reno, &Ack { window_limited: false, ..five }), None);
+        assert_eq!((avoidance(&mut reno, &Moment::EMPTY, &five), reno.window), (Some(3), 10.0));
+        assert_eq!(avoidance(&mut reno, &Moment::EMPTY, &Ack { window_limited: false, ..five }), None);
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         for (delivered, left, window) in [(1, None, 9.0), (2, None, 10.0), (3, Some(1), 10.0)] {
             let mut reno = Reno { window: 8.0, threshold: 10.0 };
             let ack = Ack { newly_acknowledged: delivered, newly_delivered: delivered, ..ack() };
-            assert_eq!((avoidance(&mut reno, &ack), reno.window), (left, window), "{delivered}");
+            assert_eq!((avoidance(&mut reno, &Moment::EMPTY, &ack), reno.window), (left, window), "{delivered}");
         }
     }
 }

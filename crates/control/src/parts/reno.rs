@@ -1,6 +1,6 @@
 //! Window and threshold of NewReno, and the rules of it that most controllers share.
 
-use crate::{Ack, Context, Loss};
+use crate::{Ack, Context, Loss, Moment};
 
 /// Window and threshold of a Reno-like controller, and the rules that most controllers share (RFC 5681, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,16 +30,16 @@ impl Reno {
         self.window < self.threshold
     }
 
-    /// Whether `ack` grows the window as in slow start: below the threshold, in some stacks also at it (RFC 5681,
+    /// Whether an ACK grows the window as in slow start: below the threshold, in some stacks also at it (RFC 5681,
     /// section 3.1).
-    pub fn grows_exponentially(&self, ack: &Ack) -> bool {
-        self.in_slow_start() || (ack.slow_start_at_threshold && self.window <= self.threshold)
+    pub fn grows_exponentially(&self, at: &Moment) -> bool {
+        self.in_slow_start() || (at.slow_start_at_threshold && self.window <= self.threshold)
     }
 
     /// Slow start: one segment for each counted, from below the threshold not beyond it. Returns the credit that is
     /// left for congestion avoidance.
-    pub fn slow_start(&mut self, ack: &Ack) -> f64 {
-        let credit = ack.slow_start_credit();
+    pub fn slow_start(&mut self, at: &Moment, ack: &Ack) -> f64 {
+        let credit = ack.slow_start_credit(at);
         if !self.in_slow_start() {
             self.window += credit;
             return 0.0;
@@ -61,21 +61,27 @@ impl Reno {
     }
 
     /// Slow start, then congestion avoidance: what NewReno does with an ACK that may grow the window.
-    pub fn grow(&mut self, ack: &Ack) {
-        self.grow_by(ack, 1.0);
+    pub fn grow(&mut self, at: &Moment, ack: &Ack) {
+        self.grow_by(at, ack, 1.0);
     }
 
     /// As [`Reno::grow`], with `increase` segments a round trip in congestion avoidance.
-    pub fn grow_by(&mut self, ack: &Ack, increase: f64) {
-        self.grow_counting(ack, Ack::avoidance_credit, increase);
+    pub fn grow_by(&mut self, at: &Moment, ack: &Ack, increase: f64) {
+        self.grow_counting(at, ack, Ack::avoidance_credit, increase);
     }
 
     /// As [`Reno::grow_by`]; in congestion avoidance an ACK counts for `counted` segments.
-    pub(crate) fn grow_counting(&mut self, ack: &Ack, counted: impl Fn(&Ack) -> f64, increase: f64) {
+    pub(crate) fn grow_counting(
+        &mut self,
+        at: &Moment,
+        ack: &Ack,
+        counted: impl Fn(&Ack, &Moment) -> f64,
+        increase: f64,
+    ) {
         if !ack.window_limited {
             return;
         }
-        let credit = if self.grows_exponentially(ack) { self.slow_start(ack) } else { counted(ack) };
+        let credit = if self.grows_exponentially(at) { self.slow_start(at, ack) } else { counted(ack, at) };
         if credit > 0.0 {
             self.additive_increase(credit, increase);
         }
@@ -242,21 +248,23 @@ mod tests {
     use crate::testing::{World, ack};
     use crate::{Counting, Restart};
 
+    const BYTES: Counting = Counting::Bytes { limit: 2 };
+
     #[test]
     fn a_window_at_the_threshold_grows_by_slow_start_once_where_the_stack_says_so() {
         let mut reno = Reno { window: 10.0, threshold: 10.0 };
-        let counting = Counting::Bytes { limit: 2 };
-        let ack = Ack { newly_acknowledged: 2, counting, slow_start_at_threshold: true, ..ack() };
-        reno.grow(&ack);
+        let at = Moment { slow_start_at_threshold: true, counting: BYTES, ..Moment::EMPTY };
+        let two = Ack { newly_acknowledged: 2, ..ack() };
+        reno.grow(&at, &two);
         assert_eq!(reno.window, 12.0);
-        reno.grow(&ack);
+        reno.grow(&at, &two);
         assert_eq!(reno.window, 12.0 + 2.0 / 12.0);
     }
 
     #[test]
     fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {
         let mut reno = Reno { window: 9.0, threshold: 10.0 };
-        reno.grow(&Ack { newly_acknowledged: 6, newly_delivered: 6, counting: Counting::Segments, ..ack() });
+        reno.grow(&Moment::EMPTY, &Ack { newly_acknowledged: 6, newly_delivered: 6, ..ack() });
         // One segment to the threshold; the other five add 5/10.
         assert_eq!(reno, Reno { window: 10.5, threshold: 10.0 });
     }
@@ -264,21 +272,21 @@ mod tests {
     #[test]
     fn byte_counting_limits_slow_start_to_two_segments_an_ack() {
         let mut reno = Reno { window: 10.0, threshold: f64::INFINITY };
-        reno.grow(&Ack { newly_acknowledged: 5, counting: Counting::Bytes { limit: 2 }, ..ack() });
+        reno.grow(&Moment { counting: BYTES, ..Moment::EMPTY }, &Ack { newly_acknowledged: 5, ..ack() });
         assert_eq!(reno.window, 12.0);
     }
 
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut reno = Reno { window: 10.0, threshold: f64::INFINITY };
-        reno.grow(&Ack { window_limited: false, ..ack() });
+        reno.grow(&Moment::EMPTY, &Ack { window_limited: false, ..ack() });
         assert_eq!(reno.window, 10.0);
     }
 
     #[test]
     fn an_ack_of_more_than_a_window_counts_one_window() {
         let mut reno = Reno { window: 4.0, threshold: 2.0 };
-        reno.grow(&Ack { newly_acknowledged: 100, newly_delivered: 100, counting: Counting::Segments, ..ack() });
+        reno.grow(&Moment::EMPTY, &Ack { newly_acknowledged: 100, newly_delivered: 100, ..ack() });
         assert_eq!(reno.window, 5.0);
     }
 
@@ -290,9 +298,9 @@ mod tests {
         reno.idle_restart(&world.context());
         assert_eq!(reno, Reno { window: 10.0, threshold: 40.0 });
         // Three quarters of 120; half the window after one timeout.
-        let restart = Some(Restart { window: 60.0, threshold: 90.0, idle: true });
         reno = before;
-        reno.idle_restart(&Context { restart, ..world.context() });
+        world.connection.restart = Some(Restart { window: 60.0, threshold: 90.0, idle: true });
+        reno.idle_restart(&world.context());
         assert_eq!(reno, Reno { window: 60.0, threshold: 90.0 });
     }
 
@@ -340,7 +348,7 @@ mod tests {
         let threshold = 5.0 + 4.0 * f64::EPSILON;
         let mut reno = Reno { window: 1.0 + 2.0 * f64::EPSILON, threshold };
         assert_eq!((threshold - reno.window, reno.window + 4.0), (4.0, 5.0));
-        reno.grow(&Ack { newly_acknowledged: 4, newly_delivered: 4, ..ack() });
+        reno.grow(&Moment::EMPTY, &Ack { newly_acknowledged: 4, newly_delivered: 4, ..ack() });
         assert_eq!(reno.window, threshold);
     }
 }

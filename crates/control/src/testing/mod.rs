@@ -6,32 +6,28 @@ mod recording;
 use units::{Bytes, Random, Span, Time};
 
 pub use self::recording::{Event, Recorder, Recording};
-use crate::{Ack, Context, Controller, Loss, Probe, RttSample, TransmitStart};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, RttSample, TransmitStart};
 
 /// The time and the random stream of a test.
 pub struct World {
     /// The time of the next event.
     pub now: Time,
+    /// The connection, but for the time: segments of 1448 B, an initial window of ten.
+    pub connection: Moment,
     random: Random,
 }
+
+const CONNECTION: Moment = Moment { segment_size: Bytes::new(1448), initial_window: 10.0, ..Moment::EMPTY };
 
 impl World {
     /// At the start of a run.
     pub fn new() -> Self {
-        Self { now: Time::ZERO, random: Random::stream(1, "test", 0) }
+        Self { now: Time::ZERO, connection: CONNECTION, random: Random::stream(1, "test", 0) }
     }
 
-    /// What an event gets: segments of 1448 B, an initial window of ten.
+    /// The context of an event.
     pub fn context(&mut self) -> Context<'_> {
-        Context {
-            now: self.now,
-            segment_size: Bytes::new(1448),
-            initial_window: 10.0,
-            restart: None,
-            departure: Time::ZERO,
-            host_clock_at_start: Span::ZERO,
-            random: &mut self.random,
-        }
+        Context { moment: Moment { now: self.now, ..self.connection }, random: &mut self.random }
     }
 
     /// Lets `span` pass.

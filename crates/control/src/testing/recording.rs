@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
-    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, SegmentReport, Transmission,
+    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, SegmentReport, Transmission,
     TransmitStart, Wants,
 };
 
@@ -47,10 +47,8 @@ pub enum Event {
 /// The events of one connection, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// Payload of a full segment.
-    pub segment_size: Bytes,
-    /// In segments.
-    pub initial_window: f64,
+    /// The connection, but for the time and the pacing of each event.
+    pub connection: Moment,
     /// When, and what.
     pub events: Vec<(Time, Event)>,
 }
@@ -58,23 +56,15 @@ pub struct Recording {
 impl Recording {
     /// A recording without events.
     pub const fn new(segment_size: Bytes, initial_window: f64) -> Self {
-        Self { segment_size, initial_window, events: Vec::new() }
+        Self { connection: Moment { segment_size, initial_window, ..Moment::EMPTY }, events: Vec::new() }
     }
 
     /// Plays it to `controller`, which draws from the stream of `seed`: window and threshold after each event.
     pub fn play(&self, controller: &mut dyn Controller, seed: u64) -> Vec<(f64, f64)> {
         let mut random = Random::stream(seed, "tape", 0);
         let mut play = |&(now, event): &(Time, Event)| {
-            let Self { segment_size, initial_window, .. } = *self;
-            let cx = &mut Context {
-                now,
-                segment_size,
-                initial_window,
-                restart: None,
-                departure: now,
-                host_clock_at_start: Span::ZERO,
-                random: &mut random,
-            };
+            let moment = Moment { now, departure: now, restart: None, ..self.connection };
+            let cx = &mut Context { moment, random: &mut random };
             match event {
                 Event::Start => controller.on_start(cx),
                 Event::Handshake(rtt) => controller.on_handshake(cx, rtt),
@@ -113,8 +103,7 @@ impl Recorder {
 
     fn note(&self, cx: &Context<'_>, event: Event) {
         let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        recording.segment_size = cx.segment_size;
-        recording.initial_window = cx.initial_window;
+        recording.connection = cx.moment;
         recording.events.push((cx.now, event));
     }
 }

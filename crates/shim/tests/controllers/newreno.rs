@@ -11,8 +11,8 @@ impl Controller for Mine {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
     }
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow(cx, ack);
     }
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
         self.undo.remember(self.reno);

@@ -1,27 +1,8 @@
 //! The driver: the only caller of the controller. It hands events on and stores the decisions.
 
-use control::{Context, Controller, RESOLUTION, Restart, Wants};
+use control::{Context, Controller, Moment, RESOLUTION, Wants};
 use prefetch_index::prefetch_index;
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
-
-/// Circumstances of an event.
-#[derive(Clone, Copy, Debug)]
-pub struct Around {
-    /// When it happens.
-    pub now: Time,
-    /// Payload of a full segment.
-    pub segment_size: Bytes,
-    /// In segments.
-    pub initial_window: u32,
-    /// When the next paced segment may leave.
-    pub departure: Time,
-    /// The clock of the host at the start of the run.
-    pub host_clock_at_start: Span,
-    /// The smoothed RTT; zero before the first sample.
-    pub smoothed: Span,
-    /// How an unused window comes down, where the stack says so.
-    pub restart: Option<Restart>,
-}
 
 /// Decisions of the controller, for the output.
 #[derive(Clone, Copy, Debug)]
@@ -71,23 +52,17 @@ impl Driver {
         }
     }
 
-    /// Lets the controller handle an event, then reads its decisions. `is_over`: the flow will send nothing more.
+    /// Lets the controller handle an event, then reads its decisions. `smoothed` is the smoothed RTT, zero before the
+    /// first sample. `is_over`: the flow will send nothing more.
     #[inline(always)]
     pub fn notify(
         &mut self,
-        around: &Around,
+        moment: &Moment,
+        smoothed: Span,
         is_over: impl FnOnce() -> bool,
         event: impl FnOnce(&mut dyn Controller, &mut Context<'_>),
     ) -> Decision {
-        let mut cx = Context {
-            now: around.now,
-            segment_size: around.segment_size,
-            initial_window: f64::from(around.initial_window),
-            restart: around.restart,
-            departure: around.departure,
-            host_clock_at_start: around.host_clock_at_start,
-            random: &mut self.random,
-        };
+        let mut cx = Context { moment: *moment, random: &mut self.random };
         event(self.controller.as_mut(), &mut cx);
         let (window, threshold, rate) = self.controller.decisions();
         (self.exact_window, self.threshold) = (window, threshold);
@@ -97,8 +72,8 @@ impl Driver {
             return Decision { rate, fell, quantum: None };
         }
         let below_one = self.wants.fractional_window && window < 1.0;
-        let slowest = if below_one { rate_of(window, around.segment_size, around.smoothed) } else { None };
-        let (rate, quantum) = self.read_wishes(around.now, slowest, is_over(), rate);
+        let slowest = if below_one { rate_of(window, moment.segment_size, smoothed) } else { None };
+        let (rate, quantum) = self.read_wishes(moment.now, slowest, is_over(), rate);
         Decision { rate, fell, quantum: Some(quantum) }
     }
 
@@ -220,15 +195,8 @@ mod tests {
         }
     }
 
-    const AROUND: Around = Around {
-        now: Time::ZERO,
-        segment_size: Bytes::new(1000),
-        initial_window: 10,
-        departure: Time::ZERO,
-        host_clock_at_start: Span::ZERO,
-        smoothed: Span::from_millis(100),
-        restart: None,
-    };
+    const MOMENT: Moment = Moment { segment_size: Bytes::new(1000), initial_window: 10.0, ..Moment::EMPTY };
+    const SMOOTHED: Span = Span::from_millis(100);
 
     fn driver() -> Driver {
         Driver::new(Box::new(Given(4.0)), false, Random::stream(1, "flow", 0))
@@ -236,7 +204,7 @@ mod tests {
 
     fn deliver(driver: &mut Driver, quarters: u32) -> Decision {
         let ack = Ack { newly_delivered: quarters, ..Ack::EMPTY };
-        driver.notify(&AROUND, || false, |controller, cx| controller.on_ack(cx, &ack))
+        driver.notify(&MOMENT, SMOOTHED, || false, |controller, cx| controller.on_ack(cx, &ack))
     }
 
     #[test]
@@ -263,7 +231,7 @@ mod tests {
         assert_eq!(driver.wake_at(), Time::NEVER);
         deliver(&mut driver, 8);
         assert_eq!([at(69), at(70), at(71)].map(|now| driver.take_wake(now)), [false, true, false]);
-        driver.notify(&AROUND, || true, |_, _| {});
+        driver.notify(&MOMENT, SMOOTHED, || true, |_, _| {});
         assert_eq!(driver.wake_at(), Time::NEVER);
     }
 }

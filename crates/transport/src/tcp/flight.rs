@@ -165,11 +165,9 @@ impl Flight {
 
     /// The connection as `ack` leaves it, as far as the flight knows.
     #[inline(always)]
-    pub(super) fn describe(&self, ack: &Acknowledgement, summary: &AckSummary, stage: Stage, stack: &Stack) -> Ack {
+    pub(super) fn describe(&self, ack: &Acknowledgement, summary: &AckSummary, stack: &Stack) -> Ack {
         Ack {
             timestamp_echo: if stack.timestamps { ack.echo } else { Time::NEVER },
-            timestamp_tick: stack.clock.timestamp_tick,
-            timestamp_at_start: stack.clock.at_start,
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: Some(ack.one_way_delay),
@@ -183,15 +181,14 @@ impl Flight {
             application_limited: self.delivery.is_application_limited(),
             acknowledged_to: self.board.first(),
             sent_to: self.board.next(),
-            counting: self.counting(stage, &stack.growth),
-            slow_start_at_threshold: stack.growth.slow_start_at_threshold,
             ..Ack::EMPTY
         }
     }
 
-    /// How this ACK counts. Byte counting takes a segment at most while losses of a timeout are retransmitted: an
-    /// ACK may cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
-    fn counting(&self, stage: Stage, growth: &Growth) -> Counting {
+    /// How an ACK counts. Byte counting takes a segment at most while losses of a timeout are retransmitted: an ACK may
+    /// cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
+    #[inline]
+    pub(super) fn counting(&self, stage: Stage, growth: &Growth) -> Counting {
         match growth.counting {
             Counting::Bytes { .. } if stage.phase() == Phase::Loss && self.board.awaits_retransmission() => {
                 Counting::Bytes { limit: 1 }

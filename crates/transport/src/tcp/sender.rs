@@ -17,10 +17,10 @@ pub use state::SenderState;
 
 use std::sync::Arc;
 
-use control::{Context, Controller, ParameterError, Parameters, Restart};
+use control::{Context, Controller, Moment, ParameterError, Parameters, Restart};
 use units::{Bytes, Ecn, Random, Rate, Span, Time};
 
-use super::driver::{Around, Driver};
+use super::driver::Driver;
 use super::flight::Flight;
 use super::opening::Opened;
 use super::output::{Blocked, Output};
@@ -155,18 +155,21 @@ impl Sender {
         initial_window: u32,
         event: impl FnOnce(&mut dyn Controller, &mut Context<'_>),
     ) {
-        let around = Around {
+        let Stack { segment_size, clock, growth, .. } = &*self.stack;
+        let moment = Moment {
             now,
-            segment_size: self.stack.segment_size,
-            initial_window,
-            departure: self.output.departure(),
-            host_clock_at_start: self.stack.clock.at_start,
-            smoothed: self.flight.rtt().smoothed,
+            segment_size: *segment_size,
+            initial_window: f64::from(initial_window),
+            slow_start_at_threshold: growth.slow_start_at_threshold,
             restart,
+            departure: self.output.departure(),
+            host_clock_at_start: clock.at_start,
+            timestamp_tick: clock.timestamp_tick,
+            counting: self.flight.counting(self.repair.stage(), growth),
         };
         let (flight, backlog) = (&self.flight, &self.backlog);
         let is_over = || flight.outstanding() == 0 && backlog.is_over(flight.next());
-        let decision = self.driver.notify(&around, is_over, event);
+        let decision = self.driver.notify(&moment, self.flight.rtt().smoothed, is_over, event);
         self.output.follow(&decision);
     }
 

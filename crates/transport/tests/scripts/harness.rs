@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
-use control::{Ack, Controller, Parameters, Wants};
+use control::{Ack, Controller, Moment, Parameters, Wants};
 use transport::{Acknowledgement, Application, Data, Event, Opened, Phase, Receiver, Sender, SenderCounters, Stack};
 use units::{Random, Span, Time};
 
@@ -73,6 +73,7 @@ impl SenderScript {
             pacing: None,
             wants,
             wake_up: None,
+            moment: Moment::EMPTY,
             notices: Vec::new(),
         };
         let shared = Arc::new(Mutex::new(shared));
@@ -343,6 +344,11 @@ impl SenderScript {
             _ => None,
         });
         ack.expect("an ACK")
+    }
+
+    /// The moment of that ACK.
+    pub(crate) fn last_moment(&self) -> Moment {
+        self.shared().moment
     }
 
     /// Every notice that is not of an ACK.

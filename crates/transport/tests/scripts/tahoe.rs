@@ -14,8 +14,8 @@ impl Controller for Tahoe {
         self.0.start(cx);
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.0.grow(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.0.grow(cx, ack);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {

@@ -1,6 +1,6 @@
 //! The retransmission timer (RFC 6298).
 
-use control::Counting;
+use control::{Counting, Moment};
 use transport::{Application, Pace, Phase, Repair, Rule, Stack};
 use units::{Bytes, Time};
 
@@ -58,13 +58,30 @@ fn a_retransmitted_segment_gives_no_sample_and_does_not_end_the_back_off() {
     assert_eq!(s.last_ack().rtt.map(|r| r.value), Some(ms(50)));
 }
 
+#[test]
+fn the_facts_of_the_stack_come_with_every_ack() {
+    let mut s = SenderScript::new(
+        with(plain(), |s| {
+            s.clock.timestamp_tick = ms(10);
+            s.clock.at_start = ms(7);
+            (s.growth.counting, s.growth.slow_start_at_threshold) = (Counting::Bytes { limit: 2 }, true);
+        }),
+        1.0,
+    );
+    s.leave(0..1).at(40).arrives(ack(1));
+    let Moment { now, timestamp_tick, host_clock_at_start, .. } = s.last_moment();
+    assert_eq!((now, timestamp_tick, host_clock_at_start), (Time::ZERO + ms(40), ms(10), ms(7)));
+    assert_eq!(s.last_moment().counting, Counting::Bytes { limit: 2 });
+    assert!(s.last_moment().slow_start_at_threshold);
+}
+
 // RFC 7323, section 4.
 #[test]
 fn with_timestamps_a_retransmitted_segment_ends_the_back_off() {
     let mut s = SenderScript::new(with(plain(), |s| s.timestamps = true), 1.0);
     s.leave(0..1).at(1000).leaves_again(0).timer_at(3000);
     s.at(1040).arrives(ack(1).echo(1000)).leaves(1).timer_at(1280);
-    assert_eq!(s.last_ack().timestamp_rtt(Time::ZERO + ms(1040)), Some(ms(40)));
+    assert_eq!(s.last_ack().timestamp_rtt(&s.last_moment()), Some(ms(40)));
 }
 
 // RFC 6298, 5.2 and 5.3.

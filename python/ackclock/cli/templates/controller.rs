@@ -51,8 +51,8 @@ impl Template {
 impl Controller for Template {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.reno.grow_by(ack, 1.0);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.reno.grow_by(cx, ack, 1.0);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {

@@ -17,8 +17,8 @@ impl Controller for Template {
     }
 
     /// An ACK of new data: slow start, then a segment a round trip.
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.0.grow(ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.0.grow(cx, ack);
     }
 
     /// Once a window of data.

@@ -268,7 +268,8 @@ fn what_is_delivered_before_the_next_train_leaves_is_not_in_flight_then() {
     let mut at = |gain: u64, wait: u64| {
         flow.bbr.pacing_gain = gain;
         let departure = flow.world.now + Span::from_millis(wait);
-        flow.bbr.in_flight_at_departure(&Context { departure, ..flow.world.context() }, 40)
+        flow.world.connection.departure = departure;
+        flow.bbr.in_flight_at_departure(&flow.world.context(), 40)
     };
     // A segment a millisecond: 3 of 40 are delivered in 3 ms, of 2^-24 less than 4 in 4 ms. While it probes a train
     // of two is added.

@@ -102,11 +102,11 @@ fn the_share_of_intervals_that_back_off_follows_the_probability() {
 #[test]
 fn slow_start_decides_by_the_raw_gradient_and_avoidance_by_the_smoothed() {
     let g = Gradients { raw_min: 2.0, raw_max: 4.0, min: -0.5, max: 1.0 };
-    assert_eq!(Flow::new(certain()).cdg.deciding_gradient(&ack(), g), Some(2.0));
-    assert_eq!(Flow::cruising(certain(), 20.0).cdg.deciding_gradient(&ack(), g), Some(1.0));
+    assert_eq!(Flow::new(certain()).cdg.deciding_gradient(&Moment::EMPTY, g), Some(2.0));
+    assert_eq!(Flow::cruising(certain(), 20.0).cdg.deciding_gradient(&Moment::EMPTY, g), Some(1.0));
     let only_max = Gradients { raw_min: -1.0, raw_max: 4.0, min: -0.5, max: -1.0 };
-    assert_eq!(Flow::new(certain()).cdg.deciding_gradient(&ack(), only_max), Some(4.0));
-    assert_eq!(Flow::cruising(certain(), 20.0).cdg.deciding_gradient(&ack(), only_max), None);
+    assert_eq!(Flow::new(certain()).cdg.deciding_gradient(&Moment::EMPTY, only_max), Some(4.0));
+    assert_eq!(Flow::cruising(certain(), 20.0).cdg.deciding_gradient(&Moment::EMPTY, only_max), None);
 }
 
 #[test]

@@ -193,13 +193,13 @@ fn hystart_ends_slow_start_at_the_present_window_or_by_choice_not() {
 #[test]
 fn a_window_at_the_threshold_counts_one_ack_as_slow_start_where_the_stack_does() {
     let mut world = World::new();
+    (world.connection.slow_start_at_threshold, world.connection.counting) = (true, crate::Counting::PerAck);
     let mut cubic = at(10.0);
     cubic.on_loss(&mut world.context(), &loss());
-    let at_threshold = Ack { slow_start_at_threshold: true, counting: crate::Counting::PerAck, ..segments(2) };
-    cubic.on_ack(&mut world.context(), &at_threshold);
+    cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (8.0, 7.0));
     // The cubic begins with the next ACK, from 8 segments.
-    cubic.on_ack(&mut world.context(), &at_threshold);
+    cubic.on_ack(&mut world.context(), &segments(2));
     assert!(cubic.window() < 8.1);
     assert!((probed(&cubic, "k_s") - libm::cbrt(5.0)).abs() < 1e-12);
 }
@@ -207,13 +207,13 @@ fn a_window_at_the_threshold_counts_one_ack_as_slow_start_where_the_stack_does()
 #[test]
 fn hystart_leaves_the_stack_its_ack_at_the_threshold() {
     let mut world = World::new();
+    world.connection.slow_start_at_threshold = true;
     let mut cubic = Cubic::new(Settings::default());
     cubic.on_start(&mut world.context());
     cubic.state.reno.window = 30.0;
     for n in 0..9 {
         world.pass(Span::from_millis(5));
-        let at_threshold = Ack { rtt: rtt(60), round_start: n == 0, slow_start_at_threshold: true, ..segments(1) };
-        cubic.on_ack(&mut world.context(), &at_threshold);
+        cubic.on_ack(&mut world.context(), &Ack { rtt: rtt(60), round_start: n == 0, ..segments(1) });
     }
     // Eight ACKs and the ninth, at which the threshold became 38.
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (39.0, 38.0));

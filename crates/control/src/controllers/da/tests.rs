@@ -1,8 +1,8 @@
 //! The Delay Algorithm on single events, with numbers worked out by hand.
 
 use super::*;
+use crate::RttSample;
 use crate::testing::{World, ack, loss, probed, rtt};
-use crate::{Counting, RttSample};
 
 /// A path with one packet every 10 ms at the bottleneck and 221.44 ms without queue (section 4.1).
 const BASE: Span = Span::from_micros(221_440);
@@ -22,7 +22,8 @@ struct Flow {
 impl Flow {
     fn new(settings: Settings) -> Self {
         let mut flow = Self { da: Da::new(settings), world: World::new(), sent: 100 };
-        flow.da.on_start(&mut Context { initial_window: 1.0, ..flow.world.context() });
+        flow.world.connection.initial_window = 1.0;
+        flow.da.on_start(&mut flow.world.context());
         flow
     }
 
@@ -108,7 +109,7 @@ fn an_ack_that_counts_two_segments_halves_the_gradient() {
     flow.da.reno.window = 20.0;
     flow.ack(Span::from_millis(240));
     flow.da.reno.window = 20.0;
-    let two = Ack { rtt: rtt(250), newly_delivered: 2, counting: Counting::Segments, ..ack() };
+    let two = Ack { rtt: rtt(250), newly_delivered: 2, ..ack() };
     flow.da.on_ack(&mut flow.world.context(), &two);
     assert!((probed(&flow.da, "ndg") - 0.4).abs() < 1e-9);
     assert_eq!((flow.da.window(), flow.phase()), (22.0, 1.0));

@@ -199,11 +199,11 @@ impl Controller for Cubic {
         let state = &mut self.state;
         state.expired &= ack.newly_acknowledged == 0;
         state.record_rtt(ack);
-        let credit = if state.reno.grows_exponentially(ack) {
+        let credit = if state.reno.grows_exponentially(cx) {
             state.acknowledged = 0.0;
-            if ack.window_limited { state.reno.slow_start(ack) } else { 0.0 }
+            if ack.window_limited { state.reno.slow_start(cx, ack) } else { 0.0 }
         } else {
-            ack.avoidance_credit()
+            ack.avoidance_credit(cx)
         };
         if credit > 0.0 {
             state.avoid_congestion(cx.now, ack.window_limited, credit);

@@ -163,8 +163,10 @@ fn in_linux_3_5_the_increase_function_is_a_whole_number() {
 fn in_linux_3_5_the_increase_counts_segments_where_the_stack_counts_acks() {
     let mut htcp = module(100.0);
     let min_rtt = Span::from_millis(100);
-    let two = Ack { newly_acknowledged: 2, newly_delivered: 2, min_rtt, counting: Counting::PerAck, ..ack() };
-    htcp.on_ack(&mut World::new().context(), &two);
+    let two = Ack { newly_acknowledged: 2, newly_delivered: 2, min_rtt, ..ack() };
+    let mut world = World::new();
+    world.connection.counting = Counting::PerAck;
+    htcp.on_ack(&mut world.context(), &two);
     assert!((htcp.window() - 100.02).abs() < 1e-9, "{}", htcp.window());
 }
 

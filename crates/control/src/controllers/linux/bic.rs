@@ -140,9 +140,9 @@ impl Controller for Bic {
         if !self.in_repair && !ack.ends_recovery {
             self.ratio = self.ratio - self.ratio / RATIO + ack.newly_acknowledged;
         }
-        if let Some(credit) = avoidance(&mut self.reno, ack) {
+        if let Some(credit) = avoidance(&mut self.reno, cx, ack) {
             self.update(jiffies(cx, HZ.into()));
-            self.counter.grow(&mut self.reno, self.every, credit, ack.counting);
+            self.counter.grow(&mut self.reno, self.every, credit, cx.counting);
         }
     }
 

@@ -200,7 +200,7 @@ impl Cubic {
         if self.shortest.is_zero() || rtt.value < self.shortest {
             self.shortest = rtt.value;
         }
-        if self.settings.hystart && self.reno.grows_exponentially(ack) {
+        if self.settings.hystart && self.reno.grows_exponentially(cx) {
             let allowance = train_allowance(cx, ack, self.reno.window);
             let ack = Ack { min_rtt: self.shortest, ..*ack };
             if self.hystart.observe(cx.now, &ack, self.reno.window, allowance) {
@@ -238,7 +238,7 @@ impl Controller for Cubic {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.take_sample(cx, ack);
-        if let Some(credit) = avoidance(&mut self.reno, ack) {
+        if let Some(credit) = avoidance(&mut self.reno, cx, ack) {
             self.avoid_congestion(jiffies(cx, HZ.into()), f64::from(credit));
         }
     }

@@ -133,10 +133,10 @@ impl Controller for Cubic {
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        let credit = if self.state.reno.grows_exponentially(ack) {
-            self.state.slow_start(cx.now, ack, self.settings.hystart.then_some(&mut self.hystart))
+        let credit = if self.state.reno.grows_exponentially(cx) {
+            self.state.slow_start(cx, ack, self.settings.hystart.then_some(&mut self.hystart))
         } else {
-            ack.avoidance_credit()
+            ack.avoidance_credit(cx)
         };
         if ack.window_limited && credit > 0.0 {
             self.avoid_congestion(cx.now, ack, credit);

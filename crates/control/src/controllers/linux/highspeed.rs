@@ -46,13 +46,13 @@ impl Controller for HighSpeed {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(settle_at: threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if !ack.window_limited {
             return;
         }
-        if self.reno.grows_exponentially(ack) {
+        if self.reno.grows_exponentially(cx) {
             // Linux drops the rest of the ACK when slow start ends.
-            self.reno.slow_start(ack);
+            self.reno.slow_start(cx, ack);
             return;
         }
         self.row = row(self.reno.window);

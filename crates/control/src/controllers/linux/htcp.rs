@@ -22,7 +22,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, jiffies, ticks_rounded_up};
 use crate::parts::reno::delegate;
 use crate::range::from;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
 
 /// The form of H-TCP.
 pub(crate) const FORM: Form = Form {
@@ -130,10 +130,10 @@ impl HTcp {
     }
 
     /// An ACK on a fully used window (`htcp_cong_avoid`).
-    fn grow(&mut self, now: u64, ack: &Ack) {
-        if self.reno.grows_exponentially(ack) {
+    fn grow(&mut self, now: u64, at: &Moment, ack: &Ack) {
+        if self.reno.grows_exponentially(at) {
             // Linux drops the rest of the ACK when slow start ends.
-            self.reno.slow_start(ack);
+            self.reno.slow_start(at, ack);
             return;
         }
         if u64::from(self.counted) * u64::from(self.alpha) / u64::from(ONE) >= self.reno.window as u64 {
@@ -250,7 +250,7 @@ impl Controller for HTcp {
             self.phase = Phase::Open;
         }
         if ack.window_limited {
-            self.grow(now, ack);
+            self.grow(now, cx, ack);
         }
     }
 

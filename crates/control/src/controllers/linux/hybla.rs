@@ -100,7 +100,7 @@ impl Hybla {
 impl Controller for Hybla {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if !ack.window_limited {
             return;
@@ -108,7 +108,7 @@ impl Controller for Hybla {
         if self.enabled && !ack.leaves_disorder() {
             self.grow();
         } else {
-            self.counter.grow_as_reno(&mut self.reno, ack);
+            self.counter.grow_as_reno(&mut self.reno, cx, ack);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::entry::Form;
 use crate::parameters::{over, with_defaults};
 use crate::parts::linux::{Counter, avoidance, micros};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, ParameterError, Probe, Reno, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Moment, ParameterError, Probe, Reno, Undo, Wants};
 
 /// The form of Illinois `$name` with these values.
 macro_rules! form {
@@ -143,10 +143,10 @@ impl Illinois {
     }
 
     /// An ACK that may grow the window (`tcp_illinois_cong_avoid`).
-    fn grow(&mut self, ack: &Ack) {
-        let exponential = self.reno.grows_exponentially(ack);
+    fn grow(&mut self, at: &Moment, ack: &Ack) {
+        let exponential = self.reno.grows_exponentially(at);
         // Linux drops the rest of the ACK when slow start ends.
-        if avoidance(&mut self.reno, ack).is_none() || exponential {
+        if avoidance(&mut self.reno, at, ack).is_none() || exponential {
             return;
         }
         let counted = u64::from(self.counter.add(self.covered));
@@ -246,13 +246,13 @@ impl Controller for Illinois {
         Wants { exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if ack.acknowledged_to > self.end {
             self.decide();
             self.restart(ack.sent_to);
         }
-        self.grow(ack);
+        self.grow(cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {

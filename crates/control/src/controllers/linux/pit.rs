@@ -5,7 +5,7 @@
 use crate::controllers::pit::{self, Combine, Definition, Evidence, Numbers, Pit, Settings, Shown};
 use crate::entry::{Form, with_values};
 use crate::parts::linux::Counter;
-use crate::{Ack, Reno};
+use crate::{Ack, Moment, Reno};
 
 /// The form of Reno with loss differentiation.
 pub(crate) const FORM: Form = with_values!(Settings, Pit::<Whole>, pit::ENTRY, &[]);
@@ -17,8 +17,8 @@ struct Whole {
 }
 
 impl Numbers for Whole {
-    fn grow(&mut self, reno: &mut Reno, ack: &Ack) {
-        self.counter.grow_as_reno(reno, ack);
+    fn grow(&mut self, reno: &mut Reno, at: &Moment, ack: &Ack) {
+        self.counter.grow_as_reno(reno, at, ack);
     }
 
     fn reduce(&mut self) {

@@ -31,8 +31,8 @@ impl Controller for LinuxReno {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(settle_at: threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.counter.grow_as_reno(&mut self.reno, ack);
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        self.counter.grow_as_reno(&mut self.reno, cx, ack);
     }
 
     fn on_ecn(&mut self, _cx: &mut Context<'_>, _marks: &Marks) {

@@ -36,10 +36,10 @@ impl Controller for Scalable {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
     reduce!(settle_at: threshold);
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        if let Some(credit) = linux::avoidance(&mut self.reno, ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        if let Some(credit) = linux::avoidance(&mut self.reno, cx, ack) {
             let every = self.reno.window.min(MOST) as u32;
-            self.counter.grow(&mut self.reno, every, credit, ack.counting);
+            self.counter.grow(&mut self.reno, every, credit, cx.counting);
         }
     }
 }

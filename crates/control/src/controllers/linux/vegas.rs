@@ -19,7 +19,7 @@ use crate::parameters::parameters;
 use crate::parts::linux::{self, Counter, micros};
 use crate::parts::reno::delegate;
 use crate::range::above;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of Vegas.
 pub(crate) const FORM: Form = Form {
@@ -118,7 +118,7 @@ impl Vegas {
     }
 
     /// The end of a round trip with enough samples.
-    fn decide(&mut self, ack: &Ack) {
+    fn decide(&mut self, at: &Moment, ack: &Ack) {
         let (least, base) = (micros(self.least).max(1), micros(self.base).max(1));
         (self.round_rtt, self.base_rtt) = (self.least, self.base);
         let window = self.reno.window as u64;
@@ -130,7 +130,7 @@ impl Vegas {
                 self.reno.window = self.reno.window.min(held + 1.0);
                 self.reno.threshold = self.reno.threshold.min(self.reno.window);
             } else if ack.window_limited {
-                self.reno.slow_start(ack);
+                self.reno.slow_start(at, ack);
             }
         } else if self.waiting > settings.beta {
             self.reno.window -= 1.0;
@@ -159,22 +159,22 @@ impl Controller for Vegas {
         self.begin(self.sent_to);
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         if std::mem::take(&mut self.begins) {
             self.begin(ack.sent_to);
         }
         if self.interrupted {
-            self.counter.grow_as_reno(&mut self.reno, ack);
+            self.counter.grow_as_reno(&mut self.reno, cx, ack);
         } else if ack.acknowledged_to > self.end {
             if self.samples > FEW_SAMPLES {
-                self.decide(ack);
+                self.decide(cx, ack);
             } else {
-                self.counter.grow_as_reno(&mut self.reno, ack);
+                self.counter.grow_as_reno(&mut self.reno, cx, ack);
             }
             self.begin(ack.sent_to);
         } else if self.reno.in_slow_start() && ack.window_limited {
-            self.reno.slow_start(ack);
+            self.reno.slow_start(cx, ack);
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
         vegas.base = Span::from_millis(1);
         vegas.least = Span::from_millis(1000);
         // Of two segments 2 * 1 / 1000 are held by the path: the window would be 1, and the threshold with it.
-        vegas.decide(&ack());
+        vegas.decide(&Moment::EMPTY, &ack());
         assert_eq!((vegas.window(), vegas.slow_start_threshold()), (2.0, 2.0));
     }
 

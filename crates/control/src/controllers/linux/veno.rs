@@ -15,7 +15,7 @@ use crate::controllers::veno;
 use crate::entry::Form;
 use crate::parts::linux::{Counter, avoidance, micros};
 use crate::parts::reno::delegate;
-use crate::{Ack, Context, Controller, Loss, Probe, Reno, TransmitStart, Undo, Wants};
+use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, TransmitStart, Undo, Wants};
 
 /// The form of Veno.
 pub(crate) const FORM: Form =
@@ -85,10 +85,10 @@ impl Veno {
         }
     }
 
-    fn avoid_congestion(&mut self, ack: &Ack, credit: u32) {
+    fn avoid_congestion(&mut self, at: &Moment, credit: u32) {
         let window = self.reno.window as u32;
         if !self.is_congested() {
-            self.counter.grow(&mut self.reno, window, credit, ack.counting);
+            self.counter.grow(&mut self.reno, window, credit, at.counting);
         } else if self.counter.add(0) >= window {
             self.counter.clear();
             if self.due {
@@ -114,26 +114,26 @@ impl Controller for Veno {
         Wants { transmit_start: true, exact_rtt: true, ..Wants::default() }
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
         let disordered = ack.leaves_disorder();
         if std::mem::replace(&mut self.disordered, disordered) && !disordered {
             self.least = NONE;
         }
         if !self.enabled || disordered {
-            self.counter.grow_as_reno(&mut self.reno, ack);
+            self.counter.grow_as_reno(&mut self.reno, cx, ack);
             return;
         }
         if !ack.window_limited {
             return;
         }
         if self.samples < ENOUGH {
-            self.counter.grow_as_reno(&mut self.reno, ack);
+            self.counter.grow_as_reno(&mut self.reno, cx, ack);
         } else {
             let window = self.reno.window as u64;
             self.waiting = (2 * window - 2 * window * self.base / self.least) as f64 / 2.0;
-            if let Some(credit) = avoidance(&mut self.reno, ack) {
-                self.avoid_congestion(ack, credit);
+            if let Some(credit) = avoidance(&mut self.reno, cx, ack) {
+                self.avoid_congestion(cx, credit);
             }
             self.reno.window = self.reno.window.max(Reno::MINIMUM);
         }

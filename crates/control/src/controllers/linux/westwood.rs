@@ -175,7 +175,7 @@ impl Controller for Westwood {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(jiffies(cx, self.hz()), ack);
-        self.counter.grow_as_reno(&mut self.reno, ack);
+        self.counter.grow_as_reno(&mut self.reno, cx, ack);
     }
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {

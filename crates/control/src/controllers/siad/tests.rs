@@ -19,6 +19,7 @@ struct Flow {
 impl Flow {
     fn new(settings: Settings) -> Self {
         let mut world = World::new();
+        world.connection.timestamp_tick = Span::from_millis(1);
         world.pass(Span::from_secs(100));
         let mut siad = Siad::new(settings);
         siad.on_start(&mut world.context());
@@ -39,13 +40,7 @@ impl Flow {
 
     fn ack_of(&self, segments: u32, millis: u64) -> Ack {
         let echo = self.world.now.as_nanos() - Span::from_millis(millis).as_nanos();
-        Ack {
-            timestamp_echo: Time::from_nanos(echo),
-            timestamp_tick: Span::from_millis(1),
-            newly_acknowledged: segments,
-            newly_delivered: segments,
-            ..ack()
-        }
+        Ack { timestamp_echo: Time::from_nanos(echo), newly_acknowledged: segments, newly_delivered: segments, ..ack() }
     }
 
     /// An ACK of so many segments with an RTT in milliseconds.

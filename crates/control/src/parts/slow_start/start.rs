@@ -9,7 +9,7 @@ use super::rapid_start::{Landing, RapidStart};
 use super::search::Search;
 use super::{Method, Settings, Step, limited};
 use crate::{
-    Ack, Context, Controller, Loss, Marks, ParameterError, Parameters, Probe, Reno, SegmentReport, Subflows,
+    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reno, SegmentReport, Subflows,
     Transmission, TransmitStart, Wants,
 };
 
@@ -82,15 +82,15 @@ impl Start {
     }
 
     /// Grows as the method says.
-    fn grow(&mut self, now: Time, ack: &Ack) {
-        let step = self.step(now, ack);
+    fn grow(&mut self, at: &Moment, ack: &Ack) {
+        let step = self.step(at.now, ack);
         let most = match self.method {
             Finder::HyStartPlusPlus(_) if self.settings.ack_limit > 0 => f64::from(self.settings.ack_limit),
             _ => f64::INFINITY,
         };
         let reno = self.reno_inside();
         if ack.window_limited {
-            let counted = ack.slow_start_credit().min(most);
+            let counted = ack.slow_start_credit(at).min(most);
             reno.window = (reno.window + step.growth * counted).min(reno.threshold);
         }
         if step.ends {
@@ -196,7 +196,7 @@ impl Controller for Start {
         } else if !matches!(self.method, Finder::Own) && self.reno_inside().in_slow_start() {
             self.inner.on_ack(cx, &unused);
             if self.resume(ack) && self.reno_inside().in_slow_start() {
-                self.grow(cx.now, ack);
+                self.grow(cx, ack);
             }
         } else {
             self.inner.on_ack(cx, ack);

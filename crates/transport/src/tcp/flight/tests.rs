@@ -231,9 +231,7 @@ fn bytes_count_for_a_segment_at_most_only_while_a_timeout_is_repaired() {
     stack.growth.counting = Counting::Bytes { limit: 2 };
     let mut flight = ten(&stack);
     let mut repair = Repair::new();
-    let counting = |flight: &Flight, repair: &Repair| {
-        flight.describe(&ack(0), &AckSummary::default(), repair.stage(), &stack).counting
-    };
+    let counting = |flight: &Flight, repair: &Repair| flight.counting(repair.stage(), &stack.growth);
     flight.lose_outstanding(Time::NEVER, &stack, true);
     assert_eq!(counting(&flight, &repair), Counting::Bytes { limit: 2 });
     repair.enter_loss(at(300), false, false, &flight, &stack);
@@ -255,14 +253,12 @@ fn recoveries_without_a_duplicate_narrow_the_window_of_rack() {
 }
 
 #[test]
-fn an_ack_is_described_with_the_clocks_of_the_stack() {
+fn an_ack_is_described_with_its_timestamp_if_the_stack_has_them() {
     for timestamps in [true, false] {
-        let mut stack = Stack { timestamps, ..linux() };
-        stack.clock.timestamp_tick = Span::from_millis(10);
+        let stack = Stack { timestamps, ..linux() };
         let flight = ten(&stack);
         let received = Acknowledgement { echo: at(5), one_way_delay: Span::from_millis(7), ..ack(0) };
-        let described = flight.describe(&received, &AckSummary::default(), Repair::new().stage(), &stack);
-        assert_eq!(described.timestamp_tick, Span::from_millis(10));
+        let described = flight.describe(&received, &AckSummary::default(), &stack);
         assert_eq!(described.timestamp_echo, if timestamps { at(5) } else { Time::NEVER });
         assert_eq!((described.one_way_delay, described.in_flight), (Some(Span::from_millis(7)), 10));
         assert_eq!((described.acknowledged_to, described.sent_to), (0, 10));

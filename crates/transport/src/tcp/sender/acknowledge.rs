@@ -54,11 +54,11 @@ impl Sender {
             rate,
             round_start: self.flight.round_ends(),
             window_limited: self.is_window_limited(in_flight_before),
-            ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
+            ..self.flight.describe(ack, &summary, &self.stack)
         };
         self.notify_of(now, None, |controller, cx| controller.on_ack(cx, &signal));
         self.output.restart_clock(now);
-        self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
+        self.note_progress(&signal);
         self.repair.on_ack(true);
         sample.map(|sample| sample.value)
     }
@@ -146,7 +146,7 @@ impl Sender {
             newly_marked,
             ends_recovery,
             window_limited: self.is_window_limited(in_flight_before),
-            ..self.flight.describe(ack, &summary, self.repair.stage(), &self.stack)
+            ..self.flight.describe(ack, &summary, &self.stack)
         };
         signal.rate.iter_mut().filter(|_| reports).for_each(|rate| rate.sent = sent);
         self.signal(now, grows, &signal);
@@ -367,7 +367,7 @@ impl Sender {
     /// showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
         if signal.newly_acknowledged > 0 {
-            self.repair.on_progress(|| signal.slow_start_credit() as u32, self.driver.decided().0);
+            self.note_progress(signal);
         }
         let first = self.flight.first();
         if !self.repair.stage().is_open() && self.is_over() {
@@ -390,6 +390,14 @@ impl Sender {
         if self.stack.losses.undoes_first() {
             self.repair.settle_retransmit_stamp(&self.flight);
         }
+    }
+
+    /// Lets the repair know of an ACK that moved the cumulative point.
+    #[inline(always)]
+    fn note_progress(&mut self, signal: &Ack) {
+        let (flight, growth, stage) = (&self.flight, &self.stack.growth, self.repair.stage());
+        let credit = || flight.counting(stage, growth).in_slow_start(signal);
+        self.repair.on_progress(credit, self.driver.decided().0);
     }
 
     /// True if segments above the cumulative point have arrived; in Linux also if any are lost or were sent again

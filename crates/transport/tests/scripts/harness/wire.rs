@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use control::{Ack, Context, Controller, Loss, Marks, Restart, SegmentReport, Transmission, TransmitStart, Wants};
+use control::{
+    Ack, Context, Controller, Loss, Marks, Moment, Restart, SegmentReport, Transmission, TransmitStart, Wants,
+};
 use transport::{Acknowledgement, SackBlocks};
 use units::{Rate, Span, Time};
 
@@ -38,6 +40,8 @@ pub(super) struct Shared {
     pub(super) wants: Wants,
     pub(super) wake_up: Option<Time>,
     pub(super) notices: Vec<Notice>,
+    /// The moment of the last ACK.
+    pub(super) moment: Moment,
 }
 
 /// A controller whose window the script sets: it never grows, halves on loss and mark, is 1 after a timeout.
@@ -87,12 +91,16 @@ impl Controller for ProbeController {
         self.shared().notices.push(Notice::TransmitStart(*start));
     }
 
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.shared().notices.push(Notice::Ack(*ack));
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let mut shared = self.shared();
+        shared.notices.push(Notice::Ack(*ack));
+        shared.moment = cx.moment;
     }
 
-    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.shared().notices.push(Notice::Duplicate(*ack));
+    fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        let mut shared = self.shared();
+        shared.notices.push(Notice::Duplicate(*ack));
+        shared.moment = cx.moment;
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, loss: &Loss) {

@@ -156,7 +156,7 @@ fn a_train_may_be_longer_by_four_trains_of_segmentation_offload_and_a_millisecon
     // 262,144 bytes at `2 * 100 * 1000 B / 10 ms`: 13 ms.
     let ack = Ack { smoothed_rtt: Span::from_millis(10), ..segments(1) };
     let mut cx = world.context();
-    cx.segment_size = units::Bytes::new(1000);
+    cx.moment.segment_size = units::Bytes::new(1000);
     assert_eq!(train_allowance(&cx, &ack, 100.0), Span::from_millis(1));
     // At twenty times that and a tenth of the RTT, 0.0655 ms.
     let near = Ack { smoothed_rtt: Span::from_millis(1), ..ack };
