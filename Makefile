@@ -74,7 +74,7 @@ TESTS ?=
 test-python: build .venv/.developing
 	$(BIN)/pytest --quiet --numprocesses logical --dist loadscope --no-loadscope-reorder $(TESTS)
 
-# Writes what a new controller, queue or signal adds to snapshots, schema, sources and measurements. Look at the difference.
+# Writes what a new controller, queue, signal or key adds to snapshots, schema, sources and measurements. Look at the difference.
 snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
         schema,
     )
     from ackclock.controller import Controller
+    from ackclock.language import Flow, Link, Path, Record, Reverse, Wlan
     from ackclock.result import ResultError, Run, Runs
     from ackclock.running import live, simulate
-    from ackclock.scenario import Flow, Link, Path, Record, Reverse, Scenario, Wlan
+    from ackclock.scenario import Scenario
     from ackclock.sweeps import Sweep, sweep
 
     __version__: str
@@ -63,7 +64,8 @@ else:
         "ackclock.controller": ("Controller",),
         "ackclock.result": ("ResultError", "Run", "Runs"),
         "ackclock.running": ("live", "simulate"),
-        "ackclock.scenario": ("Flow", "Link", "Path", "Record", "Reverse", "Scenario", "Wlan"),
+        "ackclock.language": ("Flow", "Link", "Path", "Record", "Reverse", "Wlan"),
+        "ackclock.scenario": ("Scenario",),
         "ackclock.sweeps": ("Sweep", "sweep"),
     }
     _BELOW = ("exports", "gym", "metrics", "papers", "plots", "report", "sweeps")

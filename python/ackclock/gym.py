@@ -18,9 +18,9 @@ import numpy as np
 from ackclock import _engine
 from ackclock._engine import Ack, Context, Loss
 from ackclock.controller import Controller
+from ackclock.language import Flow, Path
 from ackclock.result import Run
 from ackclock.running import Described, described
-from ackclock.scenario import Flow, Path
 
 OBSERVATION = ("rtt_ratio", "rtt_gradient", "delivered_ratio", "loss_share", "log_window", "log_rate")
 """The numbers of an observation, in order.

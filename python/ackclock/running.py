@@ -16,8 +16,9 @@ from ackclock.engines.live import LiveOptions
 from ackclock.engines.quic import QuicOptions
 from ackclock.engines.simulator import SimulatorOptions
 from ackclock.engines.uml import UmlOptions
+from ackclock.language import Flow, Path
 from ackclock.result import Run, Runs
-from ackclock.scenario import Factory, Flow, Path, Scenario, override_list, read
+from ackclock.scenario import Factory, Scenario, override_list, read
 
 Flows: TypeAlias = Sequence[Flow | str | type[Controller]]
 """Flows, or their controllers alone."""

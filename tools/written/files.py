@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock import _engine
-from written import stub
+from written import language, stub
 
 PACKAGE = Path(__file__).parents[2] / "python" / "ackclock"
 
@@ -32,5 +33,8 @@ class File:
         return before != after
 
 
-FILES = (File(PACKAGE / "_engine.pyi", lambda text: stub.written(text, _engine.signals())),)
+FILES = (
+    File(PACKAGE / "_engine.pyi", lambda text: stub.written(text, _engine.signals())),
+    File(PACKAGE / "language.py", lambda text: language.written(text, json.loads(_engine.schema()))),
+)
 """All of them."""

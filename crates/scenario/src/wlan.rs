@@ -11,7 +11,7 @@ use units::{Bytes, Fraction, ParseError, Rate, Span};
 use crate::hidden::HiddenSpec;
 use crate::values::{QueueSpec, spelled};
 
-/// A wireless network: an access point and the stations on its channel, which share it by the rules of IEEE 802.11.
+/// A wireless network: an access point and the stations on its channel. They share it by the rules of IEEE 802.11.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wlan {
