@@ -92,6 +92,9 @@ def signals() -> list[dict[str, Any]]:
     An attribute has ``name``, ``type``, ``meaning`` and ``none``, a list of the times at which it is None.
     """
 
+def columns() -> list[dict[str, Any]]:
+    """Every column of a run's tables: ``table``, ``name``, ``unit`` and ``meaning``."""
+
 def quantity(text: str, kind: str | None = None) -> float:
     """The number that ``text`` spells with its unit, read as scenarios read it.
 

@@ -25,6 +25,19 @@ pub(crate) fn signals(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_python(py, &event::described())
 }
 
+/// Every column of every table of a run.
+#[pyfunction]
+pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let described = |table: &'static str| {
+        move |column: record::Column| {
+            let record::Column { name, unit, meaning, .. } = column;
+            json!({ "table": table, "name": name, "unit": unit, "meaning": meaning })
+        }
+    };
+    let tables = record::Tables::default().into_tables();
+    to_python(py, &tables.into_iter().flat_map(|table| table.columns.into_iter().map(described(table.name))).collect())
+}
+
 /// Every controller with its parameters.
 #[pyfunction]
 pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

@@ -55,25 +55,26 @@ columns! {
     row FlowRow;
     /// Rows of flows.
     columns FlowColumns;
-    /// Index of the flow.
+    /// Row number of the flow.
     flow: u32 => U32;
-    /// Its name.
+    /// Its name in the scenario. Of short flows each connection has a row: `<name>-0` and so on.
     name: String => Str;
-    /// Its controller.
+    /// Its controller, as in the scenario: of a file the name without folders, of a class in Python the name of the
+    /// class.
     cc: String => Str;
-    /// Its profile.
+    /// Its profile, as in the scenario.
     profile: String => Str;
     /// When it started.
     start_s: f64 => F64 in "s";
-    /// When it ended: completion, stop or the end of the run.
+    /// When it completed, was stopped, or the run ended.
     stop_s: f64 => F64 in "s";
-    /// Round-trip time of the empty path.
+    /// Propagation there and back at time 0, without serialisation, queueing and jitter.
     base_rtt_ms: f64 => F64 in "ms";
-    /// How much of its life lies in the measured interval.
+    /// How much of the measured interval it lived.
     measured_s: f64 => F64 in "s";
-    /// Application bytes delivered in order to the receiver, per second of `measured_s`.
+    /// Application bytes delivered in order to the receiver, over `measured_s`.
     goodput_bps: f64 => F64 in "bit/s";
-    /// IP bytes of data packets that arrived at the receiver, per second of `measured_s`.
+    /// IP bytes of its data packets that reached the receiver, over `measured_s`.
     throughput_bps: f64 => F64 in "bit/s";
     /// Application bytes delivered in order.
     delivered_bytes: u64 => U64 in "bytes";
@@ -81,19 +82,21 @@ columns! {
     data_packets: u64 => U64 in "packets";
     /// Retransmitted packets.
     retransmitted_packets: u64 => U64 in "packets";
-    /// Packets deemed lost by the sender.
+    /// Packets that the sender deemed lost, also in loss events that proved spurious. In live runs, where the kernel
+    /// does not report losses, the retransmissions, spurious ones and tail loss probes included.
     lost_packets: u64 => U64 in "packets";
     /// Expiries of the retransmission timer.
     timeouts: u64 => U64;
-    /// Fast recoveries.
+    /// Fast recoveries; without fast recovery, fast retransmits.
     recoveries: u64 => U64;
-    /// Reductions found to be spurious.
+    /// Loss events that proved spurious.
     spurious: u64 => U64;
     /// Data packets that arrived with a congestion mark.
     marked_packets: u64 => U64 in "packets";
-    /// Data packets dropped or lost on the way, of those sent.
+    /// Data packets dropped or lost on the way, over data packets sent.
     loss_rate: f64 => F64;
-    /// Smallest round-trip time sample; null without samples.
+    /// Smallest RTT sample of the sender, from the departure of a segment to its ACK; null without a sample. Samples
+    /// contain the wait for a delayed ACK, which may be 40 ms for a lone segment (`delayed_ack_timeout`).
     rtt_min_ms: f64 => NullableF64 in "ms";
     /// Mean of the samples.
     rtt_mean_ms: f64 => NullableF64 in "ms";
@@ -107,16 +110,18 @@ columns! {
     rtt_p99_ms: f64 => NullableF64 in "ms";
     /// Largest sample.
     rtt_max_ms: f64 => NullableF64 in "ms";
-    /// From start, when a connection sends its SYN, to the arrival of the last byte; null unless the flow had an end of
-    /// its own and reached it.
+    /// From the start to the arrival of the last byte of a flow of limited size; null otherwise. The start is the SYN
+    /// if the profile has a handshake, so the opening is in it; the ACK of the last byte and the FINs are not. In live
+    /// runs it is when the receiving application has read the last byte. An application that waits for an answer sees
+    /// half an RTT more, and the wait of the answer in queues.
     completion_s: f64 => NullableF64 in "s";
-    /// From start to the arrival of the SYN-ACK; null where no connection was opened.
+    /// From the start to the SYN-ACK; null if no connection was opened.
     handshake_ms: f64 => NullableF64 in "ms";
-    /// From start to the arrival of the first data, of TCP; null if none came.
+    /// From the start to the arrival of the first data of a TCP flow, whichever they are; null if none came.
     first_byte_ms: f64 => NullableF64 in "ms";
     /// How often the SYN was sent again.
     syn_retransmissions: u64 => U64 in "packets";
-    /// How often the SYN-ACK was sent again.
+    /// How often the SYN-ACK was sent again; in simulations alone.
     syn_ack_retransmissions: u64 => U64 in "packets";
 }
 

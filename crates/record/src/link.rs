@@ -42,24 +42,30 @@ columns! {
     row LinkRow;
     /// Rows of link directions.
     columns LinkColumns;
-    /// Index of the link direction.
+    /// Row number of the link direction.
     link: u32 => U32;
-    /// Its name.
+    /// Its name; the reverse direction is `<name>:reverse`.
     name: String => Str;
     /// Nominal rate of IP bytes; null if unlimited.
     rate_bps: f64 => NullableF64 in "bit/s";
-    /// True for the bottleneck of the run; at most one is. The engine, which sees all links, sets it.
+    /// True for the link that limited the flows: of the links with a rate that carry data of greedy flows (of all flows
+    /// if none is greedy) the one with the largest `busy_share`, the first of equals. Metrics and figures take it if no
+    /// link is named.
     is_bottleneck: bool => Bool;
-    /// Departed traffic as a share of the possible; 0 with an unlimited rate and where nothing could leave.
+    /// Departed traffic as a share of the traffic that could have left in the measured interval. At a constant rate a
+    /// packet that an end of the interval cuts counts bit by bit; on a trace or with steps of the rate it counts where
+    /// its last bit leaves. 0 without a rate, and if nothing could leave. Of a wireless station it is the share of time
+    /// in which a packet was being sent, with its waits for the medium.
     utilization: f64 => F64;
-    /// Share of the interval in which the server was busy: a packet was in service, or at the head in an outage or
-    /// waiting for the next opportunity of a trace.
+    /// Share of the interval in which a packet was in service, or at the head in an outage or waiting for the next
+    /// opportunity of a trace; at a constant rate the same as `utilization`. Services shorter than a nanosecond count
+    /// as none.
     busy_share: f64 => F64;
-    /// IP bytes that could have left; null if unlimited.
+    /// IP bytes that could have left; null if unlimited. A token bucket begins with its tokens.
     capacity_bytes: f64 => NullableF64 in "bytes";
     /// IP bytes that left, per second.
     throughput_bps: f64 => F64 in "bit/s";
-    /// Waiting packets, weighted by time: mean.
+    /// Mean of the waiting packets, weighted by time; the packet in service is not counted.
     queue_packets_mean: f64 => F64 in "packets";
     /// Median of the waiting packets.
     queue_packets_p50: f64 => F64 in "packets";
@@ -67,8 +73,8 @@ columns! {
     queue_packets_p95: f64 => F64 in "packets";
     /// Most waiting packets.
     queue_packets_max: f64 => F64 in "packets";
-    /// Queueing delay over time: at each instant how long the packet at the head has waited so far, outages and the
-    /// wait for an opportunity included and its own transmission not; zero while the server idles: mean.
+    /// Mean of the queueing delay over time: at each instant how long the packet at the head has waited so far; 0 while
+    /// idle. An outage and the wait for an opportunity are waiting, the transmission of its own bits is not.
     queue_delay_mean_ms: f64 => F64 in "ms";
     /// Median of the queueing delay over time.
     queue_delay_p50_ms: f64 => F64 in "ms";
@@ -78,8 +84,8 @@ columns! {
     queue_delay_p99_ms: f64 => F64 in "ms";
     /// Longest queueing delay over time.
     queue_delay_max_ms: f64 => F64 in "ms";
-    /// Queueing delay of the packets that left: the time from arrival to the last bit, less the own transmission:
-    /// mean. Null if none left.
+    /// Mean of the queueing delay of each packet that left: from its arrival to its last bit, without the transmission
+    /// of its own bits (an opportunity of a trace takes no time); null if none left.
     packet_queue_delay_mean_ms: f64 => NullableF64 in "ms";
     /// Median of the queueing delay of packets.
     packet_queue_delay_p50_ms: f64 => NullableF64 in "ms";
@@ -89,11 +95,11 @@ columns! {
     packet_queue_delay_p99_ms: f64 => NullableF64 in "ms";
     /// Longest queueing delay of a packet.
     packet_queue_delay_max_ms: f64 => NullableF64 in "ms";
-    /// Packets offered to the link.
+    /// Packets offered to the link, those included that it loses before the queue.
     arrived_packets: u64 => U64 in "packets";
     /// Packets whose last bit left.
     departed_packets: u64 => U64 in "packets";
-    /// IP bytes of those.
+    /// IP bytes of the packets that left.
     departed_bytes: u64 => U64 in "bytes";
     /// Packets dropped by the queue: full, or by its discipline.
     dropped_packets: u64 => U64 in "packets";

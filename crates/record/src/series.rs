@@ -64,9 +64,9 @@ columns! {
     pub columns Datagrams;
     /// When it was sent.
     sent_s: f64 => F64 in "s";
-    /// Index of the flow.
+    /// Row of the flow in `flows`.
     flow: u32 => U32;
-    /// Its number within the flow, from 0.
+    /// Its number within the flow, from 0. Missing ones were lost.
     sequence: u64 => U64;
     /// When its last bit arrived.
     arrived_s: f64 => F64 in "s";
@@ -80,7 +80,7 @@ columns! {
     pub columns FlowSeries;
     /// Sampling time.
     time_s: f64 => F64 in "s";
-    /// Index of the flow.
+    /// Row of the flow in `flows`.
     flow: u32 => U32;
     /// Congestion window.
     window_segments: f64 => F64 in "segments";
@@ -104,7 +104,7 @@ columns! {
     retransmitted_packets: u64 => U64 in "packets";
     /// Pacing rate; null without pacing.
     pacing_rate_bps: f64 => NullableF64 in "bit/s";
-    /// The state of the sender.
+    /// The state of the sender: `open`, `disorder`, `recovery`, `loss` or `reduced`.
     state: FlowState => Dict;
 }
 
@@ -115,7 +115,7 @@ columns! {
     pub columns LinkSeries;
     /// Sampling time.
     time_s: f64 => F64 in "s";
-    /// Index of the link direction.
+    /// Row of the link direction in `links`.
     link: u32 => U32;
     /// Waiting packets, the one in service not counted.
     queue_packets: u32 => U32 in "packets";
@@ -139,17 +139,17 @@ columns! {
     row EventRow;
     /// Events in the order of time.
     pub columns Events;
-    /// When.
+    /// Time of the event.
     time_s: f64 => F64 in "s";
-    /// What.
+    /// Its kind, see below.
     kind: EventKind => Dict;
-    /// Index of the flow.
+    /// Row of the flow in `flows`.
     flow: u32 => U32;
-    /// Index of the link direction; null (`u32::MAX`) for events of an endpoint.
+    /// Row of the link direction in `links`; null for events of an endpoint.
     link: u32 => NullableU32;
-    /// Number of the segment; null (`u64::MAX`) where the event is not of a segment.
+    /// Number of the segment; null if the event is not of a segment.
     sequence: u64 => NullableU64;
-    /// The value that the kind defines; null (NaN) for most.
+    /// The value that the kind defines; null for most.
     value: f64 => NullableF64;
 }
 
@@ -247,10 +247,15 @@ impl Probes {
     pub(crate) fn into_columns(self) -> Vec<Column> {
         let names = self.names.into_iter().map(str::to_owned).collect();
         vec![
-            Column { name: "time_s", unit: Some("s"), data: Data::F64(self.time_s) },
-            Column { name: "flow", unit: None, data: Data::U32(self.flow) },
-            Column { name: "name", unit: None, data: Data::Dict { codes: self.code, names } },
-            Column { name: "value", unit: None, data: Data::F64(self.value) },
+            Column { name: "time_s", unit: Some("s"), meaning: "Time of the sample.", data: Data::F64(self.time_s) },
+            Column { name: "flow", unit: None, meaning: "Row of the flow in `flows`.", data: Data::U32(self.flow) },
+            Column {
+                name: "name",
+                unit: None,
+                meaning: "Name of the probe.",
+                data: Data::Dict { codes: self.code, names },
+            },
+            Column { name: "value", unit: None, meaning: "Its value.", data: Data::F64(self.value) },
         ]
     }
 }

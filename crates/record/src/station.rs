@@ -48,7 +48,7 @@ columns! {
     row StationRow;
     /// Rows of stations.
     columns StationColumns;
-    /// Index of its queue among the links; a station has one for each access category.
+    /// Row of its queue in `links`; a station has one for each access category.
     link: u32 => U32;
     /// Name of the station, or of its queue.
     name: String => Str;
@@ -62,15 +62,17 @@ columns! {
     retries: u64 => U64;
     /// Attempts while another station sent too.
     collisions: u64 => U64;
-    /// Attempts that nobody else disturbed, and that were not understood.
+    /// Attempts that no other station disturbed, and that were not understood; also an RTS that its receiver was not
+    /// free to answer.
     errors: u64 => U64;
     /// Frames sent, each attempt and each frame of an A-MPDU counted.
     sent_frames: u64 => U64 in "frames";
     /// Frames acknowledged.
     acknowledged_frames: u64 => U64 in "frames";
-    /// Packets dropped at the retry limit.
+    /// Packets dropped at the retry limit (`lost_packets` in `links`).
     dropped_frames: u64 => U64 in "frames";
-    /// How long its exchanges took the medium: of those acknowledged from the first bit to that of the ACK.
+    /// How long its exchanges took the medium: of acknowledged ones from the first bit to the end of the ACK. Those of
+    /// hidden stations overlap.
     airtime_s: f64 => F64 in "s";
     /// The same as a share of the interval.
     airtime_share: f64 => F64;
@@ -162,9 +164,9 @@ columns! {
     pub columns Frames;
     /// When its first bit was sent, or that of the RTS or CTS before it.
     time_s: f64 => F64 in "s";
-    /// Index of the queue that it came from among the links.
+    /// Row of the queue that it came from, in `links`.
     link: u32 => U32;
-    /// The station it was for: the access point is 0, then come the stations of the network in their order.
+    /// The station it was for: 0 is the access point, then come the stations in their order.
     to: u32 => U32;
     /// Its rate.
     rate_bps: f64 => F64 in "bit/s";
@@ -178,9 +180,9 @@ columns! {
     is_retry: bool => Bool;
     /// An RTS went before it.
     has_rts: bool => Bool;
-    /// The outcome of the frame.
+    /// The outcome of the frame: `acknowledged`, `error` or `collision`.
     fate: FrameFate => Dict;
-    /// How long it took the medium, with all that belongs to it.
+    /// How long its exchange took the medium.
     airtime_us: f64 => F64 in "us";
 }
 

@@ -13,6 +13,8 @@ pub struct Column {
     pub name: &'static str,
     /// The unit of its values; `None` for numbers without unit and for text.
     pub unit: Option<&'static str>,
+    /// Its meaning, in Markdown.
+    pub meaning: &'static str,
     /// Its values.
     pub data: Data,
 }
@@ -184,18 +186,18 @@ macro_rules! columns {
     (
         $(#[$row_meta:meta])* row $row:ident;
         $(#[$columns_meta:meta])* $vis:vis columns $columns:ident;
-        $($(#[$field_meta:meta])* $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
+        $($(#[doc = $meaning:literal])+ $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
     ) => {
         $(#[$row_meta])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $row {
-            $($(#[$field_meta])* pub $field: $type,)*
+            $($(#[doc = $meaning])+ pub $field: $type,)*
         }
 
         $(#[$columns_meta])*
         #[derive(Clone, Debug, Default)]
         $vis struct $columns {
-            $($(#[$field_meta])* $vis $field: Vec<$type>,)*
+            $($(#[doc = $meaning])+ $vis $field: Vec<$type>,)*
         }
 
         impl $columns {
@@ -209,6 +211,7 @@ macro_rules! columns {
                 vec![$(crate::Column {
                     name: stringify!($field),
                     unit: crate::table::columns!(@unit $($unit)?),
+                    meaning: const { concat!($($meaning),+).trim_ascii_start() },
                     data: crate::table::columns!(@data $variant, self.$field, $type),
                 },)*]
             }
@@ -216,12 +219,12 @@ macro_rules! columns {
     };
     (packed; $(#[$row_meta:meta])* row $row:ident;
         $(#[$columns_meta:meta])* $vis:vis columns $columns:ident;
-        $($(#[$field_meta:meta])* $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
+        $($(#[doc = $meaning:literal])+ $field:ident: $type:ty => $variant:ident $(in $unit:literal)?;)*
     ) => {
         crate::table::columns! {
             $(#[$row_meta])* row $row;
             $(#[$columns_meta])* $vis columns $columns;
-            $($(#[$field_meta])* $field: $type => $variant $(in $unit)?;)*
+            $($(#[doc = $meaning])+ $field: $type => $variant $(in $unit)?;)*
         }
 
         impl crate::rows::Columns for $columns {
