@@ -33,14 +33,14 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def library(name: str, extra: str = "models", user: str = "this model") -> Any:
-    """A module of SciPy or Clarabel, imported when a model needs it, or one that another part needs.
+def library(name: str, user: str = "this model", package: str | None = None) -> Any:
+    """A module of an optional library, imported when its ``user`` needs it.
 
-    They come with ``pip install 'ackclock[models]'``, or the ``extra`` that the ``user`` needs; a program
-    that only simulates does not import them.
+    A program that only simulates does not import it. ``package`` is its name for pip, if it is another than
+    the first word of ``name``.
     """
     try:
         return importlib.import_module(name)
     except ImportError:
-        package = name.partition(".")[0]
-        raise InputError(f"{user} needs {package}: pip install 'ackclock[{extra}]'") from None
+        package = package or name.partition(".")[0]
+        raise InputError(f"{user} needs {package}: python -m pip install {package}") from None

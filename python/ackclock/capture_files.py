@@ -67,7 +67,7 @@ def _classic(path: Path, interface: int) -> Iterator[Frame]:
 
 
 def _pcapng(path: Path, interface: int) -> Iterator[Frame]:
-    pcapng = library("pcapng", "captures", "reading a capture")
+    pcapng = library("pcapng", "reading a capture", "python-pcapng")
     first: int | None = None
     seen = 0
     try:

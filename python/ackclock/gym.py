@@ -1,7 +1,7 @@
 """A step interface for learning agents: one flow as an environment of Gymnasium.
 
 The flow shares a simulated path with any others. Time stands still while the agent decides: each step is one
-round trip of the flow, or a fixed time. Needs the extra ``gym`` (``python -m pip install 'ackclock[gym]'``).
+round trip of the flow, or a fixed time. Needs gymnasium (``python -m pip install gymnasium``).
 """
 
 from __future__ import annotations

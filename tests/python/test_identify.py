@@ -117,7 +117,7 @@ def test_what_cannot_be_identified_is_one_sentence(capsys, tmp_path, monkeypatch
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     table = training.Table(["x"], np.array([[1.0]]), ["a"])
-    with pytest.raises(InputError, match=r"needs sklearn: pip install 'ackclock\[identify\]'"):
+    with pytest.raises(InputError, match=r"needs scikit-learn: python -m pip install scikit-learn"):
         identify.Classifier(table)
 
 

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use control::{
-    Ack, Context, Controller, Counting, Loss, Marks, ParameterError, Parameters, Probe, Reports, RttSample,
+    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reports, RttSample,
     Transmission, TransmitStart,
 };
 use noq_proto::congestion;

@@ -50,7 +50,7 @@ def bench(only: Sequence[str], every: bool, repeat: int, engine: Chosen, as_json
             raise InputError(f"--only {case.name}: {engine.kind.no_python}")
         if case.missing:
             raise InputError(
-                f"--only {case.name}: needs {case.missing} (python -m pip install 'ackclock[gym]')"
+                f"--only {case.name}: needs {case.missing} (python -m pip install {case.missing})"
             )
     results = []
     with output.progress("bench") as at:

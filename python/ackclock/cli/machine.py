@@ -74,15 +74,15 @@ def findings() -> Iterator[Finding]:
     yield Finding("controllers in C", "clang", clang, "apt install clang")
     yield Finding("controllers in Rust", "cargo", cargo, "install Rust, by rustup")
     yield Finding("captures", "tshark, to read them", tshark, "apt install tshark")
-    for purpose, module, extra in (
-        ("models and draws", "scipy", "models"),
-        ("sweeps on a cluster", "distributed", "dask"),
-        ("learning", "gymnasium", "gym"),
-        ("controllers of captures", "sklearn", "identify"),
+    for purpose, module, package in (
+        ("draws and intervals", "scipy", "scipy"),
+        ("sweeps on a cluster", "distributed", "'dask[distributed]'"),
+        ("learning", "gymnasium", "gymnasium"),
+        ("controllers of captures", "sklearn", "scikit-learn"),
         ("polars frames", "polars", "polars"),
     ):
         there = importlib.util.find_spec(module) is not None
-        yield Finding(purpose, module, there, f"python -m pip install 'ackclock[{extra}]'")
+        yield Finding(purpose, module, there, f"python -m pip install {package}")
 
 
 def _live() -> Iterator[Finding]:

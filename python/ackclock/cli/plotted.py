@@ -16,7 +16,7 @@ from ackclock.report.notebook import cells, heads
 
 __all__ = ["Finished", "PlotOutcome"]
 
-NO_INTERVALS = "intervals need SciPy: python -m pip install 'ackclock[models]'"
+NO_INTERVALS = "intervals need SciPy: python -m pip install scipy"
 
 
 class PlotOutcome(Outcome):

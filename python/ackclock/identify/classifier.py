@@ -25,7 +25,7 @@ FLOOR = 1e-3
 
 def require() -> Any:
     """The forests of scikit-learn. Raises InputError without them."""
-    return library("sklearn.ensemble", "identify", "`ackclock read --controllers`")
+    return library("sklearn.ensemble", "`ackclock read --controllers`", "scikit-learn")
 
 
 @dataclass(frozen=True)

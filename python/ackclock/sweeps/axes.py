@@ -157,7 +157,7 @@ def _draws(kind: str, samples: int, dimensions: int, seed: int) -> np.ndarray[An
         from scipy.stats import qmc
     except ImportError:
         raise InputError(
-            "samples: draws need scipy: python -m pip install 'ackclock[models]', or name lists of values"
+            "samples: draws need scipy: python -m pip install scipy, or name lists of values"
         ) from None
     import numpy as np
 

@@ -186,7 +186,7 @@ def _dask_installed() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise InputError("executor dask: needs dask: python -m pip install 'ackclock[dask]'") from None
+        raise InputError("executor dask: needs dask: python -m pip install 'dask[distributed]'") from None
 
 
 @contextmanager
