@@ -119,6 +119,16 @@ def tc_words() -> list[dict[str, Any]]:
     scenario, and ``why`` it has none.
     """
 
+def first_page_columns() -> dict[str, list[str]]:
+    """The columns of each table that ``first_page`` reads; ``stations`` only with a wireless network."""
+
+def first_page(request: bytes) -> str:
+    """The first page of a report, as JSON.
+
+    ``request`` is a line of JSON, then doubles (little-endian): see ``crates/overview/src/lib.rs``. Raises
+    ValueError, one sentence, if it is no such request.
+    """
+
 @final
 class Files:
     """The files that scenarios name: each is opened once, however many scenarios name it."""

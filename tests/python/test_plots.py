@@ -10,7 +10,7 @@ import ackclock
 import vision
 from ackclock import plots
 from ackclock.figure import Axis, Panel, Plane, Series, Ticks
-from ackclock.overview import Overview, log_floor, over_time, overview
+from ackclock.overview import Overview, overview
 from ackclock.plots import difference
 from ackclock.plots.overview import stack
 from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks
@@ -167,17 +167,6 @@ def test_colour_blind_readers_distinguish_colours_with_the_same_dashes(page, lea
     assert not alike, "give one of them another colour or other dashes in LOOKS of plots/style.py"
 
 
-def test_a_logarithmic_axis_ends_a_thousandth_below_the_largest_value():
-    def curve(*values):
-        return Series("one", "cdg", np.arange(float(len(values))), np.array(values))
-
-    assert log_floor([curve(0.0, 4.0, 100.0)]) == 4.0
-    assert log_floor([curve(0.0, 0.01, 500.0, np.nan)]) == 0.5
-    apart = over_time("queue", "queue (ms)", [curve(0.0, 4.0, 4.0), curve(50.0, 50.0, 50.0)])
-    assert (apart.y.scale, apart.y.low) == ("log", 4.0)
-    assert over_time("queue", "queue (ms)", [curve(0.0, 4.0)]).y == Axis("queue (ms)", low=0.0)
-
-
 def test_curves_of_several_flows_have_the_dashes_of_their_controllers():
     path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
     for controllers, solid in ((["cubic", "newreno", "cubic"], [True, False, False]), (["newreno"], [True])):
@@ -234,7 +223,8 @@ def test_lines_and_ticks_of_the_stack_say_what_they_are():
     x = np.arange(3.0)
     curves = [Series("one", "cdg", x, np.array([1.0, 2.0, 3.0]))]
     levels = [Series("rate of the link", "", x, np.full(3, 5.0), look="level")]
-    panel = over_time("queue", "queue (ms)", curves, levels, [Ticks("one", "cdg", np.array([1.0]))])
+    ticks = [Ticks("one", "cdg", np.array([1.0]))]
+    panel = Panel("", [*curves, *levels], "queue", Axis("time (s)"), Axis("queue (ms)", low=0.0), ticks)
     (axes,) = stack(Overview([], [panel], Plane(Axis(), Axis(), []))).axes
     assert {text.get_text() for text in axes.texts} == {"rate of\nthe link", "drops"}
 

@@ -51,6 +51,12 @@ def own(name: str) -> str:
     return (resources.files(__package__) / "assets" / name).read_text("utf-8")
 
 
+def lean(script: str) -> str:
+    """A script without indentation and comments on lines of their own."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def scenario(path: Path, title: str, **more: Any) -> dict[str, Any]:
     """A scenario of a file as the page opens it, with the files that it names."""
     text = path.read_text("utf-8")
@@ -154,18 +160,19 @@ def page(wasm: bytes) -> str:
         "schema": json.loads(_engine.schema()),
         "controllers": [{"name": one["name"], "title": one["title"]} for one in _engine.controllers()],
         "looks": all_looks(),
+        "columns": _engine.first_page_columns(),
         "groups": groups(),
         "script": SCRIPT,
     }
-    scripts = [of_reports(f"{UPLOT}.iife.min.js"), of_reports("charts.js")]
+    scripts = [of_reports(f"{UPLOT}.iife.min.js"), lean(of_reports("charts.js"))]
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(own("page.html.j2")).render(
         version=_engine.version(),
         styles="\n".join([of_reports(f"{UPLOT}.min.css"), of_reports("page.css"), own("playground.css")]),
         data=in_script(json.dumps(data, separators=(",", ":"))),
         wasm=base64.b64encode(packed(wasm)).decode("ascii"),
-        worker=own("engine.js"),
-        scripts=[*scripts, *(own(name) for name in ("overview.js", "editor.js", "app.js"))],
+        worker=lean(own("engine.js")),
+        scripts=[*scripts, *(lean(own(name)) for name in ("looks.js", "editor.js", "app.js"))],
     )
 
 

@@ -13,6 +13,7 @@ mod endpoint;
 mod engines;
 mod event;
 mod failure;
+mod first_page;
 mod json;
 mod language;
 mod memory;
@@ -48,6 +49,8 @@ mod _engine {
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]
     use crate::failure::MachineError;
+    #[pymodule_export]
+    use crate::first_page::{first_page, first_page_columns};
     #[pymodule_export]
     use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json, trace_keys};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use engine::{Stopwatch, Watch};
 
-use crate::{Decisions, Numbers, Page, Request, check, described, run};
+use crate::{Decisions, Numbers, Page, Request, check, described, run, shown};
 
 mod page {
     #[link(wasm_import_module = "page")]
@@ -79,6 +79,12 @@ extern "C" fn run_scenario() {
     let clocks = Stopwatch { cpu_s: clock, wall_s: clock };
     let found = run(&request(), &ThisPage, &watch, Some(clocks));
     answer(&found.to_json().to_string());
+}
+
+/// Answers with the first page of a report on the runs that the page hands in.
+#[unsafe(no_mangle)]
+extern "C" fn first_page() {
+    answer(&shown(&take_text()).to_string());
 }
 
 /// A number of the random stream of the flow whose event is being handled.

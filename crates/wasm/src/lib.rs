@@ -11,5 +11,5 @@ mod request;
 mod script;
 
 pub use answer::Answer;
-pub use request::{Request, check, run};
+pub use request::{Request, check, run, shown};
 pub use script::{Decisions, Numbers, Page, described, random};

@@ -111,6 +111,11 @@ pub fn run(request: &Request, page: &'static dyn Page, watch: &Arc<Watch>, clock
     }
 }
 
+/// The first page of a report on the runs of `request`, or the error: see [`overview::page`].
+pub fn shown(request: &[u8]) -> Value {
+    overview::page(request).unwrap_or_else(|error| failed(&error))
+}
+
 /// Facts about a plan.
 fn facts(resolved: Value, plan: &Plan) -> Value {
     json!({

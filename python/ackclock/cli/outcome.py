@@ -19,7 +19,7 @@ from ackclock.cli.output import Report, file_names, notes, print_json, run_all, 
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
 from ackclock.figure import Panel
-from ackclock.overview import HIGH, LOW, Overview, overview
+from ackclock.overview import Overview, overview
 from ackclock.report import Page, bottlenecks, calls, host, new_folder, notebook, number, page_of, write_json
 from ackclock.report.charts import as_json
 from ackclock.result import Run
@@ -38,7 +38,10 @@ TABLES = (
     "RTT is by ACK: each sample of the sender counts once. Queue and delay of a link are by time. "
     "Loss is what was dropped or lost on the way, of the packets sent."
 )
-BAND = f"medians over the repetitions, with a band from the {LOW:.0f}th to the {HIGH:.0f}th percentile"
+BAND = (
+    "Curves over time are medians over the repetitions, with a band from the {:.0f}th to the {:.0f}th "
+    "percentile."
+)
 ZOOM = "Drag to zoom, click twice for all. A name in a legend switches its curves off and on."
 
 
@@ -225,7 +228,8 @@ def draw_overview(
         page.charts(numbers, [(f"distributions/{one.name}", calls.CAPTIONS[one.name]) for one in of_call])
         page.answers(shown.sentences)
         if any(len(repetitions) > 1 for repetitions in by_label.values()):
-            page.paragraph(f"Curves over time are {BAND}.", "note")
+            low, high = shown.band
+            page.paragraph(BAND.format(low, high), "note")
         page.charts(numbers, _places(shown))
         page.paragraph(ZOOM, "note")
         if shown.stack:

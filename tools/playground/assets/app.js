@@ -128,7 +128,7 @@
       found.push({ label, of: [answer], request: request({ overrides }) });
     }
     shown = found;
-    draw();
+    await draw();
   }
 
   // Labels of all that is shown, each once.
@@ -152,11 +152,42 @@
 
   const CAPTIONS = { goodput: "Goodput", rtt: "Round-trip time", queue: "Queue at the bottleneck; ticks are drops", window: "Congestion window", "rtt-distribution": "Distribution of the round-trip time" };
 
-  function draw() {
+  // Runs as the module reads them for a first page: a line of JSON, then the columns of numbers.
+  function packed(runs) {
+    const columns = [];
+    let length = 0;
+    const place = (values) => {
+      columns.push([values, length]);
+      length += values.length;
+      return { at: length - values.length, length: values.length };
+    };
+    const column = (of) => (of.codes ? { names: of.names, ...place(of.codes) } : typeof of[0] === "string" ? of : place(of));
+    const tables = (of) => Object.entries(data.columns).map(([table, names]) => [table, Object.fromEntries(names.map((name) => [name, column(of[table][name])]))]);
+    const facts = ({ scenario, duration_s, warmup_s, tables: of }) => ({ scenario, duration_s, warmup_s, tables: Object.fromEntries(tables(of)) });
+    const line = new TextEncoder().encode(`${JSON.stringify(runs.map(({ label, of }) => ({ label, of: of.map(facts) })))}\n`);
+    const numbers = new Float64Array(length);
+    for (const [values, at] of columns) numbers.set(values, at);
+    const bytes = new Uint8Array(line.length + numbers.byteLength);
+    bytes.set(line);
+    bytes.set(new Uint8Array(numbers.buffer), line.length);
+    return bytes;
+  }
+
+  // The first page of a report on runs: sentences, and the numbers of the charts with their colours.
+  async function firstPage(runs) {
+    const answer = await checker.ask("page", packed(runs));
+    return answer.error ? answer : looked(answer, data.looks);
+  }
+
+  let drawings = 0;
+  async function draw() {
+    const mine = ++drawings;
     const runs = labelled();
-    const { sentences, document: numbers } = overview(runs, data.looks);
+    const numbers = await firstPage(runs);
+    if (mine !== drawings) return;
+    if (numbers.error) { fault(numbers.error); return; }
     const answers = element("dl", "", { class: "answers" });
-    for (const [question, answer] of sentences) answers.append(element("dt", question), element("dd", answer));
+    for (const [question, answer] of numbers.sentences) answers.append(element("dt", question), element("dd", answer));
     const places = [...numbers.stack.map((one) => ["stack", one]), ["plane", { name: "", title: "" }], ...numbers.distributions.map((one) => ["distributions", one])];
     const charts = places.map(([kind, { name, title }]) => {
       const figure = element("figure", "", { class: "chart" });
@@ -168,7 +199,8 @@
     ackclock.show(numbers);
     const tables = Object.entries(runs[0].of[0].tables).filter(([, columns]) => Object.values(columns)[0] && rowsOf(columns));
     by("table").replaceChildren(...tables.map(([name]) => element("option", name)));
-    by("downloads").hidden = by("keep").disabled = false;
+    by("downloads").hidden = false;
+    by("keep").disabled = !shown.length;
     by("forget").disabled = !kept.length;
     const packets = runs.reduce((sum, { of: [one] }) => sum + one.cost.data_packets, 0);
     const seconds = runs.reduce((sum, { of: [one] }) => sum + one.cost.wall_s, 0);
@@ -388,7 +420,7 @@
   by("names").addEventListener("change", () => { choose(chosen()); run(); });
   by("run").addEventListener("click", run);
   by("stop").addEventListener("click", () => { again = false; runner.stop(); });
-  by("keep").addEventListener("click", () => { kept = labelled(); shown = []; draw(); by("keep").disabled = true; });
+  by("keep").addEventListener("click", () => { kept = labelled(); shown = []; draw(); });
   by("forget").addEventListener("click", () => { if (shown.length) { kept = []; draw(); } else { shown = kept.slice(-1); kept = []; draw(); } });
   by("csv").addEventListener("click", () => save(`${by("table").value}.csv`, new Blob([csv(by("table").value)], { type: "text/csv" })));
   by("figure").addEventListener("click", figure);
@@ -399,6 +431,6 @@
     by("said").textContent = copied ? "The link is copied." : "The address of this page is the link.";
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } });
-  window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, overview: (runs) => overview(runs, data.looks), runs: labelled };
+  window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, firstPage, runs: labelled };
   begin();
 })();

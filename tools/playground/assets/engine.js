@@ -17,10 +17,13 @@ let wants = [];
 
 const text = (at, bytes) => new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, at, bytes));
 
-function hand(json) {
-  const bytes = new TextEncoder().encode(json);
-  new Uint8Array(wasm.memory.buffer, wasm.reserve(bytes.length), bytes.length).set(bytes);
+// Gives bytes to the module. Room for them may move its memory.
+function hand(bytes) {
+  const at = wasm.reserve(bytes.length);
+  new Uint8Array(wasm.memory.buffer, at, bytes.length).set(bytes);
 }
+
+const encoded = (value) => new TextEncoder().encode(JSON.stringify(value));
 
 // A column out of the memory of the module: numbers with NaN for none, texts, or codes with their names.
 function column(of) {
@@ -80,7 +83,7 @@ const page = {
   },
   probe(number) {
     return attempt(0, () => {
-      hand(JSON.stringify(controllers[number].probe()));
+      hand(encoded(controllers[number].probe()));
       return 1;
     });
   },
@@ -190,12 +193,15 @@ function read(source, names) {
   return found;
 }
 
+// The functions of the module by the kinds of requests. That of a page comes as bytes.
+const FUNCTIONS = { run: "run_scenario", check: "check_scenario", page: "first_page" };
+
 function handle(kind, request) {
   [answered, raised, controllers] = [null, null, []];
   try {
     classes = kind === "run" && request.classes?.length ? read(request.source, request.classes) : {};
-    hand(JSON.stringify(request));
-    if (kind === "run") wasm.run_scenario(); else wasm.check_scenario();
+    hand(kind === "page" ? request : encoded(request));
+    wasm[FUNCTIONS[kind]]();
   } catch (error) {
     raised ??= error;
   }

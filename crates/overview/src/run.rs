@@ -1,0 +1,179 @@
+//! The runs of a page: facts as JSON, and columns of their tables.
+
+use serde_json::Value;
+
+use crate::panels::Curve;
+
+/// The tables and columns that a page reads. `stations` is read in wireless networks only.
+pub const COLUMNS: [(&str, &[&str]); 6] = [
+    (
+        "flows",
+        &[
+            "flow",
+            "name",
+            "cc",
+            "start_s",
+            "stop_s",
+            "measured_s",
+            "base_rtt_ms",
+            "delivered_bytes",
+            "goodput_bps",
+            "data_packets",
+            "loss_rate",
+            "rtt_p50_ms",
+            "completion_s",
+        ],
+    ),
+    ("links", &["link", "name", "is_bottleneck", "rate_bps", "queue_delay_mean_ms", "queue_delay_p95_ms"]),
+    ("flow_series", &["time_s", "flow", "delivered_bytes", "latest_rtt_ms", "window_segments"]),
+    ("link_series", &["time_s", "link", "queue_bytes", "capacity_bytes"]),
+    ("events", &["time_s", "kind"]),
+    ("stations", &["link"]),
+];
+
+/// A label with its repetitions, of which there is at least one.
+pub(crate) struct Label<'a> {
+    pub(crate) name: String,
+    pub(crate) of: Vec<Run<'a>>,
+}
+
+impl<'a> Label<'a> {
+    /// The first repetition.
+    pub(crate) fn first(&self) -> &Run<'a> {
+        &self.of[0]
+    }
+}
+
+/// The labels of a request, whose columns are places in `numbers`.
+pub(crate) fn labels(request: Value, numbers: &[f64]) -> Result<Vec<Label<'_>>, String> {
+    let mut labels = Vec::new();
+    for mut one in items(request) {
+        let of: Vec<Run<'_>> = items(one["of"].take()).into_iter().map(|facts| Run { facts, numbers }).collect();
+        if of.is_empty() {
+            return Err("a label of the page has no run".to_owned());
+        }
+        labels.push(Label { name: text(&one["label"]), of });
+    }
+    if labels.is_empty() { Err("the page has no label".to_owned()) } else { Ok(labels) }
+}
+
+fn items(list: Value) -> Vec<Value> {
+    if let Value::Array(items) = list { items } else { Vec::new() }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A run.
+pub(crate) struct Run<'a> {
+    facts: Value,
+    numbers: &'a [f64],
+}
+
+impl<'a> Run<'a> {
+    fn column(&self, table: &str, column: &str) -> &Value {
+        &self.facts["tables"][table][column]
+    }
+
+    /// The values of a column, NaN for null; indices of names.
+    pub(crate) fn numbers(&self, table: &str, column: &str) -> &'a [f64] {
+        let place = self.column(table, column);
+        let part = |key: &str| place[key].as_u64().unwrap_or(0) as usize;
+        let (at, length) = (part("at"), part("length"));
+        self.numbers.get(at..at + length).unwrap_or_default()
+    }
+
+    /// The texts of a column, or the names into which it has indices.
+    pub(crate) fn texts(&self, table: &str, column: &str) -> Vec<String> {
+        let column = self.column(table, column);
+        let texts = column.as_array().or(column["names"].as_array());
+        texts.map_or_else(Vec::new, |texts| texts.iter().map(text).collect())
+    }
+
+    /// The resolved scenario.
+    pub(crate) fn scenario(&self) -> &Value {
+        &self.facts["scenario"]
+    }
+
+    pub(crate) fn duration_s(&self) -> f64 {
+        self.facts["duration_s"].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// The length of the measured interval.
+    pub(crate) fn measured_s(&self) -> f64 {
+        self.duration_s() - self.facts["warmup_s"].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// A column of the flows.
+    pub(crate) fn flows(&self, column: &str) -> &'a [f64] {
+        self.numbers("flows", column)
+    }
+
+    pub(crate) fn flow_count(&self) -> usize {
+        self.flows("flow").len()
+    }
+
+    /// The controller of all flows, empty if there are several.
+    pub(crate) fn only_controller(&self) -> String {
+        let mut controllers = self.texts("flows", "cc");
+        controllers.dedup();
+        if controllers.len() == 1 { controllers.remove(0) } else { String::new() }
+    }
+
+    /// An empty curve for each flow, and its index by flow.
+    ///
+    /// Those of one controller and name without the number at its end (`web-17` is of `web`) are one if they are
+    /// `together`. It is called `240 x web`.
+    pub(crate) fn groups(&self, together: bool) -> (Vec<Curve>, Vec<usize>) {
+        let (mut curves, mut group_of) = (Vec::<Curve>::new(), Vec::new());
+        for (name, cc) in self.texts("flows", "name").into_iter().zip(self.texts("flows", "cc")) {
+            let name = if together { stem(&name).to_owned() } else { name };
+            let same = curves.iter().rposition(|curve| together && curve.name == name && curve.cc == cc);
+            group_of.push(same.unwrap_or(curves.len()));
+            if same.is_none() {
+                curves.push(Curve { name, cc, ..Curve::default() });
+            }
+        }
+        for (group, curve) in curves.iter_mut().enumerate() {
+            let flows = group_of.iter().filter(|&&of| of == group).count();
+            if flows > 1 {
+                curve.name = format!("{flows} x {}", curve.name);
+            }
+        }
+        (curves, group_of)
+    }
+
+    /// The row in the table of flows of each sample in `flow_series`; `usize::MAX` for a flow that the table lacks.
+    pub(crate) fn sampled_rows(&self) -> Vec<usize> {
+        let mut rows = Vec::new();
+        for (row, &flow) in self.flows("flow").iter().enumerate() {
+            rows.resize(rows.len().max(flow as usize + 1), usize::MAX);
+            rows[flow as usize] = row;
+        }
+        let flows = self.numbers("flow_series", "flow");
+        flows.iter().map(|&flow| rows.get(flow as usize).copied().unwrap_or(usize::MAX)).collect()
+    }
+
+    /// The row of the bottleneck among the links.
+    pub(crate) fn bottleneck(&self) -> Option<usize> {
+        self.numbers("links", "is_bottleneck").iter().position(|&is| is == 1.0)
+    }
+
+    /// A number of the bottleneck, NaN without one.
+    pub(crate) fn of_bottleneck(&self, column: &str) -> f64 {
+        self.bottleneck().and_then(|row| self.numbers("links", column).get(row)).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// A name without the number at its end.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((stem, number)) if !stem.is_empty() && is_number(number) => stem,
+        _ => name,
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit())
+}

@@ -1,0 +1,172 @@
+//! The sentences of the page: questions with their answers.
+
+use serde_json::Value;
+
+use crate::run::{Label, Run};
+use crate::statistics::median;
+
+/// Questions and answers.
+pub(crate) fn sentences(labels: &[Label<'_>]) -> Value {
+    let all: Vec<&Label<'_>> = labels.iter().collect();
+    let throughput = said(&all, &|run| goodput(run) / 1e6, "Mbit/s") + &of_rate(labels);
+    let mut rows = vec![("Throughput", throughput)];
+    if labels.iter().all(|label| label.first().bottleneck().is_some()) {
+        let mean = said(&all, &|run| run.of_bottleneck("queue_delay_mean_ms"), "ms");
+        let most = said(&all, &|run| run.of_bottleneck("queue_delay_p95_ms"), "ms");
+        rows.push((
+            "Delay",
+            format!("{mean} of queueing on average{}; 95 % of the time at most {most}", place(labels)),
+        ));
+    }
+    let mut silent = all.clone();
+    silent.retain(|label| label.of.iter().all(|run| goodput(run) == 0.0));
+    if !silent.is_empty() {
+        let mut delivery = "no data was delivered in the measured time".to_owned();
+        if labels.len() > 1 {
+            let names: Vec<&str> = silent.iter().map(|label| &*label.name).collect();
+            delivery = format!("{delivery} with {}", names.join(", "));
+        }
+        rows.insert(0, ("Delivery", delivery));
+    }
+    rows.push(("Loss", said(&all, &loss_percent, "% of the data packets, on the way")));
+    rows.push(("Fairness", fairness(labels)));
+    rows.into_iter().map(|(question, answer)| Value::from(vec![question.to_owned(), answer])).collect()
+}
+
+/// The median over the repetitions of each label: `cubic 48.2, cdg 43.9 Mbit/s`.
+fn said(labels: &[&Label<'_>], value: &dyn Fn(&Run<'_>) -> f64, unit: &str) -> String {
+    let mut sentence = String::new();
+    for label in labels {
+        if labels.len() > 1 {
+            sentence += if sentence.is_empty() { "" } else { ", " };
+            sentence += &label.name;
+            sentence += " ";
+        }
+        sentence += &digits(median(label.of.iter().map(value).collect()));
+    }
+    sentence + " " + unit
+}
+
+/// Three digits, as `%.3g` of C prints them; all digits before the point from 100 on.
+fn digits(number: f64) -> String {
+    if !number.is_finite() {
+        return "unknown".to_owned();
+    }
+    let (mut leading, mut power) = (number.abs(), 0);
+    while (f64::MIN_POSITIVE..0.9995).contains(&leading) {
+        leading *= 10.0;
+        power += 1;
+    }
+    let decimals = if leading < 9.995 { 2 } else { usize::from(leading < 99.95) };
+    if power > 4 {
+        return format!("{}{}e-{power:02}", if number < 0.0 { "-" } else { "" }, fixed(leading, decimals));
+    }
+    fixed(number, decimals + power)
+}
+
+/// A number with so many decimals at most.
+fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// Bits that all flows delivered in the measured interval, per second of it.
+///
+/// The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.
+fn goodput(run: &Run<'_>) -> f64 {
+    run.flows("delivered_bytes").iter().sum::<f64>() * 8.0 / run.measured_s()
+}
+
+/// Data packets of all flows that were dropped or lost on the way, in percent of those sent.
+fn loss_percent(run: &Run<'_>) -> f64 {
+    let (sent, share) = (run.flows("data_packets"), run.flows("loss_rate"));
+    let (mut all, mut lost) = (0.0, 0.0);
+    for (sent, share) in sent.iter().zip(share) {
+        all += sent;
+        if !share.is_nan() {
+            lost += sent * share;
+        }
+    }
+    if all == 0.0 { f64::NAN } else { 100.0 * lost / all }
+}
+
+/// `, of the 50 that the bottleneck carries`, if all labels have the same.
+///
+/// Stations are left out: the rate of their frames is far above what the shared channel carries.
+fn of_rate(labels: &[Label<'_>]) -> String {
+    let rate = labels[0].first().of_bottleneck("rate_bps");
+    let same = labels.iter().all(|label| label.first().of_bottleneck("rate_bps") == rate);
+    if !same || !rate.is_finite() || labels.iter().any(|label| shares_a_channel(label.first())) {
+        return String::new();
+    }
+    format!(", of the {} that the bottleneck carries", digits(rate / 1e6))
+}
+
+/// True if the bottleneck is the queue of a station.
+fn shares_a_channel(run: &Run<'_>) -> bool {
+    let wireless = run.scenario()["wlans"].as_array().is_some_and(|wlans| !wlans.is_empty());
+    wireless && run.numbers("stations", "link").contains(&run.of_bottleneck("link"))
+}
+
+/// The name of the bottleneck, if a network has several links and all runs have the same.
+fn place(labels: &[Label<'_>]) -> String {
+    let mut names = Vec::new();
+    for label in labels {
+        names.push(label.first().texts("links", "name").swap_remove(label.first().bottleneck().unwrap_or(0)));
+    }
+    names.dedup();
+    let several = labels.iter().any(|label| label.first().scenario()["path"].is_null());
+    if several && names.len() == 1 { format!(" at the bottleneck, {}", names[0]) } else { String::new() }
+}
+
+fn fairness(labels: &[Label<'_>]) -> String {
+    if labels.iter().all(|label| label.first().flow_count() == 1) {
+        return "a flow has the path for itself".to_owned();
+    }
+    let mut several: Vec<&Label<'_>> = labels.iter().collect();
+    several.retain(|label| jain(label.first()).is_finite());
+    if several.is_empty() {
+        return "less than two flows that send all they can last, and only these are compared".to_owned();
+    }
+    format!("Jain's index of the lasting flows: {}", said(&several, &jain, "(1 is equal)"))
+}
+
+/// Jain's index of the goodputs of lasting flows (RFC 5166, section 2.3), NaN of fewer than two of several flows.
+///
+/// If some flows send all they can, flows with another source are left out: a call needs no more.
+fn jain(run: &Run<'_>) -> f64 {
+    let (rates, completion) = (run.flows("goodput_bps"), run.flows("completion_s"));
+    let mut greedy = Vec::new();
+    for flow in run.scenario()["flows"].as_array().into_iter().flatten() {
+        let is_greedy = flow["source"].is_null() || flow["source"] == "greedy";
+        greedy.resize(greedy.len() + flow["count"].as_u64().unwrap_or(1) as usize, is_greedy);
+    }
+    let (mut lasting, mut lasting_greedy) = (Vec::new(), Vec::new());
+    for (row, &rate) in rates.iter().enumerate() {
+        if completion.get(row).is_none_or(|time| !time.is_finite()) {
+            lasting.push(rate);
+            if greedy.len() == rates.len() && greedy[row] {
+                lasting_greedy.push(rate);
+            }
+        }
+    }
+    let compared = if lasting_greedy.is_empty() { lasting } else { lasting_greedy };
+    if rates.len() != 1 && compared.len() < 2 {
+        return f64::NAN;
+    }
+    let total: f64 = compared.iter().sum();
+    let squares: f64 = compared.iter().map(|rate| rate * rate).sum();
+    total * total / (compared.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn a_number_has_three_digits_or_all_before_its_point() {
+        let found = [0.0, 5.0, 12.34, 99.96, 123.5, 1234.5, -0.5, 0.000_123_45, 0.000_012_345].map(digits);
+        assert_eq!(found, ["0", "5", "12.3", "100", "124", "1234", "-0.5", "0.000123", "1.23e-05"]);
+        assert_eq!(digits(f64::NAN), "unknown");
+    }
+}

@@ -1,0 +1,291 @@
+//! Pages of runs that are small enough to work every number out by hand.
+
+use serde_json::{Value, json};
+
+/// A run: 10 s on a link of 8 Mbit/s with a buffer of 40 ms.
+///
+/// Flow `a` delivers 500,000 bytes a second. Flow `b` starts at 4 s and delivers 250,000. Each second has a sample.
+/// The queue grows by 5,000 bytes a second, which are 5 ms.
+struct Made {
+    scenario: Value,
+    flows: Vec<(&'static str, Column)>,
+    names: Vec<String>,
+    controllers: Vec<&'static str>,
+    others: Vec<(&'static str, &'static str, Column)>,
+}
+
+type Column = Vec<f64>;
+
+const NAN: f64 = f64::NAN;
+
+fn seconds() -> Column {
+    (0..=10).map(f64::from).collect()
+}
+
+fn made() -> Made {
+    let each = |of: fn(f64) -> f64| seconds().into_iter().map(of).collect::<Column>();
+    let both = |a: fn(f64) -> f64, b: fn(f64) -> f64| [each(a), each(b)].concat();
+    Made {
+        scenario: json!({ "path": { "rate": "8mbit", "rtt": "40ms", "queue": "1bdp" }, "flows": [{ "count": 2 }] }),
+        names: vec!["a".into(), "b".into()],
+        controllers: vec!["newreno", "cdg"],
+        flows: vec![
+            ("flow", vec![0.0, 1.0]),
+            ("start_s", vec![0.0, 4.0]),
+            ("stop_s", vec![10.0, 10.0]),
+            ("measured_s", vec![10.0, 6.0]),
+            ("base_rtt_ms", vec![40.0, 40.0]),
+            ("delivered_bytes", vec![5e6, 1.5e6]),
+            ("goodput_bps", vec![4e6, 2e6]),
+            ("data_packets", vec![3000.0, 1000.0]),
+            ("loss_rate", vec![0.01, 0.05]),
+            ("rtt_p50_ms", vec![90.0, 60.0]),
+            ("completion_s", vec![NAN, NAN]),
+        ],
+        others: vec![
+            ("links", "link", vec![0.0, 1.0]),
+            ("links", "is_bottleneck", vec![0.0, 1.0]),
+            ("links", "rate_bps", vec![NAN, 8e6]),
+            ("links", "queue_delay_mean_ms", vec![NAN, 12.34]),
+            ("links", "queue_delay_p95_ms", vec![NAN, 47.5]),
+            ("flow_series", "time_s", both(|t| t, |t| t)),
+            ("flow_series", "flow", both(|_| 0.0, |_| 1.0)),
+            ("flow_series", "delivered_bytes", both(|t| 5e5 * t, |t| 2.5e5 * (t - 4.0).max(0.0))),
+            ("flow_series", "latest_rtt_ms", both(|t| 40.0 + 10.0 * t, |t| if t < 5.0 { NAN } else { 60.0 })),
+            ("flow_series", "window_segments", both(|t| 10.0 + t, |_| 4.0)),
+            ("link_series", "time_s", both(|t| t, |t| t)),
+            ("link_series", "link", both(|_| 0.0, |_| 1.0)),
+            ("link_series", "queue_bytes", both(|_| 7.0, |t| 5e3 * t)),
+            ("link_series", "capacity_bytes", both(|_| NAN, |t| 1e6 * t)),
+            ("events", "time_s", vec![1.0, 2.0, 3.0]),
+        ],
+    }
+}
+
+impl Made {
+    /// Sets a column of the flows.
+    fn with(mut self, name: &str, values: &[f64]) -> Self {
+        self.flows.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, column)| *column = values.to_vec());
+        self
+    }
+
+    fn facts(self, doubles: &mut Vec<u8>) -> Value {
+        let mut place = |values: &[f64]| {
+            let at = doubles.len() / 8;
+            doubles.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            json!({ "at": at, "length": values.len() })
+        };
+        let mut tables = json!({
+            "flows": { "name": self.names, "cc": self.controllers },
+            "links": { "name": ["back", "forth"] },
+            "events": { "kind": place(&[1.0, 0.0, 1.0]) },
+        });
+        tables["events"]["kind"]["names"] = json!(["mark", "drop"]);
+        for (name, values) in &self.flows {
+            tables["flows"][name] = place(values);
+        }
+        for (table, name, values) in &self.others {
+            tables[table][name] = place(values);
+        }
+        json!({ "scenario": self.scenario, "duration_s": 10.0, "warmup_s": 0.0, "tables": tables })
+    }
+}
+
+fn page(labels: Vec<(&str, Vec<Made>)>) -> Value {
+    let mut doubles = Vec::new();
+    let mut line = Vec::new();
+    for (label, runs) in labels {
+        let of: Vec<Value> = runs.into_iter().map(|run| run.facts(&mut doubles)).collect();
+        line.push(json!({ "label": label, "of": of }));
+    }
+    let line = Value::from(line).to_string() + "\n";
+    overview::page(&[line.into_bytes(), doubles].concat()).unwrap()
+}
+
+fn sentence(page: &Value, question: &str) -> String {
+    let rows = page["sentences"].as_array().unwrap();
+    rows.iter().find(|row| row[0] == question).map_or_else(String::new, |row| row[1].as_str().unwrap().to_owned())
+}
+
+/// A curve of a panel at a time; a run has 40 steps a second.
+fn at(curve: &Value, second: f64) -> Option<f64> {
+    curve[(40.0 * second) as usize].as_f64()
+}
+
+#[test]
+fn sentences_answer_the_questions() {
+    let one = page(vec![("run", vec![made()])]);
+    assert_eq!(sentence(&one, "Throughput"), "5.2 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(sentence(&one, "Delay"), "12.3 ms of queueing on average; 95 % of the time at most 47.5 ms");
+    // 30 of 3000 and 50 of 1000.
+    assert_eq!(sentence(&one, "Loss"), "2 % of the data packets, on the way");
+    // (4 + 2)^2 / (2 (16 + 4)).
+    assert_eq!(sentence(&one, "Fairness"), "Jain's index of the lasting flows: 0.9 (1 is equal)");
+    assert_eq!(sentence(&one, "Delivery"), "");
+}
+
+#[test]
+fn labels_have_a_number_each() {
+    let mut alone = made().with("delivered_bytes", &[0.0, 0.0]);
+    alone.scenario = json!({ "links": [], "flows": [{}, { "source": "call" }] });
+    let two = page(vec![("one", vec![made()]), ("other", vec![alone])]);
+    assert_eq!(sentence(&two, "Throughput"), "one 5.2, other 0 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(sentence(&two, "Delivery"), "no data was delivered in the measured time with other");
+    let delay = "one 12.3, other 12.3 ms of queueing on average at the bottleneck, forth; 95 % of the time at most ";
+    assert_eq!(sentence(&two, "Delay"), format!("{delay}one 47.5, other 47.5 ms"));
+    // The call needs no more, and a single flow is left.
+    assert_eq!(sentence(&two, "Fairness"), "Jain's index of the lasting flows: 0.9 (1 is equal)");
+}
+
+#[test]
+fn a_station_has_no_rate_of_its_own() {
+    let mut wireless = made();
+    wireless.scenario["wlans"] = json!([{}]);
+    wireless.others.push(("stations", "link", vec![1.0]));
+    assert_eq!(sentence(&page(vec![("run", vec![wireless])]), "Throughput"), "5.2 Mbit/s");
+}
+
+#[test]
+fn flows_that_complete_are_not_compared() {
+    let short = made().with("completion_s", &[3.0, NAN]);
+    let said = sentence(&page(vec![("run", vec![short])]), "Fairness");
+    assert_eq!(said, "less than two flows that send all they can last, and only these are compared");
+}
+
+#[test]
+fn a_curve_of_one_label_is_a_flow() {
+    let shown = page(vec![("run", vec![made()])]);
+    let [goodput, rtt, queue, window] = [0, 1, 2, 3].map(|n| shown["stack"][n].clone());
+    assert_eq!([&goodput, &rtt, &queue, &window].map(|panel| &panel["name"]), ["goodput", "rtt", "queue", "window"]);
+    let [a, b] = [0, 1].map(|n| goodput["curves"][n].clone());
+    assert_eq!([&a["label"], &a["cc"], &b["label"], &b["cc"]], ["a", "newreno", "b", "cdg"]);
+    assert_eq!([at(&a["median"], 5.0), at(&b["median"], 3.0), at(&b["median"], 8.0)], [Some(4.0), None, Some(2.0)]);
+    assert_eq!(
+        (&goodput["levels"][0]["label"], at(&goodput["levels"][0]["values"], 5.0)),
+        (&json!("rate of the link"), Some(8.0))
+    );
+    let rtts = [0, 1].map(|n| at(&rtt["curves"][n]["median"], 7.5));
+    assert_eq!((rtts, at(&rtt["levels"][0]["values"], 0.0)), ([Some(110.0), Some(60.0)], Some(40.0)));
+    // 25,000 bytes at a million bytes a second; a buffer of 40 ms.
+    assert_eq!(at(&queue["curves"][0]["median"], 5.0).map(f64::round), Some(25.0));
+    assert_eq!(at(&queue["levels"][0]["values"], 5.0).map(f64::round), Some(40.0));
+    assert_eq!(queue["ticks"][0]["at"], json!([1.0, 3.0]));
+    assert_eq!([0, 1].map(|n| at(&window["curves"][n]["median"], 6.0)), [Some(16.0), Some(4.0)]);
+}
+
+#[test]
+fn a_curve_of_several_labels_is_all_flows_of_a_run() {
+    let faster = made();
+    let shown = page(vec![("one", vec![made(), faster]), ("other", vec![made()])]);
+    let goodput = &shown["stack"][0]["curves"];
+    assert_eq!((goodput[0]["label"].clone(), goodput[0]["cc"].clone()), (json!("one"), json!("")));
+    assert_eq!([at(&goodput[0]["median"], 3.5), at(&goodput[0]["median"], 8.5)], [Some(4.0), Some(6.0)]);
+    assert_eq!([at(&goodput[0]["low"], 8.5), at(&goodput[0]["high"], 8.5)], [Some(6.0); 2]);
+    assert!(goodput[1].get("low").is_none());
+    // The RTT is the mean of both flows: 110 and 60 ms.
+    assert_eq!(at(&shown["stack"][1]["curves"][0]["median"], 7.0), Some(85.0));
+}
+
+#[test]
+fn many_flows_are_one_curve_by_name_and_controller() {
+    let mut many = made();
+    let count = 17;
+    let of = |value: f64| vec![value; count];
+    many.names = (0..count).map(|n| format!("web-{n}")).collect();
+    many.names[16] = "file".to_owned();
+    many.controllers = vec!["cubic"; count];
+    let numbers: Column = (0..count).map(|n| n as f64).collect();
+    for (name, column) in &mut many.flows {
+        *column = if *name == "flow" { numbers.clone() } else { of(column[0]) };
+    }
+    many.flows.iter_mut().filter(|(name, _)| *name == "delivered_bytes").for_each(|(_, column)| *column = of(2e6));
+    // Each flow has two samples; the rest of its bytes counts at its end.
+    many.others.retain(|(table, ..)| *table != "flow_series");
+    let twice = |values: [f64; 2]| values.into_iter().flat_map(|value| vec![value; count]).collect::<Column>();
+    many.others.extend([
+        ("flow_series", "time_s", twice([1.0, 2.0])),
+        ("flow_series", "flow", [numbers.clone(), numbers].concat()),
+        ("flow_series", "delivered_bytes", twice([5e5, 1e6])),
+        ("flow_series", "latest_rtt_ms", twice([NAN, 50.0])),
+        ("flow_series", "window_segments", (0..2 * count).map(|n| n as f64).collect()),
+    ]);
+    let shown = page(vec![("run", vec![many])]);
+    let goodput = &shown["stack"][0]["curves"];
+    assert_eq!([&goodput[0]["label"], &goodput[1]["label"]], ["16 x web", "file"]);
+    // Half a million bytes of each of 16 flows in a second, and the second half of all in the last one.
+    assert_eq!(
+        [1.0, 2.0, 5.0, 9.75].map(|second| at(&goodput[0]["median"], second)),
+        [64.0, 64.0, 0.0, 128.0].map(Some)
+    );
+    // The mean over 0 to 15, then over 17 to 32.
+    let window = &shown["stack"][3]["curves"][0]["median"];
+    assert_eq!([at(window, 1.5), at(window, 2.0)], [Some(7.5), Some(24.5)]);
+    assert_eq!(shown["plane"]["points"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn points_are_flows_and_distributions_are_shares() {
+    let shown = page(vec![("run", vec![made()])]);
+    let points = &shown["plane"]["points"];
+    assert_eq!(
+        [&points[0]["x"], &points[0]["y"], &points[1]["x"], &points[1]["y"]],
+        [[50.0], [4.0], [20.0], [2.0]].map(|x| json!(x)).each_ref()
+    );
+    let samples = &shown["distributions"][0];
+    assert_eq!((samples["name"].clone(), samples["log_x"].clone()), (json!("rtt-distribution"), json!(false)));
+    // Eleven samples from 40 to 140 ms: the first is at the left end. All samples of the other flow are 60 ms.
+    let [a, b] = [0, 1].map(|n| samples["curves"][n]["median"].clone());
+    assert_eq!([&a[0], &a[399], &b[79], &b[80]].map(|share| share.as_f64().unwrap()), [1.0 / 11.0, 1.0, 0.0, 1.0]);
+}
+
+#[test]
+fn completion_times_are_shown_by_size() {
+    let short = || made().with("completion_s", &[2.0, 30.0]).with("delivered_bytes", &[5e3, 9999.0]);
+    let shown = page(vec![("run", vec![short(), short()])]);
+    let times = &shown["distributions"][1];
+    assert_eq!(
+        (&times["name"], &times["title"]),
+        (&json!("completion-0"), &json!("share of the transfers of below 10 kB"))
+    );
+    assert_eq!(
+        (times["log_x"].clone(), times["x"][0].clone(), times["x"][399].clone()),
+        (json!(true), json!(2000.0), json!(30000.0))
+    );
+    assert_eq!(
+        (times["curves"][0]["median"][0].clone(), times["curves"][0]["median"][399].clone()),
+        (json!(0.5), json!(1.0))
+    );
+    assert_eq!(shown["distributions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn many_drops_are_as_many_ticks_as_a_screen_shows() {
+    let mut lossy = made();
+    lossy.others.retain(|(table, ..)| *table != "events");
+    // The kinds are of three events; the others have none.
+    lossy.others.push(("events", "time_s", (0..2000).map(|n| f64::from(n) / 200.0).collect()));
+    lossy.others.push(("events", "kind", vec![1.0; 2000]));
+    let mut doubles = Vec::new();
+    let mut facts = lossy.facts(&mut doubles);
+    facts["tables"]["events"]["kind"]["names"] = json!(["mark", "drop"]);
+    let line = json!([{ "label": "run", "of": [facts] }]).to_string() + "\n";
+    let shown = overview::page(&[line.into_bytes(), doubles].concat()).unwrap();
+    let ticks = shown["stack"][2]["ticks"][0]["at"].as_array().unwrap().clone();
+    assert_eq!((ticks.len(), ticks[1].as_f64()), (501, Some(0.02)));
+}
+
+#[test]
+fn a_run_without_samples_has_no_curves() {
+    let mut short = made();
+    short.others.retain(|(table, ..)| *table != "flow_series");
+    let shown = page(vec![("run", vec![short])]);
+    assert_eq!((&shown["stack"], &shown["distributions"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn a_page_needs_runs() {
+    let why = |request: &[u8]| overview::page(request).unwrap_err();
+    assert_eq!(why(b"[]\n"), "the page has no label");
+    assert_eq!(why(br#"[{"label": "x", "of": []}]"#), "a label of the page has no run");
+    assert!(why(b"nothing").starts_with("expected"));
+}
