@@ -24,8 +24,17 @@ PUBLISHED = {name for name, package in MANIFESTS.items() if package.get("publish
 def test_the_version_is_the_same_everywhere():
     dependencies = (one for one in WORKSPACE["dependencies"].values() if isinstance(one, dict))
     versions = {one["version"] for one in dependencies if "path" in one and "version" in one}
-    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert versions | {cited[1]} == {WORKSPACE["package"]["version"]}
+    headings = re.findall(r"^## \[(.*)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions | {WORKSPACE["package"]["version"]} == {headings[0][0]}
+    locked = {
+        one["name"]: one["version"] for one in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    }
+    assert {locked[one["name"]] for one in MANIFESTS.values()} == {headings[0][0]}
+    # A publication cites the version that was released last.
+    cited = re.search(
+        r"^version: (.*)\ndate-released: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE
+    )
+    assert cited.groups() == next(one for one in headings if one[1] != "unreleased")
 
 
 def test_published_crates_depend_on_published_ones_and_name_the_version():
@@ -120,6 +129,8 @@ def test_the_page_of_the_repository_comes_from_its_remote(remote):
     assert release.address(remote) == "https://host/us/ackclock"
 
 
-def test_a_folder_has_no_page():
-    with pytest.raises(release.ReleaseError, match="its web page cannot be told"):
-        release.address("/srv/ackclock")
+def test_a_folder_has_no_page(tree):
+    assert release.address("/srv/ackclock") is None
+    release.cut(tree, "9.8.7", DAY, None)
+    release.check(tree, "9.8.7")
+    assert "\nrepository = " not in (tree / "Cargo.toml").read_text()

@@ -24,11 +24,12 @@ def commit(version: str) -> None:
     """Writes the version everywhere, and commits it."""
     if git("status", "--porcelain", "--untracked-files=no"):
         raise ReleaseError("the tree has changes that are not committed")
-    cut(
-        ROOT, version, datetime.datetime.now(datetime.UTC).date(), address(git("remote", "get-url", "origin"))
-    )
+    url = address(git("remote", "get-url", "origin"))
+    if url is None:
+        sys.stderr.write("the remote `origin` is no web page: the packages name no repository\n")
+    cut(ROOT, version, datetime.datetime.now(datetime.UTC).date(), url)
     subprocess.run(["cargo", "update", "--workspace", "--quiet"], cwd=ROOT, check=True)
-    git("commit", "--all", "--message", f"Release {version}")
+    git("commit", "--all", "--message", f"release: {version}")
     sys.stdout.write(
         f"Now: git tag -a v{version} -m 'ackclock {version}' && git push origin HEAD v{version}\n"
     )

@@ -27,8 +27,8 @@ def check(root: Path, version: str) -> None:
         raise ReleaseError(f"CHANGELOG.md: {version} has no date")
 
 
-def cut(root: Path, version: str, date: datetime.date, url: str) -> None:
-    """Writes version, date and the address of the repository wherever they belong."""
+def cut(root: Path, version: str, date: datetime.date, url: str | None) -> None:
+    """Writes version, date and the address of the repository, if it has one, wherever they belong."""
     if VERSION.fullmatch(version) is None:
         raise ReleaseError(f"{version!r} is no version such as 0.1.0")
     if _heading(root, version) != "unreleased":
@@ -40,7 +40,8 @@ def cut(root: Path, version: str, date: datetime.date, url: str) -> None:
     )
     lines = f"version: {version}\ndate-released: {date}"
     _rewrite(root / "CITATION.cff", [(r"^version: .*(\ndate-released: .*)?$", lines)])
-    _name_repository(root, url)
+    if url is not None:
+        _name_repository(root, url)
 
 
 def _name_repository(root: Path, url: str) -> None:
@@ -66,12 +67,10 @@ def notes(root: Path, version: str) -> str:
     return body.partition("\n")[2].strip() + "\n"
 
 
-def address(remote: str) -> str:
-    """The web page of a repository, from what git calls its remote."""
+def address(remote: str) -> str | None:
+    """The web page of a repository, from what git calls its remote; a folder has none."""
     found = re.fullmatch(r"(?:https://|ssh://git@|git@)([\w.-]+)[:/](.+?)(?:\.git)?/?", remote)
-    if found is None:
-        raise ReleaseError(f"the remote `origin` is {remote}: its web page cannot be told")
-    return f"https://{found[1]}/{found[2]}"
+    return None if found is None else f"https://{found[1]}/{found[2]}"
 
 
 def _heading(root: Path, version: str) -> str:
