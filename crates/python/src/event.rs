@@ -277,11 +277,15 @@ impl Context {
 
     fn described() -> Value {
         let random = "The next number of the random stream of the flow, in [0, 1): the same for the same seed.";
+        let mut methods = Self::methods();
+        if let Value::Array(methods) = &mut methods {
+            methods.push(json!({ "name": "random", "type": "float", "meaning": random }));
+        }
         json!({
             "name": "Context",
             "about": "The world while a controller handles an event.",
             "attributes": Self::attributes(),
-            "methods": [{ "name": "random", "type": "float", "meaning": random }],
+            "methods": methods,
         })
     }
 
