@@ -37,6 +37,9 @@ def completed(*words):
         (["sweep", "--over", "queue", "=", "1bdp,cod"], ["1bdp,codel"]),
         (["compare", "cdg", "--profile", "=", "free"], ["freebsd-9"]),
         (["sweep", "cdg", "--executor", "dask", ":"], ["//"]),
+        (["check", "cdg", "--aim", "d"], ["delay"]),
+        # The shell completes files.
+        (["compare", "./mi"], ["file,./mi"]),
     ],
 )
 def test_the_shell_completes_values(words, expected):

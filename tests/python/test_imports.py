@@ -148,6 +148,7 @@ def test_the_version_imports_neither_commands_nor_tables(argument):
         "ackclock._engine",
         "ackclock.cli",
         "ackclock.cli.app",
+        "ackclock.cli.command",
         "ackclock.cli.former",
         "ackclock.cli.status",
         "ackclock.errors",

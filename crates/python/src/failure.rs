@@ -33,7 +33,7 @@ impl Failure {
             engine::Failure::Scenario(error) => Self::Scenario(error),
             engine::Failure::Refused(message) => Self::Scenario(refusal(plan, message)),
             engine::Failure::CapturePoint(message) => {
-                let (file, key) = ("--pcap-at".to_owned(), "bottleneck".to_owned());
+                let (file, key) = ("--pcap".to_owned(), "bottleneck".to_owned());
                 Self::Scenario(Error { file, line: None, key, message })
             }
             engine::Failure::Capture(error) => Self::Capture(pcap.unwrap_or(Path::new("")).to_owned(), error),

@@ -30,6 +30,7 @@ import click
 from ackclock import _engine
 from ackclock._engine import MachineError, ScenarioError
 from ackclock.cli import former
+from ackclock.cli.command import Group
 from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
 from ackclock.errors import InputError, did_you_mean
 
@@ -54,7 +55,7 @@ COMPLETION = "_ACKCLOCK_COMPLETE"
 """The variable with which a shell asks for completions."""
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """The commands, each imported when it is named: the others take longer than many a command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -86,10 +87,7 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """See ``click.Group.format_commands``; the commands by the question that they answer."""
         for question, names in COMMANDS.items():
-            commands = [self.get_command(ctx, name) for name in names]
-            rows = [(str(one.name), str(one.help).split("\n\n")[0]) for one in commands if one is not None]
-            with formatter.section(question):
-                formatter.write_dl(rows)
+            self.format_section(ctx, formatter, question, names)
 
 
 def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:

@@ -66,9 +66,9 @@ class OneOf(click.ParamType[str]):
             raise InputError(f"{_name(param)} {value}: must be {' or '.join(self.words)}")
         return value
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        """See ``click.ParamType.shell_complete``."""
-        return _items(word for word in self.words if word.startswith(incomplete))
+    def beginning(self, typed: str) -> list[str]:
+        """The words that begin with what is typed."""
+        return [word for word in self.words if word.startswith(typed)]
 
 
 class _Parameter(click.Parameter):
@@ -98,9 +98,10 @@ class Option(_Parameter, click.Option):
         self, *names: str, heading: str = "Options", completes: Completion | None = None, **settings: Any
     ) -> None:
         self.heading = heading
-        if isinstance(settings.get("type"), Number | OneOf) or "is_flag" in settings:
-            settings.setdefault("metavar", None)
-        else:
+        kind = settings.get("type")
+        if isinstance(kind, OneOf):
+            completes = kind.beginning
+        if kind is None and "is_flag" not in settings:
             settings.setdefault("metavar", "VALUE")
         super().__init__(names, **settings, **_completing(completes))
 
@@ -164,9 +165,26 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
 
-def group(name: str, about: str, *commands: Command) -> click.Group:
+class Group(click.Group):
+    """A command that has commands of its own, whose help has the first paragraph of each."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See ``click.Group.format_commands``."""
+        self.format_section(ctx, formatter, "Commands", self.list_commands(ctx))
+
+    def format_section(
+        self, ctx: click.Context, formatter: click.HelpFormatter, heading: str, names: Sequence[str]
+    ) -> None:
+        """Writes some of the commands under a heading."""
+        commands = [self.get_command(ctx, name) for name in names]
+        rows = [(str(one.name), str(one.help).split("\n\n")[0]) for one in commands if one is not None]
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+
+
+def group(name: str, about: str, *commands: Command) -> Group:
     """A command that has commands of its own."""
-    return click.Group(name, help=about, no_args_is_help=True, commands=[*commands])
+    return Group(name, help=about, no_args_is_help=True, commands=[*commands])
 
 
 def given(option: str) -> bool:
@@ -185,10 +203,11 @@ def _name(parameter: click.Parameter | None) -> str:
 def _completing(completes: Completion | None) -> dict[str, Any]:
     if completes is None:
         return {}
-    return {"shell_complete": lambda _ctx, _param, incomplete: _items(completes(incomplete))}
-
-
-def _items(words: Any) -> list[Any]:
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(word) for word in words]
+    def items(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        words = completes(incomplete)
+        # Many values may be files in place of names.
+        return [CompletionItem(word) for word in words] or [CompletionItem(incomplete, type="file")]
+
+    return {"shell_complete": items}

@@ -124,12 +124,7 @@ class Home:
             {"name": name} | CALL | dict(zip(("from", "to"), _ends(way, "phone"), strict=True))
             for name, way in zip(DIRECTIONS, ("up", "down"), strict=True)
         ]
-        return {
-            "wlans": [wlan],
-            "links": [wire],
-            "flows": [*flows, *calls],
-            "record": {"datagrams": True},
-        }
+        return {"wlans": [wlan], "links": [wire], "flows": [*flows, *calls], "record": {"datagrams": True}}
 
 
 def is_home(networks: str) -> bool:

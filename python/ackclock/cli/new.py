@@ -124,10 +124,7 @@ def queue(name: str, force: bool) -> None:
 @command(
     WRITTEN,
     Option(
-        "--tree",
-        type=FILE,
-        metavar="DIR",
-        help="The source tree, where the current folder is outside of it.",
+        "--tree", type=FILE, metavar="DIR", help="The source tree, where the current folder is outside of it."
     ),
     REPLACE,
 )

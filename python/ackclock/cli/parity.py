@@ -61,11 +61,7 @@ REPORT_S = 1.0
     ),
     Option("--duration", heading="Grid", default="30s", help="Length of a run of greedy flows."),
     Option("--warmup", heading="Grid", default="5s", help="Time at its start that the statistics leave out."),
-    Option(
-        "--only",
-        help="Situations to run: greedy, marks…",
-        completes=completing.situations,
-    ),
+    Option("--only", help="Situations to run: greedy, marks…", completes=completing.situations),
     flag("--quick", help="One path, one greedy flow, runs of 10 s, but for options given."),
     SEED,
     Option(
