@@ -13,8 +13,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use control::{
-    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reports, RttSample,
-    Transmission, TransmitStart,
+    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reports, RttSample, Transmission,
+    TransmitStart,
 };
 use noq_proto::congestion;
 use record::FlowMeter;

@@ -9,22 +9,45 @@ use crate::segment::Acknowledgement;
 use crate::tcp::flight::AckSummary;
 use crate::tcp::repair::Phase;
 
+/// Content of an ACK, as far as it decides which steps have anything to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// More segments in order, while none is missing and nothing is reduced.
+    InOrder,
+    /// With RACK: arrivals alone. There is no duplicate, no mark, no probe or reduction that it concerns, and no
+    /// controller that asks for reports.
+    Arrivals,
+    /// Anything else.
+    Any,
+}
+
+/// The response of the sender to an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+struct Response {
+    /// A loss event begins.
+    entering: bool,
+    ends_recovery: bool,
+    /// The window may grow.
+    grows: bool,
+    /// Lost segments that this ACK reports to the controller.
+    newly_lost: u32,
+}
+
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
     #[inline(never)]
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
-        let arrivals = self.tells_of_arrivals(ack);
-        if arrivals && self.is_plain(ack) {
-            self.on_plain_acknowledgement(now, ack)
-        } else {
-            self.on_any_acknowledgement(now, ack, arrivals && self.stack.losses.is_rack(), journal)
+        let arrivals = self.is_of_arrivals(ack);
+        if arrivals && self.is_in_order(ack) {
+            return self.process(now, ack, Content::InOrder, journal);
         }
+        let content = if arrivals && self.stack.losses.is_rack() { Content::Arrivals } else { Content::Any };
+        self.on_other_acknowledgement(now, ack, content, journal)
     }
 
-    /// True if `ack` says nothing but which segments have arrived: there is neither duplicate nor mark in it, no probe
-    /// nor reduction for it to judge, and no controller that asks for reports.
+    /// True if `ack` reports nothing but arrivals, as in [`Content::Arrivals`].
     #[inline(always)]
-    fn tells_of_arrivals(&self, ack: &Acknowledgement) -> bool {
+    fn is_of_arrivals(&self, ack: &Acknowledgement) -> bool {
         ack.duplicate.is_none()
             && !ack.congestion_echo
             && self.flight.knows_marks(ack.marked)
@@ -32,49 +55,24 @@ impl Sender {
             && !self.driver.wants().segments.any()
     }
 
-    /// True if `ack`, which tells of arrivals alone, covers more segments in order, while nothing is amiss.
+    /// True if `ack`, which reports nothing but arrivals, is [`Content::InOrder`].
     #[inline(always)]
-    fn is_plain(&self, ack: &Acknowledgement) -> bool {
+    fn is_in_order(&self, ack: &Acknowledgement) -> bool {
         let advances = self.flight.first() < ack.cumulative && ack.cumulative <= self.flight.next();
         advances && ack.sack.is_empty() && self.flight.is_in_order() && self.repair.is_idle()
     }
 
-    /// As [`on_any_acknowledgement`](Self::on_any_acknowledgement), without the steps that have nothing to do.
-    #[inline(always)]
-    fn on_plain_acknowledgement(&mut self, now: Time, ack: &Acknowledgement) -> Option<Span> {
-        self.output.look_again();
-        let in_flight_before = self.flight.in_flight();
-        let summary = self.flight.apply(now, ack, &self.stack);
-        self.output.set_peer_window(ack.window);
-        let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
-        let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
-        let signal = Ack {
-            rtt: sample,
-            in_flight_before,
-            rate,
-            round_start: self.flight.round_ends(),
-            window_limited: self.is_window_limited(in_flight_before),
-            ..self.flight.describe(ack, &summary, &self.stack)
-        };
-        self.notify_of(now, None, |controller, cx| controller.on_ack(cx, &signal));
-        self.output.restart_clock(now);
-        self.note_progress(&signal);
-        self.repair.on_ack(true);
-        sample.map(|sample| sample.value)
-    }
-
-    /// `arrivals`: with RACK, `ack` tells of arrivals alone.
     #[inline(never)]
-    fn on_any_acknowledgement(
+    fn on_other_acknowledgement(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
-        arrivals: bool,
+        content: Content,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
         let old = ack.cumulative < self.flight.first();
-        let says_nothing = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
-        if ack.cumulative > self.flight.next() || (old && says_nothing) {
+        let is_empty = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
+        if ack.cumulative > self.flight.next() || (old && is_empty) {
             return None; // never sent (RFC 9293, section 3.10.7.4), or known
         }
         let without;
@@ -87,73 +85,129 @@ impl Sender {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
         }
-        self.on_valid_acknowledgement(now, ack, arrivals, journal)
+        self.process(now, ack, content, journal)
     }
 
+    /// The steps of an acknowledgement, in their order. Inlined, so that the steps that its `content` rules out cost
+    /// nothing.
     #[inline(always)]
-    fn on_valid_acknowledgement(
+    fn process(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
-        arrivals: bool,
+        content: Content,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
         self.output.look_again();
         let in_flight_before = self.flight.in_flight();
-        let had_duplicates = self.flight.sacked_count() > 0;
+        let had_duplicates = content != Content::InOrder && self.flight.sacked_count() > 0;
         let mut summary = AckSummary::default();
-        self.flight.apply_to(now, ack, &self.stack, &mut summary);
-        let counted = if arrivals { 0 } else { self.count_duplicates(ack, &mut summary) };
-        self.output.set_peer_window(ack.window);
-        let sample = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
-        let rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
-        let reports = !arrivals && self.driver.wants().segments.any();
-        let sent = if reports { self.flight.state_when_sent(&summary) } else { None };
-        let round_start = self.flight.round_ends();
-        let newly_marked = if arrivals { 0 } else { self.flight.count_marks(ack) };
-        // Before the controller gets the ACK (in Linux tcp_process_tlp_ack).
-        if !arrivals && let Some(repeated) = self.repair.settles_probe(ack, summary.acknowledged, self.flight.first()) {
-            self.on_probe_repair(now, repeated, in_flight_before, journal);
-        }
-        let newly_lost = if arrivals {
-            self.repair.wait_for_next(false);
-            let newly_lost = self.look_for_losses(now, &summary);
-            self.note_lost(newly_lost, self.flight.first(), journal);
-            newly_lost
+        if content == Content::InOrder {
+            summary = self.flight.apply(now, ack, &self.stack);
         } else {
-            self.find_losses(now, ack, &summary, counted, journal)
+            self.flight.apply_to(now, ack, &self.stack, &mut summary);
+        }
+        let counted = if content == Content::Any { self.count_duplicates(ack, &mut summary) } else { 0 };
+        self.output.set_peer_window(ack.window);
+        let rtt = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
+        let mut rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
+        if content == Content::Any && self.driver.wants().segments.any() {
+            let sent = self.flight.state_when_sent(&summary);
+            rate.iter_mut().for_each(|rate| rate.sent = sent);
+        }
+        let round_start = self.flight.round_ends();
+        let newly_marked = if content == Content::Any { self.flight.count_marks(ack) } else { 0 };
+        let newly_lost = match content {
+            Content::InOrder => 0,
+            Content::Arrivals => self.find_losses_by_arrivals(now, &summary, journal),
+            Content::Any => {
+                self.settle_probe(now, ack, &summary, in_flight_before, journal);
+                self.find_losses(now, ack, &summary, counted, journal)
+            }
         };
+        let ecn_echo = content == Content::Any && (ack.congestion_echo || newly_marked > 0);
+        let response = match content {
+            Content::InOrder => Response { grows: true, ..Response::default() },
+            _ => self.respond(now, &summary, newly_lost, ecn_echo, journal),
+        };
+        let signal = Ack {
+            rtt,
+            newly_lost: response.newly_lost,
+            in_flight_before,
+            first_duplicate: content != Content::InOrder
+                && !had_duplicates
+                && summary.acknowledged == 0
+                && self.flight.sacked_count() > 0,
+            rate,
+            round_start,
+            ecn_echo,
+            newly_marked,
+            ends_recovery: response.ends_recovery,
+            window_limited: self.is_window_limited(in_flight_before),
+            ..self.flight.describe(ack, &summary, &self.stack)
+        };
+        self.signal(now, response.grows, &signal);
+        if summary.acknowledged > 0 {
+            self.note_progress(&signal);
+        }
+        if content != Content::InOrder {
+            let progress = summary.acknowledged > 0 && newly_lost == 0;
+            self.move_phase(now, &signal, response.entering, progress, journal);
+        }
+        self.repair.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary));
+        rtt.map(|rtt| rtt.value)
+    }
 
+    /// The response to an ACK that shows `newly_lost` segments to be lost.
+    #[inline(always)]
+    fn respond(
+        &mut self,
+        now: Time,
+        summary: &AckSummary,
+        newly_lost: u32,
+        ecn_echo: bool,
+        journal: &mut dyn Journal,
+    ) -> Response {
         let stage = self.repair.stage();
         let entering = self.flight.begins_loss_event(newly_lost, stage, self.is_over(), &self.stack.losses);
         let held = self.driver.is_held_in_recovery() && (stage.is_reducing() || entering);
         let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
-        let echo = ack.congestion_echo || newly_marked > 0;
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
         let repairs_timeout = || self.stack.losses.is_linux() && stage.phase() == Phase::Loss && !self.is_over();
-        let marked = echo && !self.driver.wants().governs_marks && !self.repair.ignores_echo() && !repairs_timeout();
+        let marked =
+            ecn_echo && !self.driver.wants().governs_marks && !self.repair.ignores_echo() && !repairs_timeout();
         let advances = summary.acknowledged > 0 || (summary.sacked > 0 && self.flight.reorders(&self.stack));
-        let grows = advances && (!held || ends_recovery) && !marked;
-        let unreported = if entering { 0 } else { self.flight.take_unreported() };
-        let mut signal = Ack {
-            rtt: sample,
-            newly_lost: unreported,
-            in_flight_before,
-            first_duplicate: !had_duplicates && summary.acknowledged == 0 && self.flight.sacked_count() > 0,
-            rate,
-            round_start,
-            ecn_echo: echo,
-            newly_marked,
+        Response {
+            entering,
             ends_recovery,
-            window_limited: self.is_window_limited(in_flight_before),
-            ..self.flight.describe(ack, &summary, &self.stack)
-        };
-        signal.rate.iter_mut().filter(|_| reports).for_each(|rate| rate.sent = sent);
-        self.signal(now, grows, &signal);
-        let progress = summary.acknowledged > 0 && newly_lost == 0;
-        self.move_phase(now, &signal, entering, progress, journal);
-        self.repair.on_ack(summary.acknowledged > 0 || self.shows_older_arrival(&summary));
-        sample.map(|sample| sample.value)
+            grows: advances && (!held || ends_recovery) && !marked,
+            newly_lost: if entering { 0 } else { self.flight.take_unreported() },
+        }
+    }
+
+    /// Before the controller gets the ACK, a tail loss probe in flight may prove to have repaired a loss (in Linux
+    /// tcp_process_tlp_ack).
+    #[inline(always)]
+    fn settle_probe(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        summary: &AckSummary,
+        in_flight_before: u32,
+        journal: &mut dyn Journal,
+    ) {
+        if let Some(repeated) = self.repair.settles_probe(ack, summary.acknowledged, self.flight.first()) {
+            self.on_probe_repair(now, repeated, in_flight_before, journal);
+        }
+    }
+
+    /// Losses that arrivals show with RACK.
+    #[inline(always)]
+    fn find_losses_by_arrivals(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) -> u32 {
+        self.repair.wait_for_next(false);
+        let newly_lost = self.look_for_losses(now, summary);
+        self.note_lost(newly_lost, self.flight.first(), journal);
+        newly_lost
     }
 
     /// Counts duplicates. Without SACK: how many segments `ack` shows to be lost, as far as that is known by now.
@@ -289,7 +343,7 @@ impl Sender {
     #[inline(always)]
     fn signal(&mut self, now: Time, grows: bool, signal: &Ack) {
         if grows {
-            self.notify(now, |controller, cx| controller.on_ack(cx, signal));
+            self.notify_of(now, None, |controller, cx| controller.on_ack(cx, signal));
             self.output.restart_clock(now);
         } else {
             self.notify(now, |controller, cx| controller.on_duplicate_ack(cx, signal));
@@ -366,9 +420,6 @@ impl Sender {
     /// Moves between the phases, and lets the reduction count the ACK. `progress`: it moved the cumulative point, and
     /// showed no loss.
     fn move_phase(&mut self, now: Time, signal: &Ack, entering: bool, progress: bool, journal: &mut dyn Journal) {
-        if signal.newly_acknowledged > 0 {
-            self.note_progress(signal);
-        }
         let first = self.flight.first();
         if !self.repair.stage().is_open() && self.is_over() {
             self.complete_reduction(now, journal);
