@@ -430,16 +430,7 @@ def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
     assert 400_000 < result["data_packets"] < 510_000
 
 
-LONG = [
-    "--set",
-    "duration=1800s",
-    "--set",
-    "record.flow_series=off",
-    "--repeat",
-    "400",
-    "--engine",
-    "sim:threads=1",
-]
+LONG = ["--set=duration=1800s", "--set=record.flow_series=off", "--repeat=400", "--engine=sim:threads=1"]
 """Repetitions of half an hour: the first take a moment, all of them much longer than a test waits."""
 
 

@@ -218,7 +218,8 @@ fn lines_mean_what_they_say() {
     );
     assert_eq!(
         given(
-            "dualpi2 step_thresh 2ms min_qlen_step 3p coupling_factor 4 classic_protection 20% overflow any_ect alpha 0.5"
+            "dualpi2 step_thresh 2ms min_qlen_step 3p coupling_factor 4 classic_protection 20% overflow any_ect \
+             alpha 0.5"
         ),
         json!({
             "step_thresh": "2ms", "min_qlen_step": 3, "coupling_factor": 4, "classic_protection": 20,

@@ -32,8 +32,9 @@ macro_rules! settings {
         $(#[$about:meta])*
         pub struct $settings:ident in $name:literal, limit $bound:ident $(, rate $rate:literal)? {$(
             $(#[$meaning:meta])+
-            $field:ident: $kind:ty = $default:expr, $form:ident $($suffix:literal)? $(($($word:literal = $value:expr),*))?
-                $(, unless $unless:ident)? $(, if $other:ident)? $(, omitted $omitted:expr)?;
+            $field:ident: $kind:ty = $default:expr, $form:ident $($suffix:literal)?
+                $(($($word:literal = $value:expr),*))? $(, unless $unless:ident)? $(, if $other:ident)?
+                $(, omitted $omitted:expr)?;
         )+}
         $(shorthands {$($shorthand:literal = $set:expr;)+})?
         $(passed {$($passed:literal = $passed_why:literal;)+})?
@@ -102,7 +103,8 @@ macro_rules! choices {
         )+}
     ) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub enum $choice {$(
             $(#[$meaning])+
             #[serde(rename = $word)]
