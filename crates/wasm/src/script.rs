@@ -131,7 +131,7 @@ impl<T: Listed> Listed for Option<T> {
     }
 
     fn list(value: Option<&Self>, at: &Moment, out: &mut Taker) {
-        T::list(value.and_then(Option::as_ref), at, out);
+        T::list(value.and_then(Self::as_ref), at, out);
     }
 }
 
