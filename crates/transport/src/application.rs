@@ -21,7 +21,7 @@ pub enum Application {
 /// Data yet to be sent, counted in segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
-    /// All that was written at the start, in segments; without end where there always is more.
+    /// All that was written at the start, in segments, or without end if there always is more.
     total: u64,
     /// All that will ever be written, in bytes.
     bytes: u64,
@@ -64,7 +64,7 @@ impl Backlog {
         }
     }
 
-    /// Segments from `next` on that were written at the start; none where the application writes meanwhile.
+    /// Segments from `next` on that were written at the start, or none if the application writes meanwhile.
     pub(crate) fn left_at_once(&self, next: u64) -> u32 {
         u32::try_from(self.total.saturating_sub(next)).unwrap_or(u32::MAX)
     }
@@ -107,7 +107,7 @@ pub struct Pace {
     next: Time,
     step: usize,
     started: bool,
-    /// The rest of the nanosecond in which the last unit was complete; less than one.
+    /// The rest of the nanosecond in which the last unit was complete, below 1.
     rest: f64,
     /// The spacing is random: exponential, with the mean that the rate gives.
     poisson: Option<Random>,
@@ -138,7 +138,7 @@ impl Periods {
     fn turn(&mut self, now: Time) {
         self.is_on = !self.is_on;
         let distribution = if self.is_on { &self.on } else { &self.off };
-        // At least a nanosecond, or a distribution of nearly nothing but zeros would stand still.
+        // At least a nanosecond, or time would not advance with a distribution of nearly nothing but zeros.
         let length = distribution.draw(&mut self.random).max(Span::from_nanos(1));
         self.until = if now < self.last { now + length } else { Time::NEVER };
     }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_stepwise_rate_writes_units_at_the_instants_worked_out_by_hand() {
-        // 1000 bytes = 8000 bits: at 8 kbit/s one a second; from 2.5 s at 16 kbit/s.
+        // 1000 bytes = 8000 bits: at 8 kbit/s one a second, and from 2.5 s at 16 kbit/s.
         let steps =
             vec![(Time::ZERO, "8kbit".parse().unwrap()), (Time::from_nanos(2_500_000_000), "16kbit".parse().unwrap())];
         let mut pace = Pace::new(steps, Bytes::new(1000), None);
@@ -340,7 +340,7 @@ mod tests {
     fn a_source_with_periods_writes_while_it_is_on_and_makes_up_for_what_a_unit_lacked() {
         let length = |ms| Distribution::Constant(Span::from_millis(ms));
         let periods = Periods::new(length(2500), length(2000), Random::stream(1, "test", 0), SECOND(12));
-        // On until 2.5 s, from 4.5 s to 7 s, from 9 s to 11.5 s. Half a unit is done by 2.5 s; the rest takes until
+        // On until 2.5 s, from 4.5 s to 7 s, from 9 s to 11.5 s. Half a unit is done by 2.5 s, and the rest takes until
         // 5 s.
         assert_eq!(instants(second_a_unit().with_periods(periods)), [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 10.0, 11.0]);
     }
@@ -436,7 +436,7 @@ mod tests {
         pace.start(SECOND(3));
         assert_eq!((pace.written(SECOND(3), 9), pace.next_write()), (1, Some(Time::from_nanos(3_500_000_000))));
         assert_eq!([0, 1].map(|number| pace.has_written(number)), [true, false]);
-        // No more is counted than one beyond what is enough.
+        // Counts one beyond `enough` at most.
         assert_eq!((pace.written(SECOND(9), 2), pace.written(SECOND(9), 4)), (3, 5));
     }
 

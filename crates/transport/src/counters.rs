@@ -11,7 +11,7 @@ pub struct SenderCounters {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Fast recoveries entered; without fast recovery, fast retransmits.
+    /// Fast recoveries entered, or fast retransmits without fast recovery.
     pub recoveries: u64,
     /// Reductions found spurious and undone.
     pub spurious: u64,

@@ -38,7 +38,7 @@ impl Writes {
         }
     }
 
-    /// The payload of datagram `number`, the next one, if it is written by `now`; a full one has `full` bytes.
+    /// The payload of datagram `number`, the next one, if it is written by `now`. A full one has `full` bytes.
     pub fn take(&mut self, now: Time, number: u64, full: u32) -> Option<u32> {
         match self {
             Self::Paced(pace) => (number < pace.written(now, number)).then_some(full),
@@ -58,14 +58,14 @@ impl Writes {
 /// A source of a constant or stepwise rate, or of recorded media, without congestion control.
 ///
 /// Its controller is fed every echo and every loss event as if it steered, so that an estimator can be watched on a
-/// stimulus that does not depend on it; its window is ignored, and so is what it wants beyond the usual events.
+/// stimulus that does not depend on it. Its window and its wishes beyond the usual events are ignored.
 pub struct DatagramSource {
     controller: Box<dyn Controller>,
     random: Random,
     writes: Writes,
     /// IP size of the largest.
     size: Bytes,
-    /// When each outstanding datagram left; `None` once it was echoed.
+    /// When each outstanding datagram left, or `None` once it was echoed.
     outstanding: VecDeque<Option<Time>>,
     /// How many of these were echoed.
     echoed: u32,
@@ -173,7 +173,7 @@ impl DatagramSource {
         Some(rtt)
     }
 
-    /// Drops what is settled: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost, and the first.
+    /// Drops settled datagrams: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost, and the first.
     fn settle(&mut self, echoed: u64) -> (u32, u64) {
         let (mut lost, mut first_lost) = (0, self.first);
         while let Some(&oldest) = self.outstanding.front() {
@@ -259,7 +259,7 @@ impl DatagramSink {
     /// IP size of an echo: header, number and timestamp.
     pub const ECHO_SIZE: Bytes = Bytes::new(HEADER + 16);
 
-    /// A datagram arrived; `congestion` says that the path marked it. Answers the echo.
+    /// A datagram arrived. `congestion` says that the path marked it. Answers the echo.
     #[inline(never)]
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) -> Acknowledgement {
         self.delivered += Bytes::new(u64::from(data.payload));

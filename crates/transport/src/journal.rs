@@ -1,11 +1,11 @@
-//! Events that a sender reports; rare ones only.
+//! Events that a sender reports, only rare ones.
 
 use units::Span;
 
 /// Something happened to a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// Segments were deemed lost, the first of them `sequence`; `rtt` is the latest sample.
+    /// Segments were deemed lost, the first of them `sequence`. `rtt` is the latest sample.
     DeemedLost {
         /// The first segment newly deemed lost.
         sequence: u64,
@@ -19,14 +19,14 @@ pub enum Event {
         /// Its number.
         sequence: u64,
     },
-    /// The controller was notified of a loss; `window` is the window before, in segments.
+    /// The controller was notified of a loss. `window` is the window before, in segments.
     LossEvent {
         /// Segments.
         window: f64,
     },
     /// Recovery is over.
     Recovered,
-    /// The retransmission timer expired; `window` is the window before, in segments.
+    /// The retransmission timer expired. `window` is the window before, in segments.
     Timeout {
         /// Segments.
         window: f64,

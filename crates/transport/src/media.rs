@@ -1,4 +1,4 @@
-//! Recorded media: what an application wrote when, as a video call does.
+//! Recorded media: the times and sizes of an application's writes, as of a video call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub type Datagrams = Arc<[(Span, u32)]>;
 /// When an application wrote how many bytes.
 ///
 /// A trace file has a time in milliseconds, counted from the start of the flow and not decreasing, and a number of
-/// bytes a line, with spaces or a comma between them. Decimals of times are kept to the nanosecond; empty lines and
+/// bytes a line, with spaces or a comma between them. Decimals of times are kept to the nanosecond. Empty lines and
 /// lines that begin with `#` are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaTrace {
@@ -109,7 +109,7 @@ impl MediaTrace {
         self.writes.iter().map(|(_, bytes)| u64::from(bytes.div_ceil(payload))).sum()
     }
 
-    /// The datagrams of at most `payload` bytes: what is written at once goes in full ones, and a shorter last one.
+    /// The datagrams of at most `payload` bytes: bytes written at once fill all but the last.
     pub fn datagrams(&self, payload: u32) -> Datagrams {
         let split = |&(at, bytes): &(Span, u32)| {
             (0..bytes.div_ceil(payload)).map(move |index| (at, payload.min(bytes - index * payload)))

@@ -16,7 +16,7 @@ pub struct Data {
     pub retransmission: bool,
     /// The sender has reduced its window on an ECN echo (CWR, RFC 3168).
     pub reduced: bool,
-    /// The last one of what the application wrote (PSH, RFC 9293).
+    /// The last segment of an application's write (PSH, RFC 9293).
     pub push: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Acknowledgement {
     pub cumulative: u64,
     /// When the ACK was sent.
     pub timestamp: Time,
-    /// The echoed timestamp (RFC 7323, section 4.3); [`Time::NEVER`] where there is none.
+    /// The echoed timestamp (RFC 7323, section 4.3), or [`Time::NEVER`] if there is none.
     pub echo: Time,
     /// One-way delay of the segment that caused the ACK.
     pub one_way_delay: Span,
@@ -51,7 +51,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Appends the block [start, end) of segment numbers above `cumulative`; a fifth is left out.
+    /// Appends the block [start, end) of segment numbers above `cumulative`. A fifth is left out.
     pub fn push(&mut self, cumulative: u64, start: u64, end: u64) {
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = ((start - cumulative) as u32, (end - cumulative) as u32);

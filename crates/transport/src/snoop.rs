@@ -1,5 +1,5 @@
-//! A Snoop agent (Balakrishnan, Seshan, Amir, Katz 1995; Edwan 2010, section 3.2): at the border between wired and
-//! wireless links it repairs what the wireless link loses, and hides the losses from the sender.
+//! A Snoop agent (Balakrishnan, Seshan, Amir, Katz 1995, and Edwan 2010, section 3.2) sits at the border between wired
+//! and wireless links. It repairs losses of the wireless link, and hides them from the sender.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | the sender sends again what has arrived: the answer is forwarded | [`Snoop::on_data`] |
 //! | the oldest packet is retransmitted after twice the smoothed wireless RTT | [`Snoop::on_timeout`] |
 //!
-//! The agent is older than SACK, so what it does with the blocks is ours: a sender that saw them would repair a second
+//! The agent is older than SACK, so its treatment of the blocks is ours: a sender that saw them would repair a second
 //! loss of one round trip by itself. One duplicate ACK is enough, as the link keeps packets in order. The same packet
 //! is retransmitted for duplicate ACKs no more than once a wireless RTT: the ones that follow are of the same loss.
 
@@ -50,13 +50,13 @@ pub struct Snoop<P> {
     cache: VecDeque<Cached<P>>,
     /// The highest cumulative ACK seen.
     acknowledged_to: u64,
-    /// The smoothed RTT of the wireless link; zero before the first sample.
+    /// The smoothed RTT of the wireless link, or zero before the first sample.
     rtt: Span,
     /// No local timeout is shorter.
     timeout_min: Span,
-    /// The sender has sent again what is acknowledged already: an ACK was lost on its way to it.
+    /// The sender has retransmitted acknowledged data: an ACK was lost on its way to it.
     asked: bool,
-    /// When the oldest packet is retransmitted; [`Time::NEVER`] if the cache is empty.
+    /// When the oldest packet is retransmitted, or [`Time::NEVER`] if the cache is empty.
     deadline: Time,
 }
 
@@ -90,7 +90,7 @@ impl<P: Copy> Snoop<P> {
     }
 
     /// An ACK from the wireless link arrives: everything below `cumulative` has arrived there. One that is not above
-    /// all before it is a duplicate; `came_twice` says that it reports a packet that had arrived before.
+    /// all before it is a duplicate. `came_twice` says that it reports a packet that had arrived before.
     pub fn on_ack(&mut self, now: Time, cumulative: u64, came_twice: bool) -> Verdict<P> {
         if cumulative > self.acknowledged_to {
             self.clean(now, cumulative);
@@ -166,7 +166,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// An agent through which packets 0 to 4 have passed, one each ms from 0 on; 0 was acknowledged after 20 ms.
+    /// An agent through which packets 0 to 4 have passed, one each ms from 0 on. 0 was acknowledged after 20 ms.
     fn agent() -> Snoop<&'static str> {
         let mut snoop = Snoop::new(Span::ZERO);
         for (sequence, packet) in (0..).zip(["a", "b", "c", "d", "e"]) {
@@ -218,7 +218,7 @@ mod tests {
         snoop.on_data(at(95), 5, "f");
         snoop.on_data(at(96), 6, "g");
         snoop.on_ack(at(125), 6, false);
-        // (7 * 20 + 30)/8 = 21.25; twice that from 125 ms on.
+        // (7 * 20 + 30)/8 = 21.25 ms, and twice as long from 125 ms on.
         assert_eq!(snoop.rtt, Span::from_micros(21_250));
         assert_eq!(snoop.poll_timeout(), Some(at(125) + Span::from_micros(42_500)));
     }

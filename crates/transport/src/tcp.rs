@@ -27,7 +27,7 @@ mod tests {
     use super::{Receiver, Sender};
 
     // A million flows at once are to fit in 2 GiB, with rings, controllers and meters: 2,147 bytes each. In the
-    // simulator either end lies in whole cache lines.
+    // simulator each end fills whole cache lines.
     #[test]
     fn the_ends_of_a_flow_fit_in_ten_and_three_cache_lines() {
         let lines = |bytes: usize| bytes.div_ceil(64);

@@ -102,7 +102,7 @@ fn datagrams_leave_as_they_are_written() {
     assert_eq!((source.in_flight(), source.counters().sent), (4, 4));
     assert_eq!(source.poll_timeout(), Some(at(14)));
     assert_eq!(source.poll_transmit(at(13)), None);
-    // An IP header of 20 bytes and a UDP header of 8; an echo has a number and a timestamp.
+    // An IP header of 20 bytes and a UDP header of 8. An echo has a number and a timestamp.
     assert_eq!((DatagramSource::wire_size(1000), DatagramSink::ECHO_SIZE), (Bytes::new(1028), Bytes::new(44)));
     assert_eq!(source.controller().window(), 7.0);
     assert!(source.set_parameters(&Parameters::new()).is_err());
@@ -159,7 +159,7 @@ fn an_echo_shows_the_path_and_what_is_still_under_way() {
     assert_eq!(watcher.take(), [Seen::Ack(second)]);
     let [latest, smoothed, smallest] = [22_000, 20_250, 20_000].map(Span::from_micros);
     assert_eq!(source.round_trip_times(), Some([latest, smoothed, smallest]));
-    // A round is what was under way at its first echo: the next one begins with what leaves now.
+    // A round covers the datagrams under way at its first echo. The next one begins with the next datagram to leave.
     let later = send(&mut source, 34..=34);
     for (data, round_start) in [(&sent[2], false), (&sent[3], false), (&later[0], true), (&later[1], false)] {
         echo(&mut source, data, 40, false);

@@ -19,7 +19,7 @@ pub(super) struct AckDelay {
     least: u16,
     /// No ACK waits longer: a round trip at most, but for the least.
     bound: u16,
-    /// Its largest value (Linux: the receiver's own retransmission timeout); 0: the wait is constant.
+    /// Its largest value (Linux: the receiver's own retransmission timeout). With 0 the wait is constant.
     longest: u16,
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn it_doubles_each_time_it_ends_in_vain_up_to_a_round_trip() {
-        // Ticks of 4 ms: 10, 20, 40, 50 and no more; a path of 100 ms bounds it, and RTO_min less a tick does.
+        // Ticks of 4 ms: 10, 20, 40, 50 and no more. A path of 100 ms bounds it, and RTO_min less a tick does.
         for (base, waits) in [(20, [40, 40, 40, 40]), (100, [40, 80, 100, 100]), (500, [40, 80, 160, 196])] {
             let mut delay = on_a_path_of(base);
             for wait in waits {
@@ -127,7 +127,7 @@ mod tests {
         };
         // 20/2 + 5 = 15, 7 + 5 = 12, 6 + 5 = 11, 5 + 5 = 10, each quotient rounded down.
         assert_eq!([5, 1, 0, 5, 5].map(&mut after), [15, 12, 11, 10, 10]);
-        // 5 + 9 = 14, 7 + 9 = 16, 8 + 9 = 17; a pause as long as itself leaves it alone.
+        // 5 + 9 = 14, 7 + 9 = 16, 8 + 9 = 17. A pause as long as the wait does not change it.
         assert_eq!([9, 9, 9, 17].map(&mut after), [14, 16, 17, 17]);
     }
 

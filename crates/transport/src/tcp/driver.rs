@@ -26,13 +26,13 @@ pub struct Driver {
     window: u32,
     /// The ECN codepoint of new segments.
     codepoint: Ecn,
-    /// When the controller wants to be woken; [`Time::NEVER`] if not.
+    /// When the controller wants to be woken, or [`Time::NEVER`] if not.
     wake_at: Time,
     random: Random,
 }
 
 impl Driver {
-    /// A controller before its first event; `marks` says whether ECN is in use.
+    /// A controller before its first event. `marks` says whether ECN is in use.
     pub fn new(controller: Box<dyn Controller>, marks: bool, random: Random) -> Self {
         let wants = controller.wants();
         let codepoint = match marks {
@@ -94,7 +94,7 @@ impl Driver {
         (rate, quantum)
     }
 
-    /// True if the controller wants to be woken at `now`; it does so once.
+    /// True if the controller wants to be woken at `now`. It does so once.
     pub fn take_wake(&mut self, now: Time) -> bool {
         let due = self.wake_at <= now;
         if due {
@@ -103,7 +103,7 @@ impl Driver {
         due
     }
 
-    /// When the controller wants to be woken; [`Time::NEVER`] if not.
+    /// When the controller wants to be woken, or [`Time::NEVER`] if not.
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
@@ -144,7 +144,7 @@ impl Driver {
 
     /// Lets the processor fetch the controller.
     pub fn prefetch(&self) {
-        // Its place, counted from that of an empty slice: what it is behind `dyn` does not matter.
+        // Its address, as an offset from an empty slice. The type behind `dyn` does not matter.
         let (nothing, controller): (&[u8], *const dyn Controller) = (&[], self.controller.as_ref());
         let bytes = controller.cast::<u8>().addr().wrapping_sub(nothing.as_ptr().addr());
         prefetch_index(nothing, bytes);
@@ -152,7 +152,7 @@ impl Driver {
     }
 }
 
-/// The rate that sends `window` segments a round trip; none before the first RTT sample.
+/// The rate that sends `window` segments a round trip, or none before the first RTT sample.
 fn rate_of(window: f64, segment_size: Bytes, smoothed: Span) -> Option<Rate> {
     let rtt = smoothed.as_secs_f64();
     let bits = 8.0 * segment_size.get() as f64;

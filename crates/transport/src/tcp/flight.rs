@@ -38,7 +38,8 @@ pub(super) struct Flight {
     unreported: u32,
     /// Duplicate ACKs in a row, without SACK.
     duplicates: u32,
-    /// The RTT of the handshake in microseconds while it counts, else the largest number; and to which second it does.
+    /// The RTT of the handshake in microseconds while it counts, else the largest number. The second field is the
+    /// second until which it counts.
     opening: u32,
     opening_until: u16,
     /// Something has arrived since RACK looked last, or a reduction was undone: an ACK makes it look again.
@@ -145,7 +146,7 @@ impl Flight {
         self.board.reports()?.state(newest.number)
     }
 
-    /// True if the marked segment is covered; if so the next new segment is marked.
+    /// True if the marked segment is covered. If so, the next new segment is marked.
     #[inline]
     pub(super) fn round_ends(&mut self) -> bool {
         let ends = self.board.first() > self.round_mark || self.board.is_sacked(self.round_mark);
@@ -155,7 +156,7 @@ impl Flight {
         ends
     }
 
-    /// With accurate ECN: how many marks `ack` reports that none before did; none if it was overtaken.
+    /// With accurate ECN: how many marks `ack` reports for the first time, or none if it was overtaken.
     #[inline]
     pub(super) fn count_marks(&mut self, ack: &Acknowledgement) -> u32 {
         let newly_marked = (ack.marked.wrapping_sub(self.marked as u32) as i32).max(0) as u32;
@@ -186,7 +187,7 @@ impl Flight {
     }
 
     /// How an ACK counts. Byte counting takes a segment at most while losses of a timeout are retransmitted: an ACK may
-    /// cover far more than left since (RFC 3465, section 2.3; FreeBSD, while snd_nxt is below snd_max).
+    /// cover far more than left since (RFC 3465, section 2.3, and FreeBSD while snd_nxt is below snd_max).
     #[inline]
     pub(super) fn counting(&self, stage: Stage, growth: &Growth) -> Counting {
         match growth.counting {
@@ -197,7 +198,7 @@ impl Flight {
         }
     }
 
-    /// Segments deemed lost that were not yet reported to the controller; they count as reported from now on.
+    /// Segments deemed lost that were not yet reported to the controller. They count as reported from now on.
     pub(super) fn take_unreported(&mut self) -> u32 {
         std::mem::take(&mut self.unreported)
     }
@@ -220,7 +221,7 @@ impl Flight {
         lost
     }
 
-    /// The time from which on segments left that RACK still waits for; [`Time::NEVER`] without RACK.
+    /// The earliest departure of segments that RACK still waits for, or [`Time::NEVER`] without RACK.
     pub(super) fn recent_since(&self, now: Time, stack: &Stack) -> Time {
         if stack.losses.is_rack() { self.board.recent_since(now) } else { Time::NEVER }
     }
@@ -312,7 +313,7 @@ impl Flight {
         self.board.resend(sequence, now, self.delivery.state(), track);
     }
 
-    /// Segment `sequence`, which is not known to be lost, leaves again in recovery; `hole`: for rule 3 of NextSeg,
+    /// Segment `sequence`, which is not known to be lost, leaves again in recovery. `hole`: for rule 3 of NextSeg,
     /// which counts it twice in flight.
     pub(super) fn resend_on_suspicion(&mut self, now: Time, sequence: u64, hole: bool) {
         if hole {

@@ -26,15 +26,15 @@ pub struct OpeningPacket {
     pub kind: OpeningKind,
     /// When it left (TSval).
     pub timestamp: Time,
-    /// The timestamp that it echoes (TSecr); [`Time::NEVER`] with a SYN.
+    /// The timestamp that it echoes (TSecr), or [`Time::NEVER`] with a SYN.
     pub echo: Time,
 }
 
-/// What a sender takes over from the opening of its connection.
+/// State that a sender takes over from the opening of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The first RTT sample counts from here. None after a packet sent again, unless timestamps tell which one was
-    /// answered (Karn's algorithm; RFC 6298, section 3).
+    /// The first RTT sample counts from here. None after a retransmission, unless timestamps show which packet was
+    /// answered (Karn's algorithm, RFC 6298, section 3).
     pub since: Option<Time>,
     /// So much was sent again that the initial window is a single segment (RFC 5681, section 3.1).
     pub cautious: bool,
@@ -55,9 +55,9 @@ struct Awaited {
     timeout: Span,
     longest: Span,
     ticks: Ticks,
-    /// When it left first; [`Time::NEVER`] before.
+    /// When it left first, or [`Time::NEVER`] before.
     first: Time,
-    /// When the timer expires; [`Time::NEVER`] if none runs.
+    /// When the timer expires, or [`Time::NEVER`] if none runs.
     deadline: Time,
     /// It leaves now.
     due: bool,
@@ -151,7 +151,7 @@ impl ActiveOpen {
         due.then_some(OpeningPacket { kind: OpeningKind::Syn, timestamp: now, echo: Time::NEVER })
     }
 
-    /// When to call [`on_timeout`](Self::on_timeout), at the latest; none once it has given up.
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest, or none once it has given up.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.syn.poll_timeout()
     }
@@ -216,7 +216,7 @@ impl PassiveOpen {
         due.then_some(OpeningPacket { kind: OpeningKind::SynAck, timestamp: now, echo: self.echo })
     }
 
-    /// When to call [`on_timeout`](Self::on_timeout), at the latest; none once it has given up.
+    /// When to call [`on_timeout`](Self::on_timeout), at the latest, or none once it has given up.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.syn_ack.poll_timeout()
     }
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn an_unanswered_syn_leaves_again_as_each_stack_has_it() {
         let seconds = |stack| unanswered(active(stack)).iter().map(|ms| ms / 1000).collect::<Vec<_>>();
-        // Four more timeouts of the same length (tcp_syn_linear_timeouts), then doubled, 120 s at most; ten in all.
+        // Four more timeouts of the same length (tcp_syn_linear_timeouts), then doubled, 120 s at most. Ten in all.
         assert_eq!(seconds(exact(linux())), [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
         assert_eq!(seconds(linux_2_6_33()), [0, 3, 9, 21, 45, 93]);
         // tcp_syn_backoff: 1, 1, 1, 1, 1, 2, 4, 8, ... times the timeout, 64 s at most.

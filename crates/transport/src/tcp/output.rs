@@ -36,7 +36,7 @@ pub(super) struct Output {
     has_left: bool,
     /// What happens now sends only lost segments.
     only_repairs: bool,
-    /// When a segment left last; [`Time::NEVER`] before the first.
+    /// When a segment left last, or [`Time::NEVER`] before the first.
     last_sent_at: Time,
     usage: Usage,
     pacer: Pacer,
@@ -175,7 +175,7 @@ impl Output {
         self.trains.goes_on(&self.pacer)
     }
 
-    /// True if the next new segment waits until a train of them may leave; `waits` says whether there are more to wait
+    /// True if the next new segment waits until a train of them may leave. `waits` says whether there are more to wait
     /// with and the next ACK is due within a time.
     #[inline]
     pub(super) fn waits_for_train(

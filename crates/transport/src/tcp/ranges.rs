@@ -28,7 +28,7 @@ impl Ranges {
     /// The range that holds `number`.
     #[inline(always)]
     pub(crate) fn containing(&self, number: u64) -> Option<(u64, u64)> {
-        // Most often asked for what is in the last range or beyond it.
+        // Most queries are for numbers in the last range or beyond it.
         let &last = self.0.back()?;
         if number >= last.0 {
             return (number < last.1).then_some(last);

@@ -1,4 +1,4 @@
-//! The receiving half of a TCP connection: reassembly, and when and what to acknowledge.
+//! The receiving half of a TCP connection: reassembly and acknowledgements.
 
 mod out_of_order;
 
@@ -51,13 +51,13 @@ pub struct Receiver {
     last_ack_sent: u64,
     /// TS.Recent (RFC 7323, section 4.3).
     echo: Time,
-    /// Until when the next ACK may wait, for whatever it waits; [`Time::NEVER`] if none does.
+    /// Until when the next ACK may wait, for whatever it waits, or [`Time::NEVER`] if none does.
     deadline: Time,
     /// How long an ACK is delayed now.
     timeout: Span,
     /// Not beside `echo`: read as one, two numbers that were just written one by one would be waited for.
     one_way_delay: Span,
-    /// Segments out of order; a flow has this from the first of them on.
+    /// Segments out of order. A flow has this from the first of them on.
     holes: Option<Box<Holes>>,
     /// The payload of the one segment that is not full, by number.
     short: Option<Box<(u64, u32)>>,
@@ -85,7 +85,7 @@ pub struct Receiver {
     timestamps: bool,
     max_blocks: u8,
     marks: Option<MarkCounter>,
-    /// How long an ACK of out-of-order data may wait; zero: not at all.
+    /// How long an ACK of out-of-order data may wait. Zero: not at all.
     compression: Span,
     /// When data arrived last in order, and the pause after which that means something.
     arrived_at: Time,
@@ -93,12 +93,13 @@ pub struct Receiver {
     /// The pause after which ACKs are quick again (Linux: the receiver's retransmission timeout).
     pause: Span,
     delay: AckDelay,
-    /// The delay is not what it was at first.
+    /// The delay differs from the initial one.
     is_stretched: bool,
     /// The other side's application answers (Linux: pingpong): the next timeout of a delayed ACK refutes that.
     answers: bool,
     ticks: Ticks,
-    /// `deadline` is when the timer expires; else it is when that of an ACK in order is due, which waits for a tick.
+    /// `deadline` is when the timer expires. Otherwise it is when the timer of an ACK in order is due, which waits for
+    /// a tick.
     on_tick: bool,
 }
 
@@ -166,7 +167,7 @@ impl Receiver {
         self.ticks = self.ticks.up_for(uptime);
     }
 
-    /// A data segment arrived; `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
+    /// A data segment arrived. `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
     #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
         self.one_way_delay = now.since(data.timestamp);
@@ -233,7 +234,7 @@ impl Receiver {
         }
     }
 
-    /// From now on ACKs wait as `delay` says; one that waits does as before.
+    /// From now on ACKs wait as `delay` says. One that waits already does not change.
     fn delay_by(&mut self, delay: AckDelay) {
         if self.deadline != Time::NEVER && !self.on_tick {
             self.await_tick();

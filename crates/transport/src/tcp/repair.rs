@@ -85,7 +85,7 @@ impl Repair {
         self.recovery.limit(window)
     }
 
-    /// The window comes down to `window` after idle time. Says whether it is that of a reduction under way, whose end
+    /// The window comes down to `window` after idle time. True if a reduction under way limits the window, and its end
     /// brings the window that it aims at.
     pub(super) fn lower_limit(&mut self, window: u32) -> bool {
         self.recovery.lower_limit(window)
@@ -135,7 +135,7 @@ impl Repair {
         self.recovery.is_idle()
     }
 
-    /// True if no probe is in flight, no timeout is tested, and `ack` shows no reduction to be spurious; it is no
+    /// True if no probe is in flight, no timeout is tested, and `ack` shows no reduction to be spurious. It is no
     /// duplicate SACK, and `first` is the cumulative point before it.
     #[inline(always)]
     pub(super) fn is_settled(&self, ack: &Acknowledgement, first: u64, stack: &Stack) -> bool {
@@ -188,7 +188,7 @@ impl Repair {
         self.recovery.phase() == Phase::Recovery && self.recovery.undo().is_none()
     }
 
-    /// Segments that the reduction under way allows in flight; `None` if none limits it.
+    /// Segments that the reduction under way allows in flight, or `None` if none limits it.
     pub(super) fn reduced_to(&self) -> Option<u32> {
         self.recovery.reduced_to()
     }
@@ -217,7 +217,7 @@ impl Repair {
         self.probe.repeated()
     }
 
-    /// True if a probe is to leave next; then it does.
+    /// True if a probe is to leave next. Then it does.
     #[inline]
     pub(super) fn take_probe(&mut self) -> bool {
         self.timers.take_probe()
@@ -236,7 +236,7 @@ impl Repair {
         self.recovery.on_progress(credit, window);
     }
 
-    /// An ACK is processed; see [`Recovery::on_ack`]. `disorder`: segments above the cumulative point have arrived.
+    /// An ACK is processed: see [`Recovery::on_ack`]. `disorder`: segments above the cumulative point have arrived.
     /// `counts`: it counts for the reduction.
     #[inline]
     pub(super) fn end_ack(&mut self, window: u32, signal: &Ack, disorder: bool, progress: bool, counts: bool) {
@@ -273,14 +273,14 @@ impl Repair {
         self.recovery.extend(end, flight.in_flight());
     }
 
-    /// A timeout is repaired, which the reduction under way answered or not; `again`: it is no new reduction.
+    /// A timeout is repaired, which the reduction under way answered or not. `again`: it is no new reduction.
     pub(super) fn enter_loss(&mut self, now: Time, answered: bool, again: bool, flight: &Flight, stack: &Stack) {
         let undo = match (answered, again) {
             (false, _) => self.evidence(flight, stack, self.probe.repeated().is_some()),
             (true, true) => self.recovery.undo(), // with the reduction that answers it
             (true, false) => None,                // in FreeBSD TF_PREVVALID is cleared
         };
-        // If no repair is under way but that of timeouts in a row (RFC 5682, section 3.1, step 1; tcp_enter_loss).
+        // If no repair is under way except for timeouts in a row (RFC 5682, section 3.1, step 1, and tcp_enter_loss).
         let tests = match self.recovery.phase() {
             Phase::Recovery => false,
             Phase::Loss => answered,
@@ -360,7 +360,7 @@ impl Repair {
         self.recovery.take_announcement()
     }
 
-    /// Segment `sequence` leaves again; `oldest`: it is the first that is outstanding.
+    /// Segment `sequence` leaves again. `oldest`: it is the first that is outstanding.
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, oldest: bool) {
         self.counters.retransmitted += 1;
         self.recovery.on_retransmission(now, sequence);

@@ -13,10 +13,10 @@ struct Later {
 /// Smoothed RTT, its variation, and the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// The smoothed RTT; zero before the first sample.
+    /// The smoothed RTT, or zero before the first sample.
     pub smoothed: Span,
     pub(crate) variation: Span,
-    /// The smallest sample; [`Span::MAX`] before the first.
+    /// The smallest sample, or [`Span::MAX`] before the first.
     pub minimum: Span,
     /// When the smallest RTT was seen.
     minimum_at: Time,
@@ -66,7 +66,7 @@ impl RttEstimator {
         self.after_syn = true;
     }
 
-    /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3); only that ends a back-off (Karn's algorithm).
+    /// Takes a sample for the timeout (RFC 6298, 2.2 and 2.3). Only a sample ends a back-off (Karn's algorithm).
     pub fn sample(&mut self, rtt: Span) {
         self.backoff = 0;
         if self.has_sample {
@@ -113,8 +113,8 @@ impl RttEstimator {
         }
     }
 
-    /// Notes the sample that controllers see, at `now`; the smallest one is that of the last `window`, or with zero of
-    /// the whole connection.
+    /// Notes the sample that controllers see, at `now`. The smallest one covers the last `window`, or with zero the
+    /// whole connection.
     #[inline]
     pub fn observe(&mut self, rtt: Span, now: Time, window: Span) {
         self.latest = rtt;
@@ -185,7 +185,7 @@ impl RttEstimator {
 pub struct DelayedAckDetector(u8);
 
 impl DelayedAckDetector {
-    /// Notes an ACK for `covered` new segments in order; says whether a sample of it may contain the delayed-ACK timer.
+    /// Notes an ACK for `covered` new segments in order. True if a sample of it may contain the delayed-ACK timer.
     pub fn may_be_delayed(&mut self, covered: u32) -> bool {
         let delays = self.0 > 0;
         match covered {
@@ -221,13 +221,13 @@ mod tests {
         rtt.sample(MS(100));
         assert_eq!(rtt.timeout(&timers), MS(300), "SRTT + 4 * R/2");
         rtt.sample(MS(200));
-        // RTTVAR = 3/4 * 50 + 1/4 * 100 = 62.5; SRTT = 7/8 * 100 + 1/8 * 200 = 112.5
+        // RTTVAR = 3/4 * 50 + 1/4 * 100 = 62.5, SRTT = 7/8 * 100 + 1/8 * 200 = 112.5
         assert_eq!(rtt.timeout(&timers), Span::from_micros(362_500));
         rtt.back_off();
         assert_eq!(rtt.timeout(&timers), MS(725));
         rtt.back_off();
         assert_eq!(rtt.timeout(&timers), MS(1450));
-        // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50; SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
+        // RTTVAR = 3/4 * 62.5 + 1/4 * 12.5 = 50, SRTT = 7/8 * 112.5 + 1/8 * 100 = 110.9375
         rtt.sample(MS(100));
         assert_eq!(rtt.timeout(&timers), Span::from_nanos(310_937_500), "a sample ends the back-off");
     }
@@ -336,7 +336,7 @@ mod tests {
     fn acks_for_several_segments_show_that_acks_are_delayed() {
         let mut detector = DelayedAckDetector::default();
         assert!(!detector.may_be_delayed(1));
-        // Six for two segments count five; an ACK that covers nothing in order says nothing.
+        // Six for two segments count five. An ACK that covers nothing in order says nothing.
         assert!([2, 2, 2, 2, 2, 2, 0].iter().all(|&covered| !detector.may_be_delayed(covered)));
         assert_eq!([(); 6].map(|()| detector.may_be_delayed(1)), [true, true, true, true, true, false]);
     }

@@ -115,7 +115,7 @@ impl Sender {
         self.stack.data_overhead() + Bytes::new(u64::from(payload))
     }
 
-    /// The ECN codepoint with which `data` leaves; retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+    /// The ECN codepoint with which `data` leaves. Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
     pub fn codepoint(&self, data: &Data) -> Ecn {
         if data.retransmission { Ecn::NotCapable } else { self.driver.codepoint() }
     }
@@ -125,7 +125,7 @@ impl Sender {
         self.driver.codepoint()
     }
 
-    /// Lets the controller handle an event; the output follows its decisions.
+    /// Lets the controller handle an event. The output follows its decisions.
     #[inline(never)]
     fn notify(&mut self, now: Time, event: impl FnOnce(&mut dyn Controller, &mut Context<'_>)) {
         self.notify_of(now, None, event);

@@ -12,7 +12,7 @@ const LAST_LEVEL: u32 = 8;
 /// The ticks of the host that a timer belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
-    /// From one tick to the next; zero: timers are exact.
+    /// From one tick to the next. Zero: timers are exact.
     length: Span,
     /// How long the host had been up at the start of the run.
     uptime: Span,
@@ -35,7 +35,7 @@ impl Ticks {
         self.length.is_zero()
     }
 
-    /// From one tick to the next; zero where timers are exact.
+    /// From one tick to the next, or zero if timers are exact.
     pub(crate) const fn length(self) -> Span {
         self.length
     }

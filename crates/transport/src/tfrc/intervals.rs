@@ -9,7 +9,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// The least by which older intervals are discounted (section 5.5, THRESHOLD).
 const LEAST_DISCOUNT: f64 = 0.25;
 
-/// A loss interval that is over: its packets, and by what it is discounted (DF_i).
+/// A loss interval that is over: its packets, and its discount factor (DF_i).
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     packets: f64,
@@ -19,7 +19,7 @@ struct Interval {
 /// The loss events of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Intervals {
-    /// Those that are over, the newest first; eight at most.
+    /// Intervals that are over, the newest first, eight at most.
     closed: VecDeque<Interval>,
     /// The first packet of the last loss event, and when it was lost.
     last: Option<(u64, Time)>,
@@ -27,7 +27,7 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// No loss yet; `discounting` says whether old intervals count less while the present one is long.
+    /// No loss yet. `discounting` says whether old intervals count less while the present one is long.
     pub(crate) fn new(discounting: bool) -> Self {
         Self { closed: VecDeque::with_capacity(WEIGHTS.len()), last: None, discounting }
     }
@@ -51,7 +51,7 @@ impl Intervals {
         true
     }
 
-    /// The loss event rate, if the newest packet to arrive was `newest`; 0 before the first loss.
+    /// The loss event rate, if the newest packet to arrive was `newest`, or 0 before the first loss.
     pub(crate) fn loss_event_rate(&self, newest: u64) -> f64 {
         let Some((begin, _)) = self.last else { return 0.0 };
         let open = (newest + 1).saturating_sub(begin) as f64;
@@ -61,7 +61,7 @@ impl Intervals {
         (1.0 / without.max(with)).min(1.0)
     }
 
-    /// By what the closed intervals are discounted while the open one has `open` packets (DF).
+    /// The discount factor of the closed intervals while the open one has `open` packets (DF).
     fn discount(&self, open: f64) -> f64 {
         if !self.discounting || self.closed.is_empty() {
             return 1.0;
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_long_open_interval_discounts_the_older_ones() {
         // Two closed ones of 100 and an open one of 400: twice the mean over it is 0.5.
-        // (400 + 0.5 * 100 + 0.5 * 100) / (1 + 0.5 + 0.5) = 250; without discount 600/3 = 200.
+        // (400 + 0.5 * 100 + 0.5 * 100) / (1 + 0.5 + 0.5) = 250, without discount 600/3 = 200.
         assert!((events(&[100, 200], true).loss_event_rate(599) - 1.0 / 250.0).abs() < 1e-12);
         assert!((events(&[100, 200], false).loss_event_rate(599) - 1.0 / 200.0).abs() < 1e-12);
         // It stays when the next loss event begins: 400, 100 and 100 weigh 1, 0.5 and 0.5.

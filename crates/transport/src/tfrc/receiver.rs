@@ -33,7 +33,7 @@ pub struct Feedback {
 
 /// The receiver of one flow.
 ///
-/// Reports are numbered, and what they hold stays here until they arrive: [`TfrcSink::take`].
+/// Reports are numbered, and their content stays here until they arrive: [`TfrcSink::take`].
 #[derive(Clone, Debug)]
 pub struct TfrcSink {
     intervals: Intervals,
@@ -55,7 +55,7 @@ pub struct TfrcSink {
     recent: VecDeque<Time>,
     largest_rate: f64,
     reported_at: Time,
-    /// When the feedback timer expires; [`Time::NEVER`] if it is not set.
+    /// When the feedback timer expires, or [`Time::NEVER`] if it is not set.
     deadline: Time,
     /// The RTT that the newest packet said.
     rtt: Span,
@@ -89,7 +89,7 @@ impl TfrcSink {
         }
     }
 
-    /// A packet arrives; `congestion` says that the path marked it, and `rtt` is the sender's RTT when it left.
+    /// A packet arrives. `congestion` says that the path marked it, and `rtt` is the sender's RTT when it left.
     /// Afterwards poll what to transmit.
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool, rtt: Span) {
         self.delivered += Bytes::new(u64::from(data.payload));
@@ -147,7 +147,7 @@ impl TfrcSink {
         Some(Acknowledgement { cumulative: number, timestamp: now, echo: sent_at, one_way_delay, ..Default::default() })
     }
 
-    /// The content of report `number`, which has arrived; those before it that have not are lost.
+    /// The content of report `number`, which has arrived. Earlier reports that have not are lost.
     pub fn take(&mut self, number: u64) -> Option<Feedback> {
         while let Some((first, feedback)) = self.under_way.pop_front() {
             if first >= number {
@@ -238,7 +238,7 @@ mod tests {
         TfrcSink::new(Settings::default(), Bytes::new(1000))
     }
 
-    /// Packet `sequence` leaves, and arrives 50 ms later at `ms`; the report that leaves for it.
+    /// Packet `sequence` leaves, and arrives 50 ms later at `ms`. Returns the report that leaves for it.
     fn arrives(sink: &mut TfrcSink, ms: u64, sequence: u64) -> Option<Feedback> {
         sink.on_data(at(ms), &data(sequence, at(ms - 50)), false, RTT);
         let report = sink.poll_transmit(at(ms))?;
@@ -255,7 +255,7 @@ mod tests {
         sink.on_timeout(at(150));
         let number = sink.poll_transmit(at(150)).unwrap().cumulative;
         let report = sink.take(number).unwrap();
-        // Ten packets of 1000 bytes in 100 ms; the newest arrived 10 ms ago.
+        // Ten packets of 1000 bytes in 100 ms. The newest arrived 10 ms ago.
         assert_eq!((report.receive_rate, report.kept, report.loss_event_rate), (100_000.0, Span::from_millis(10), 0.0));
         sink.on_timeout(at(250));
         assert!(sink.poll_transmit(at(250)).is_none(), "nothing has arrived since");
@@ -295,7 +295,7 @@ mod tests {
         }
         let report = arrives(&mut sink, 180, 14).unwrap();
         // The equation gives 100,000 bytes/s at 100 ms for p = 0.01224, worked out by trial:
-        // sqrt(0.00816) = 0.09033; 12 sqrt(0.00459) * 0.01224 * 1.00479 = 0.01000; 1000/(0.1 * 0.10033) = 99,670.
+        // sqrt(0.00816) = 0.09033, 12 sqrt(0.00459) * 0.01224 * 1.00479 = 0.01000, 1000/(0.1 * 0.10033) = 99,670.
         assert!((report.loss_event_rate / 0.01217 - 1.0).abs() < 0.01, "{}", report.loss_event_rate);
     }
 
@@ -325,7 +325,7 @@ mod tests {
         let report = sink.poll_transmit(at(160)).unwrap();
         assert_eq!((report.cumulative, report.echo, report.one_way_delay), (1, at(20), Span::from_millis(50)));
         let kept = sink.take(1).unwrap();
-        // Two packets in 100 ms; the first report was lost, and is gone.
+        // Two packets in 100 ms. The first report was lost, and is gone.
         assert_eq!((kept.newest, kept.kept, kept.receive_rate), (2, Span::from_millis(90), 20_000.0));
         assert_eq!((sink.take(0), sink.take(1), sink.delivered()), (None, None, Bytes::new(3000)));
     }

@@ -1,4 +1,4 @@
-//! The sender of a TFRC flow: when packets leave, and what reports say (RFC 5348, sections 4 and 8.2).
+//! The sender of a TFRC flow: when packets leave, and how it reacts to reports (RFC 5348, sections 4 and 8.2).
 
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ pub struct TfrcSource {
     settings: Settings,
     /// IP size of a packet.
     size: Bytes,
-    /// Data that the application writes; `None` if there always is more.
+    /// Data that the application writes, or `None` if there always is more.
     pace: Option<Pace>,
     running: bool,
     next: u64,
@@ -166,7 +166,7 @@ impl TfrcSource {
         Some(rtt)
     }
 
-    /// A deadline has come: perhaps that of the nofeedback timer.
+    /// A deadline has come, perhaps of the nofeedback timer.
     pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         if now < self.tfrc.expires() {
             return;
@@ -330,7 +330,7 @@ mod tests {
         source.on_report(at(200), &feedback(1, at(120)), &mut ());
         let known = source.round_trip_times().unwrap();
         assert_eq!(known.map(|span| span.as_nanos().div_ceil(1000)), [60_000, 96_000, 60_000]);
-        // What was reported before a newer report came says nothing.
+        // A report older than the newest one has no effect.
         assert_eq!(source.on_report(at(210), &feedback(0, at(0)), &mut ()), None);
         assert_eq!(source.on_report(at(220), &feedback(1, at(120)), &mut ()), Some(Span::from_millis(80)));
     }
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn an_application_writes_and_the_rate_says_when_that_leaves() {
-        // A packet of 1000 bytes each 3 s, at 0, 3 and 6 s; the first rate is one a second.
+        // A packet of 1000 bytes each 3 s, at 0, 3 and 6 s. The first rate is one a second.
         let steps = vec![(Time::ZERO, Rate::from_bits_per_second(2_666))];
         let pace = Pace::new(steps, Bytes::new(1000), None);
         let mut source = TfrcSource::new(Settings::default(), Bytes::new(1028), Some(pace));
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(held(&mut limits, 10), (at(10), at(0)));
         assert_eq!(held(&mut limits, 20), (at(10), at(20)));
         assert_eq!(held(&mut limits, 30), (at(10), at(20)), "both are taken");
-        // What left by 15 ms is covered: 10 ms lies within, 20 ms is the first of the rest.
+        // Packets that left by 15 ms are covered: 10 ms is among them, 20 ms is the first of the rest.
         assert!(!limits.covers(at(100), at(15)));
         assert_eq!((limits.first, limits.covered, limits.reported), (at(20), at(15), at(100)));
         assert_eq!(held(&mut limits, 110), (at(20), at(110)));

@@ -122,7 +122,7 @@ fn with_abe_the_flight_comes_down_to_what_the_mark_left() {
     );
     s.leave(0..10).at(40).arrives(ack(1).marked()).leaves(10).arrives(ack(2).marked()).leaves(11);
     s.arrives(ack(3).marked()).leaves(12).arrives(ack(4).marked()).leaves(13);
-    // Four of five delivered, rounded up; then as many as make eight.
+    // Four of five delivered, rounded up. Then as many as make eight.
     s.arrives(ack(5).marked()).nothing_leaves().arrives(ack(6).marked()).nothing_leaves().in_flight(8);
     s.arrives(ack(7).marked()).leaves(14).in_flight(8);
 }

@@ -1,5 +1,5 @@
 //! A sender or a receiver under a script. Time is in milliseconds. Every action and expectation writes itself into a
-//! transcript; what leaves must be expected before the next action.
+//! transcript. Every departure must be expected before the next action.
 
 mod stacks;
 mod wire;
@@ -137,7 +137,7 @@ impl SenderScript {
 
     // Actions.
 
-    /// Time passes to `ms`; timers that are due by then expire on the way.
+    /// Time passes to `ms`. Timers that are due by then expire on the way.
     #[track_caller]
     pub(crate) fn at(&mut self, ms: u64) -> &mut Self {
         let end = at(ms);

@@ -5,7 +5,7 @@ use units::{Bytes, Time};
 
 use crate::harness::{Notice, SenderScript, ack, at, ms, plain, with};
 
-/// Two segments, at 0 and 1 ms, acknowledged at 41 ms, so that the timeout is 241 ms; the third leaves `wait` after the
+/// Two segments, at 0 and 1 ms, acknowledged at 41 ms, so that the timeout is 241 ms. The third leaves `wait` after the
 /// second.
 fn silent_until(wait: u64, options: Stack, window: f64) -> SenderScript {
     let steps = vec![
@@ -39,7 +39,7 @@ fn after_an_idle_time_beyond_the_timeout_the_window_restarts() {
     }
 }
 
-// As tcp_cwnd_restart in Linux, in whole segments: 100 >> 1, 100 >> 2, and the initial window of 10; 50 + 25.
+// As tcp_cwnd_restart in Linux, in whole segments: 100 >> 1, 100 >> 2, and the initial window of 10, 50 + 25.
 #[test]
 fn linux_halves_an_idle_window_once_a_timeout() {
     // The second timeout ends at 482 ms.
@@ -55,7 +55,7 @@ fn a_window_below_the_initial_one_stays_as_it_is_after_idle() {
     assert_eq!(restarts(&silent_until(1000, plain(), 5.0)), [Some((5.0, 3.0, true))]);
 }
 
-/// A segment every 50 ms and a window of 40 segments; the first is acknowledged at 10 ms, no other.
+/// A segment every 50 ms and a window of 40 segments. The first is acknowledged at 10 ms, no other.
 fn unanswered(options: Stack) -> SenderScript {
     let pace = Pace::new(vec![(Time::ZERO, "160kbit".parse().unwrap())], Bytes::new(1000), None);
     let mut s = SenderScript::with(options, 40.0, Application::Paced(pace));

@@ -1,5 +1,5 @@
-//! Scripts: what happens to a sender or a receiver, and what it must answer. On failure the whole transcript is
-//! printed.
+//! Scripts of events at a sender or a receiver, and of the answers that they require. On failure the whole transcript
+//! is printed.
 
 mod harness;
 

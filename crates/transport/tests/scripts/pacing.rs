@@ -4,7 +4,7 @@ use transport::Pacing;
 
 use crate::harness::{SenderScript, ack, plain, with};
 
-// As tcp_xmit_retransmit_queue in Linux: what is sent again is a train of its own. 1000 bytes take 10 ms.
+// As tcp_xmit_retransmit_queue in Linux: each retransmission is a train of its own. 1000 bytes take 10 ms.
 #[test]
 fn in_linux_a_retransmission_leaves_alone() {
     for pacing in [Pacing::Exact, Pacing::Linux] {
@@ -41,7 +41,7 @@ fn in_linux_a_short_train_waits_for_the_next_ack() {
     }
 }
 
-// As Linux since 5.4: a paced train is handed down whole, and its last segment is pushed; one alone is not.
+// As Linux since 5.4: a paced train is handed down whole, and its last segment is pushed. One alone is not.
 #[test]
 fn the_last_segment_of_a_paced_train_is_pushed() {
     let options = with(plain(), |s| {

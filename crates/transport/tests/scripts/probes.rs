@@ -52,7 +52,7 @@ fn new_data_postpones_the_probe() {
 fn a_probe_never_waits_longer_than_the_timeout() {
     let options = with(probing(), |s| s.timers.rto_variance = Variance::Deviation);
     let mut s = SenderScript::new(options, 4.0);
-    // Two round trips are 600 ms, the timeout 300 + 4 * 150 = 900 ms; after many samples it is 300 + 200 ms.
+    // Two round trips are 600 ms, the timeout 300 + 4 * 150 = 900 ms. After many samples it is 300 + 200 ms.
     s.leave(0..4);
     for round in 1..40 {
         s.at(300 * round).arrives(ack(4 * round).window(4)).all();
@@ -61,7 +61,7 @@ fn a_probe_never_waits_longer_than_the_timeout() {
     assert!(probed(&s));
 }
 
-/// A window of ten segments, and a source that writes a segment as often as `rate` says; the first is acknowledged
+/// A window of ten segments, and a source that writes a segment as often as `rate` says. The first is acknowledged
 /// after 40 ms, so that the timeout is 240 ms and two round trips are 80 ms. Then nothing arrives any more.
 fn outage(rate: &str) -> SenderScript {
     let pace = Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None);
@@ -81,7 +81,7 @@ fn new_data_puts_the_probe_off_no_further_than_the_oldest_segment_s_timeout() {
     }
     s.at(290).leaves_again(5);
     assert!(probed(&s));
-    // In Linux each new segment then waits for its probe, until the window is full; the timeout is overdue by then.
+    // In Linux each new segment then waits for its probe, until the window is full. The timeout is overdue by then.
     for number in 6..11 {
         s.at(50 * number).leaves(number);
     }

@@ -1,4 +1,4 @@
-//! The receiver: when it acknowledges, and what it says.
+//! The receiver: the times and the content of its ACKs.
 
 use transport::{Data, Delay, Marks, Stack};
 use units::{Bytes, Span, Time};
@@ -13,7 +13,7 @@ fn stamping() -> Stack {
     with(delaying(), |s| s.timestamps = true)
 }
 
-// RFC 5681, section 4.2; RFC 9293, section 3.8.6.3.
+// RFC 5681, section 4.2, and RFC 9293, section 3.8.6.3.
 #[test]
 fn every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_the_timeout() {
     let mut r = ReceiverScript::new(&delaying());
@@ -86,7 +86,7 @@ fn with_timestamps_three_blocks_fit_and_a_duplicate_is_one_of_them() {
         r.acks_blocks(0, blocks);
     }
     r.arrives(8).acks_blocks(0, &[(8, 9), (6, 7), (4, 5)]);
-    // RFC 2883, section 4: first the duplicate, then the block it lies in.
+    // RFC 2883, section 4: first the duplicate, then the block that contains it.
     let ack = r.arrives(4).acks_blocks(0, &[(4, 5), (8, 9)]);
     assert_eq!(ack.duplicate, Some(4));
     assert_eq!(r.receiver().wire_size(&ack), Bytes::new(52 + 4 + 3 * 8));
@@ -199,7 +199,7 @@ fn a_third_block_does_not_wait() {
     r.arrives(1).acks_blocks(0, &[(1, 2)]);
     r.arrives(5).acks_blocks(0, &[(5, 6), (1, 2)]);
     r.arrives(9).acks_blocks(0, &[(9, 10), (5, 6), (1, 2)]);
-    // Growth of the newest two blocks waits, that of the third does not.
+    // Growth of the newest two blocks waits. Growth of the third does not.
     r.arrives(10).no_ack();
     r.arrives(6).no_ack();
     r.arrives(2).acks_blocks(0, &[(1, 3), (5, 7), (9, 11)]);
@@ -249,7 +249,7 @@ fn marks_are_counted_and_hasten_acks() {
     assert_eq!(count(r.arrives(7).acks(8)), (3, false));
 }
 
-/// Delayed ACKs, which become quick again; a path of 100 ms, so that a pause of 300 ms is long.
+/// Delayed ACKs, which become quick again, on a path of 100 ms, so that a pause of 300 ms is long.
 fn quick_again() -> Stack {
     with(plain(), |s| s.acks.quick_again = 3)
 }
@@ -325,7 +325,7 @@ fn what_cannot_be_marked_makes_two_acks_quick() {
     s.data(0, again, false).no_ack();
 }
 
-// As Linux: each ACK of new data is one of the quick ones, also where that is out of order, and the ACK of what had
+// As Linux: each ACK of new data counts as a quick one, also out of order, and so does the ACK of a segment that had
 // arrived before.
 #[test]
 fn acks_of_data_out_of_order_use_up_quick_acks() {
@@ -337,8 +337,8 @@ fn acks_of_data_out_of_order_use_up_quick_acks() {
     s.arrives(4).no_ack();
 }
 
-// As Linux: the ACK of what had arrived before is one of them, but not where that was acknowledged with more behind it
-// and no other ACK is due (tcp_send_dupack). A segment that arrived out of order before brings none.
+// As Linux: the ACK of a segment that had arrived before is one of them, unless the segment was acknowledged with more
+// behind it and no other ACK is due (tcp_send_dupack). A segment that arrived out of order before brings none.
 #[test]
 fn quick_acks_after_a_duplicate() {
     let begin = || {
@@ -396,7 +396,7 @@ fn a_delayed_ack_that_waited_in_vain_doubles_the_wait_up_to_a_round_trip() {
     waits_until(s.arrives(7), 660, 8);
 }
 
-// A pause of 28 ms, 7 ticks, makes 10/2 + 7, another one 12/2 + 7; none 12/2 + 5.
+// A pause of 28 ms, 7 ticks, makes 10/2 + 7, another one 12/2 + 7, none 12/2 + 5.
 #[test]
 fn pauses_shorter_than_the_wait_stretch_it() {
     let mut s = ReceiverScript::new(&stretching());

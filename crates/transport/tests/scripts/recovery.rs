@@ -13,7 +13,7 @@ fn losses(s: &SenderScript) -> usize {
     s.news().iter().filter(|t| matches!(t, Notice::Loss(_))).count()
 }
 
-// RFC 6675, section 5; RFC 3042.
+// RFC 6675, section 5, and RFC 3042.
 #[test]
 fn the_third_sack_retransmits_and_the_pipe_governs_what_follows() {
     let mut s = SenderScript::new(plain(), 10.0);
@@ -80,7 +80,7 @@ fn without_sack_partial_acks_retransmit_one_segment_each() {
         s.arrives(ack(0)).nothing_leaves();
     }
     s.arrives(ack(0)).leaves(12).arrives(ack(0)).leaves(13).arrives(ack(0)).leaves(14).in_flight(5);
-    // 11 outstanding; 10 duplicates less the three that segments 1 to 3 caused; 4 is lost: pipe 3, aim 5.
+    // 11 outstanding. 10 duplicates less the three that segments 1 to 3 caused, and 4 is lost: pipe 3, aim 5.
     s.at(80).arrives(ack(4)).leaves_again(4).leaves(15).nothing_leaves().in_flight(5).phase(Phase::Recovery);
     assert_eq!(s.last_ack().newly_delivered, 1, "the retransmission; duplicates reported the others");
     s.at(120).arrives(ack(12)).phase(Phase::Open).window_is(5.0);
@@ -190,7 +190,7 @@ fn in_recovery_every_hole_below_the_highest_sack_is_lost_where_the_stack_says_so
         selective(s).rule = Rule::Count(Resends::Fast(Retransmits::Holes));
     });
     let mut s = SenderScript::new(options, 10.0);
-    // 0, 2 and 8 are lost. The first three SACKs begin recovery; then 2, with two above it, is lost as well.
+    // 0, 2 and 8 are lost. The first three SACKs begin recovery. Then 2, with two above it, is lost as well.
     s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).arrives(ack(0).sack(3, 4).sack(1, 2)).nothing_leaves();
     s.arrives(ack(0).sack(3, 5).sack(1, 2)).leaves_again(0).nothing_leaves().in_flight(6);
     s.arrives(ack(0).sack(3, 6).sack(1, 2)).nothing_leaves().in_flight(5);
@@ -230,7 +230,7 @@ fn what_is_lost_of_the_data_sent_in_recovery_is_a_new_loss() {
         s.at(36 + end).arrives(ack(0).sack(1, end)).all();
     }
     s.at(46).arrives(ack(0).sack(1, 10)).leave(11..14).nothing_leaves();
-    // 10 is lost; the retransmission of 0 comes last.
+    // 10 is lost. The retransmission of 0 comes last.
     s.at(86).arrives(ack(0).sack(11, 14).sack(1, 10)).leaves_again(10).all();
     s.phase(Phase::Recovery).window_is(5.0);
     s.at(87).arrives(ack(10).sack(11, 14)).phase(Phase::Recovery).window_is(2.5).all();
@@ -265,13 +265,13 @@ fn a_lost_tail_is_found_by_rack_when_the_retransmission_before_it_arrives() {
     let all = Application::Finite(Bytes::new(10_000));
     let mut s = SenderScript::with(with(plain(), |s| selective(s).rule = Rule::Rack(Repair::Fast)), 10.0, all);
     s.leave(0..10).at(40).sacks(0, 1..3).arrives(ack(0).sack(1, 4)).leaves_again(0).sacks_from(0, 1, 5..9);
-    // RACK goes by the retransmission, sent after 8 and 9; in recovery it does not wait.
+    // RACK goes by the retransmission, sent after 8 and 9. In recovery it does not wait.
     s.at(80).arrives(ack(8)).leaves_again(8).leaves_again(9).nothing_leaves();
     s.at(120).arrives(ack(10)).no_timer();
     assert_eq!(s.counters().timeouts, 0);
 }
 
-/// 0 is lost, sent again at 42 ms and lost again; 12 to 15 leave later.
+/// 0 is lost, sent again at 42 ms and lost again. 12 to 15 leave later.
 fn retransmit_in_vain(s: &mut SenderScript) {
     s.leave(0..10).at(40).arrives(ack(0).sack(1, 2)).leaves(10);
     s.at(41).arrives(ack(0).sack(1, 3)).leaves(11);

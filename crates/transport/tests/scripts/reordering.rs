@@ -45,9 +45,9 @@ fn rack_gives_a_late_segment_a_quarter_of_the_smallest_rtt() {
     s.at(50).leaves_again(0).phase(Phase::Recovery);
 }
 
-// RFC 8985, section 6.2, step 5: the timer waits for the last suspect, so that recovery begins with what is in flight
-// once all are lost, and by proportional rate reduction with one retransmission. Before, the timer of the first began
-// it with 9 in flight, and with the eight others lost as many left at once.
+// RFC 8985, section 6.2, step 5: the timer waits for the last suspect, so that recovery begins with the segments in
+// flight once all are lost, and by proportional rate reduction with one retransmission. Before, the timer of the first
+// began it with 9 in flight, and with the eight others lost as many left at once.
 #[test]
 fn the_timer_of_rack_finds_all_suspects_at_once() {
     let pace = Pace::new(vec![(Time::ZERO, "8mbit".parse().unwrap())], Bytes::new(1000), None);
@@ -56,7 +56,7 @@ fn the_timer_of_rack_finds_all_suspects_at_once() {
         s.reduction = Reduction::ProportionalRate;
     });
     let mut s = SenderScript::with(options, 20.0, Application::Paced(pace));
-    // One every millisecond; 9 is SACKed 40 ms after it left.
+    // One every millisecond. 9 is SACKed 40 ms after it left.
     for number in 0..11 {
         s.at(number).leaves(number);
     }
@@ -203,7 +203,7 @@ fn a_spurious_timeout_without_reordering_makes_rack_wait_no_longer() {
     s.at(1100).sacks(4, 5..8).leaves_again(4).phase(Phase::Recovery);
 }
 
-// RFC 8985, section 6.2, step 2: RACK.rtt is that of the segment reported last, however old.
+// RFC 8985, section 6.2, step 2: RACK.rtt is the RTT of the segment reported last, however old.
 #[test]
 fn a_late_segment_prolongs_the_patience_of_rack() {
     let mut s = SenderScript::new(rack(), 1.0);

@@ -10,7 +10,7 @@ fn paced(rate: &str) -> Application {
     Application::Paced(Pace::new(vec![(Time::ZERO, rate.parse().unwrap())], Bytes::new(1000), None))
 }
 
-// RFC 5681, section 3.1; RFC 3465, section 2.2.
+// RFC 5681, section 3.1, and RFC 3465, section 2.2.
 #[test]
 fn slow_start_counts_acks_bytes_or_segments() {
     // Four leave, then one ACK for two and one for two more, or one for all four.
@@ -103,10 +103,10 @@ fn a_window_counts_as_used_only_where_it_held_something_back() {
     assert!(!s.last_ack().window_limited);
 }
 
-// As tcp_cwnd_validate in Linux; RFC 7661 too asks about the last window, not the last instant.
+// As tcp_cwnd_validate in Linux. RFC 7661 too asks about the last window, not the last instant.
 #[test]
 fn a_window_that_held_something_back_counts_as_used_for_the_whole_round() {
-    // A burst of six, of which a window of four holds two back; then the application is silent.
+    // A burst of six, of which a window of four holds two back. Then the application is silent.
     let mut s = SenderScript::with(plain(), 4.0, Application::Finite(Bytes::new(6000)));
     s.leave(0..4).at(40).arrives(ack(2)).leave(4..6);
     s.at(41).arrives(ack(4)).at(80).arrives(ack(5));
@@ -127,7 +127,7 @@ fn in_slow_start_half_a_window_in_flight_is_enough() {
 #[test]
 fn after_a_handshake_data_leave_with_its_sample() {
     let mut s = SenderScript::new(with(plain(), |s| s.handshake = true), 2.0);
-    // The path has 40 ms; the timeout is 40 + 200 ms.
+    // The path has 40 ms. The timeout is 40 + 200 ms.
     s.leave(0..2).nothing_leaves().timer_at(280);
     // The application writes one every 80 ms from then on.
     let mut s = SenderScript::with(with(plain(), |s| s.handshake = true), 2.0, paced("100kbit"));
@@ -138,15 +138,15 @@ fn after_a_handshake_data_leave_with_its_sample() {
 fn the_last_segment_of_what_was_written_is_marked_as_such() {
     let mut s = SenderScript::with(plain(), 10.0, Application::Finite(Bytes::new(2300)));
     assert_eq!([s.leaving(0).push, s.leaving(1).push, s.leaving(2).push], [false, false, true]);
-    // One every 80 ms; the window holds 1 and 2 back until 170 ms.
+    // One every 80 ms. The window holds 1 and 2 back until 170 ms.
     let mut s = SenderScript::with(plain(), 1.0, paced("100kbit"));
     assert!(s.leaving(0).push);
     s.window(2.0).at(170).arrives(ack(1));
     assert_eq!([s.leaving(1).push, s.leaving(2).push], [false, true]);
 }
 
-// As tcp_tso_autosize and tcp_tso_should_defer in Linux: 40 segments of 1000 bytes in 10 ms are 4 MB/s; 1.2 times that
-// in 2^-10 s are 4687 bytes, and 2^16 >> 19 bytes more are none.
+// As tcp_tso_autosize and tcp_tso_should_defer in Linux: 40 segments of 1000 bytes in 10 ms are 4 MB/s. 1.2 times this
+// rate in 2^-10 s are 4687 bytes, and 2^16 >> 19 bytes more are none.
 #[test]
 fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
     let mut s = SenderScript::new(with(plain(), |s| s.segmentation_offload = true), 40.0);
@@ -158,7 +158,7 @@ fn with_segmentation_offload_segments_leave_in_trains_of_a_millisecond() {
     s.arrives(ack(19)).leave(45..57).arrives(ack(21)).leave(57..61);
 }
 
-// As Linux since 5.4: 45 to 56 leave in pieces of a full train, 4, and the last of each piece is pushed; a segment that
+// As Linux since 5.4: 45 to 56 leave in pieces of a full train, 4, and the last of each piece is pushed. A segment that
 // leaves alone is not.
 #[test]
 fn the_last_segment_of_each_piece_of_a_train_is_pushed() {
@@ -196,7 +196,8 @@ fn a_train_waits_only_where_the_next_ack_is_due_within_a_millisecond() {
         s.losses.threshold = 16;
     });
     let mut s = SenderScript::new(options, 20.0);
-    // Segments 20 to 39 leave at 10 ms, and their ACK is due at 20 ms; with samples of 5 ms at 19.4 and then 18.8 ms.
+    // Segments 20 to 39 leave at 10 ms, and their ACK is due at 20 ms, or with samples of 5 ms at 19.4 and then 18.8
+    // ms.
     s.leave(0..20).at(10).arrives(ack(20)).leave(20..40);
     s.at(15).arrives(ack(20).sack(21, 22)).leaves(40).arrives(ack(20).sack(21, 23)).leaves(41);
     // With samples of 8 ms it is due at 18.7, and then at 18.6 ms.

@@ -43,7 +43,7 @@ fn a_cumulative_ack_over_a_retransmission_gives_no_sample() {
     assert_eq!(s.last_ack().rtt, None);
 }
 
-// Hayes and Armitage 2011, section 3.2: RTT intervals are those of Vegas.
+// Hayes and Armitage 2011, section 3.2: RTT intervals as in Vegas.
 #[test]
 fn a_round_ends_with_the_first_ack_that_covers_the_first_segment_sent_after_the_last_round_ended() {
     let mut s = SenderScript::new(plain(), 4.0);

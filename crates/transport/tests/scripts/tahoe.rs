@@ -1,4 +1,4 @@
-//! Without fast recovery: go-back-N after the third duplicate ACK (4.3BSD-Tahoe; Dabbous 1992, section 2).
+//! Without fast recovery: go-back-N after the third duplicate ACK (4.3BSD-Tahoe, and Dabbous 1992, section 2).
 
 use control::{Ack, Context, Controller, Loss, Reno};
 use transport::{Detection, Event, Marks, Phase, Resends, Rule, Selective, Stack, real_1992};
@@ -181,7 +181,7 @@ fn a_window_that_came_down_for_a_mark_is_not_reduced_again_for_a_loss_beside_it(
         s.leaves_again(number);
     }
     assert!(matches!(s.news()[..], [Notice::Ecn(_)]));
-    // The window alone limits the repair, not what the mark had aimed at.
+    // The window alone limits the repair, not the target of the mark.
     s.window(6.0).at(80).arrives(ack(3)).leaves_again(5).leaves_again(6).leaves_again(7).leaves(8).nothing_leaves();
     s.at(120).arrives(ack(8)).leave(9..14).phase(Phase::Open);
     assert!(matches!(s.news()[..], [Notice::Ecn(_), Notice::Recovered]));

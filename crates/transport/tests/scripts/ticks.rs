@@ -33,7 +33,7 @@ fn long_timeouts_wait_for_an_eighth_or_a_sixty_fourth_tick() {
 fn an_ack_before_the_tick_finds_the_timer_still_running() {
     let mut s = SenderScript::new(with(ticking(), |s| s.receive_window = 1), 1.0);
     s.leave(0..1).at(41).arrives(ack(1).window(1)).leaves(1);
-    // Due after 241 ms, at 282: the tick is that of 288 ms.
+    // Due after 241 ms, at 282: the tick comes at 288 ms.
     s.at(284).arrives(ack(2).window(1)).leaves(2).phase(Phase::Open);
     assert_eq!(s.counters().timeouts, 0);
 }

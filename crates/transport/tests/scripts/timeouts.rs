@@ -142,7 +142,7 @@ fn a_row_of_timeouts_without_progress_reduces_once() {
 }
 
 // tcp_timer_rexmt of FreeBSD 9 and 4.3BSD, enter_loss of TCP/Linux in ns-2: half of 16, then half of a window of one,
-// but at least two. And two reductions are not undone, as FreeBSD forgets what was before the first.
+// but at least two. Two reductions are not undone, as FreeBSD forgets its state before the first.
 #[test]
 fn every_timeout_of_a_row_reduces_where_the_stack_says_so() {
     let base = with(plain(), |s| {
@@ -214,7 +214,7 @@ fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {
     s.at(1040).arrives(ack(2)).window_is(2.0).leaves_again(2).leaves_again(3);
 }
 
-// RFC 8985, section 6.3: only the first, and what left longer ago than the RTT of RACK. Before, all of it was lost.
+// RFC 8985, section 6.3: only the first, and segments that left longer ago than the RTT of RACK.
 #[test]
 fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
     let options = with(plain(), |s| {
@@ -228,7 +228,7 @@ fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
     for number in 3..10 {
         s.at(50 * number).leaves(number);
     }
-    // 1 to 7, which left by 360 ms, are lost; 8 and 9, of 400 and 450 ms, are still on their way.
+    // 1 to 7, which left by 360 ms, are lost. 8 and 9, of 400 and 450 ms, are still on their way.
     s.at(480).leaves_again(1).nothing_leaves().in_flight(3).phase(Phase::Loss);
     assert_eq!(s.counters().lost, 7);
 }

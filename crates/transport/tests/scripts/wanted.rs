@@ -39,7 +39,7 @@ fn a_controller_that_asks_for_nothing_hears_of_no_transmission() {
 fn sending_again_with_nothing_outstanding_tells_the_idle_time() {
     use transport::Pace;
     use units::Time;
-    // One segment of 1000 bytes each 100 ms, the ACK of each after 40 ms: 100 ms lie between two segments.
+    // One segment of 1000 bytes each 100 ms, the ACK of each after 40 ms: a segment leaves 100 ms after the one before.
     let pace = Pace::new(vec![(Time::ZERO, "80kbit".parse().unwrap())], Bytes::new(1000), None);
     let wants = Wants { transmit_start: true, ..Wants::default() };
     let options = with(plain(), |s| s.idle_restart = None);
@@ -131,7 +131,8 @@ fn a_timeout_reports_every_segment_that_was_outstanding() {
 
 #[test]
 fn what_proves_spurious_is_not_reported_as_lost_later() {
-    // Nothing is lost: the delayed 0 arrives before its retransmission. DupThresh is 3, timestamps tell.
+    // Nothing is lost: the delayed 0 arrives before its retransmission. DupThresh is 3, and timestamps distinguish the
+    // two.
     let options = with(plain(), |s| {
         s.timestamps = true;
         s.undo = true;

@@ -1,5 +1,5 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation): the state of the connection, what a segment
-//! takes along of it, and the sample that the ACK of the segment gives.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation): the state of the connection, its copy in each
+//! segment, and the sample that the ACK of the segment gives.
 
 use control::RateSample;
 use units::{Span, Time};
@@ -47,13 +47,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing more to send: what is sent next, with this flight or none before it, does not
-    /// show what the path can carry.
+    /// The application has nothing more to send. The next segments, with this flight or none before them, do not show
+    /// the capacity of the path.
     pub fn application_limits(&mut self, in_flight: u32) {
         self.limited_to = self.delivered + u64::from(in_flight) + 1;
     }
 
-    /// True if what is sent now does not show what the path can carry.
+    /// True if segments sent now do not show the capacity of the path.
     pub fn is_application_limited(&self) -> bool {
         self.delivered < self.limited_to
     }
@@ -71,9 +71,9 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`; none over
-    /// less than `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it
-    /// was is for the caller to say.
+    /// The sample over the flight of the newest segment delivered, which left at `sent_at` with `state`. None over less
+    /// than `shortest`, the smallest RTT: such a segment was sent again, but its original arrived. Whether it was is
+    /// for the caller to say.
     pub fn sample(&mut self, now: Time, state: &DeliveryState, sent_at: Time, shortest: Span) -> Option<RateSample> {
         self.first_at = sent_at;
         let interval = sent_at.since(state.first_at).max(now.since(state.delivered_at));

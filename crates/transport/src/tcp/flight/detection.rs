@@ -1,4 +1,4 @@
-//! Loss detection of the flight: duplicate ACKs without SACK; by count, FACK or time with it.
+//! Loss detection of the flight: by duplicate ACKs without SACK, by count, FACK or time with it.
 
 use units::Time;
 
@@ -16,8 +16,8 @@ pub(in crate::tcp) struct Found {
 }
 
 impl Flight {
-    /// Without SACK: duplicates stand for arrivals, the third of them and every partial ACK for the loss of the first
-    /// outstanding segment (RFC 6582, section 3.2). Returns how many segments that marks.
+    /// Without SACK each duplicate counts as an arrival. The third one and every partial ACK mark the first outstanding
+    /// segment as lost (RFC 6582, section 3.2). Returns how many segments that marks.
     #[inline(never)]
     pub(in crate::tcp) fn count_duplicates(&mut self, summary: &mut AckSummary, stage: Stage) -> u32 {
         if summary.acknowledged > 0 {
@@ -164,8 +164,8 @@ impl Flight {
         self.board.detect_by_count(1)
     }
 
-    /// True if the `newly_lost` segments begin a loss event: not where losses are repaired already, but what was sent
-    /// since and is lost as well belongs to the next window of data.
+    /// True if the `newly_lost` segments begin a loss event. They do not while losses are being repaired, but lost
+    /// segments that were sent since belong to the next window of data.
     #[inline(always)]
     pub(in crate::tcp) fn begins_loss_event(
         &mut self,

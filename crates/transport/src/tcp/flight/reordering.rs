@@ -71,8 +71,8 @@ impl Reordering {
         self.threshold = extent.min(RACK_MAX_THRESHOLD);
     }
 
-    /// True if the path was seen to reorder: only then a duplicate SACK widens RACK's window (in Linux since 5.6
-    /// tcp_dsack_seen; RFC 8985 does not ask for that).
+    /// True if the path was seen to reorder. Only then a duplicate SACK widens RACK's window (in Linux since 5.6,
+    /// tcp_dsack_seen). RFC 8985 has no such condition.
     pub(crate) fn was_seen(&self) -> bool {
         self.seen > 0
     }

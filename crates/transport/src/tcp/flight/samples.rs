@@ -9,7 +9,7 @@ use crate::segment::Acknowledgement;
 
 impl Flight {
     /// RTT samples: one for the timeout from the oldest segment covered, one for controllers from the newest, none
-    /// from a segment sent twice unless timestamps tell its transmissions apart (RFC 6298, section 3).
+    /// from a segment sent twice unless timestamps distinguish its transmissions (RFC 6298, section 3).
     #[inline(always)]
     pub(in crate::tcp) fn take_samples(
         &mut self,

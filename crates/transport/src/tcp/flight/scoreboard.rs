@@ -1,4 +1,4 @@
-//! Outstanding segments and their state (RFC 6675, section 3; RFC 8985, section 5).
+//! Outstanding segments and their state (RFC 6675, section 3, and RFC 8985, section 5).
 //!
 //! Every operation costs O(1) a segment over its life, whatever the window: SACK blocks are compared by range, loss
 //! marks and retransmissions move by cursors that only go forward.
@@ -104,7 +104,7 @@ pub(crate) struct Scoreboard {
 #[derive(Clone, Debug, Default)]
 struct Holes {
     sacked: Ranges,
-    /// The highest SACKed numbers, descending; as many as the largest DupThresh.
+    /// The highest SACKed numbers, descending, at most the largest DupThresh of them.
     highest_sacked: VecDeque<u64>,
     /// Below: already examined by the count rule, by RACK, for retransmission.
     count_cursor: u64,
@@ -164,7 +164,7 @@ impl Scoreboard {
         self.holes.as_ref().and_then(|holes| holes.highest_sacked.front().copied())
     }
 
-    /// From now on the loss of each segment is reported, and its delivery where `deliveries`; nothing was sent yet.
+    /// From now on the loss of each segment is reported, and its delivery if `deliveries`. Nothing was sent yet.
     pub(crate) fn report_segments(&mut self, deliveries: bool) {
         self.reports = Some(Box::new(SegmentReports::new(deliveries)));
     }

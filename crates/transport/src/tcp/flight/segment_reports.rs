@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(reports.state(4), None);
         reports.remove_below(2);
         assert_eq!((reports.states.len(), reports.state(2).map(|s| s.delivered)), (2, Some(9)));
-        // Beyond what there is nothing is left, and what leaves next comes after it.
+        // Removal beyond the last one leaves nothing, and the next departure comes after it.
         reports.remove_below(7);
         assert_eq!(reports.states.len(), 0);
         reports.on_sent(7, state(5));

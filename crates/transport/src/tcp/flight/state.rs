@@ -1,4 +1,4 @@
-//! What is asked of the flight, none of which changes it.
+//! Queries of the flight, none of which changes it.
 
 use units::{Span, Time};
 
@@ -124,9 +124,9 @@ impl Flight {
         stack.losses.is_linux_rack() && self.reordering.threshold > stack.losses.threshold
     }
 
-    /// The smallest RTT of the path, that of the handshake among them (in Linux tcp_synack_rtt_meas); [`Span::MAX`]
-    /// where there is none. That of data alone is for controllers: most modules begin after the handshake, and a SYN is
-    /// smaller than a segment, whose transmission would seem to be a queue.
+    /// The smallest RTT of the path, including the handshake's (in Linux tcp_synack_rtt_meas), or [`Span::MAX`] if
+    /// there is none. Controllers see the smallest RTT of data alone: most modules begin after the handshake, and a SYN
+    /// is smaller than a segment, whose transmission would seem to be a queue.
     #[inline]
     pub(in crate::tcp) fn shortest(&self) -> Span {
         match self.opening {

@@ -60,7 +60,7 @@ fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_it
     let stack = linux().without_sack();
     let mut flight = ten(&stack);
     let mut repair = Repair::new();
-    // Fast recovery to the tenth segment, with three duplicates before; then one more, and all is acknowledged.
+    // Fast recovery to the tenth segment, with three duplicates before. Then one more, and all is acknowledged.
     let duplicate = |flight: &mut Flight, cumulative, stage| {
         let mut summary = flight.apply(at(50), &ack(cumulative), &stack);
         flight.emulate_sack(&mut summary, stage);
@@ -110,7 +110,7 @@ fn sacked_segments_show_the_highest_of_them_and_what_was_delivered() {
     flight.delivery_rate(at(50), &summary, Span::ZERO);
     assert_eq!((flight.highest_sacked(), flight.sacked_count(), flight.delivered()), (Some(5), 2, 2));
     assert_eq!((flight.last_unsacked(), flight.next_hole(0), flight.next_hole(4)), (Some(9), Some(0), None));
-    // Nothing covered: the samples are those of segments that were sent once.
+    // Nothing covered: the samples come from segments that were sent once.
     let sample = flight.take_samples(at(50), &sacked, &summary, &stack, false);
     assert_eq!(sample.map(|sample| sample.value), Some(Span::from_millis(45)));
 }
@@ -217,8 +217,8 @@ fn a_sack_of_what_left_before_the_oldest_left_last_is_of_an_older_arrival() {
         }
         older
     };
-    // 3 left at 3 ms, after the oldest at 0; after that left again at 55 ms, 4 is older and 10 is not. Nothing new
-    // shows nothing.
+    // 3 left at 3 ms, after the oldest at 0. After the oldest left again at 55 ms, 4 is older and 10 is not. Nothing
+    // new shows nothing.
     assert_eq!(
         [(50, 3, 4), (60, 3, 5), (61, 10, 11), (62, 10, 11)].map(|(ms, s, e)| sacked(ms, s, e)),
         [false, true, false, false]

@@ -15,7 +15,7 @@ pub(super) struct Pacer {
     next: Time,
     /// How much of its lateness the running train may still make up for.
     credit: Span,
-    /// Segments of a train, and those of the running one that are left.
+    /// Segments of a train, and segments left in the running one.
     quantum: u16,
     left: u16,
     kind: Pacing,
@@ -131,7 +131,7 @@ mod tests {
         let mut pacer = pacer(3);
         assert_eq!(leave(&mut pacer, 0, 1), 1);
         assert_eq!(leave(&mut pacer, 0, 1), 1, "the rest of the burst may follow");
-        // The two took until 2 ms; at 5 ms a burst of three begins, not of four.
+        // The two took until 2 ms. At 5 ms a burst of three begins, not of four.
         assert_eq!(leave(&mut pacer, 5, 10), 3);
     }
 
@@ -154,7 +154,7 @@ mod tests {
             assert!(pacer.blocks(at(micros)));
             pacer.next()
         };
-        // Two milliseconds a train. The second is 3 ms late, and makes up for one; the third is on time; the fourth
+        // Two milliseconds a train. The second is 3 ms late, and makes up for one. The third is on time, and the fourth
         // makes up for all of its 0.4 ms.
         assert_eq!([0, 5000, 6000, 8400].map(&mut train_at), [2000, 6000, 8000, 10_000].map(at));
     }

@@ -1,8 +1,8 @@
 //! Trains of segments, as segmentation offload makes them: when a new segment waits for others to leave with it.
 //!
 //! Linux hands segments to the device in trains (tcp_tso_autosize), and keeps a short one back while the next ACK is
-//! near (tcp_tso_should_defer). The device takes a train apart at the rate of its link, far above that of the path;
-//! here it leaves at one instant.
+//! near (tcp_tso_should_defer). The device takes a train apart at the rate of its link, far above the path's. Here it
+//! leaves at one instant.
 
 use units::{Span, Time};
 
@@ -145,7 +145,7 @@ impl Trains {
         true
     }
 
-    /// True if the next new segment, which begins a train, waits until more may leave with it; the last one left at
+    /// True if the next new segment, which begins a train, waits until more may leave with it. The last one left at
     /// `last`. `waits` says whether there are more to wait with and the next ACK is due within a time.
     #[inline]
     pub(super) fn waits(
@@ -183,7 +183,7 @@ impl Trains {
         if left > step && room.is_small(rest) { rest } else { 0 }
     }
 
-    /// True if the segments that may leave, a small part of the window, wait for more; else the train begins.
+    /// True if the segments that may leave, a small part of the window, wait for more. Otherwise the train begins.
     #[inline]
     fn gathers(&mut self, room: &Room, waits: impl FnOnce(Span) -> bool) -> bool {
         let left = room.left();
@@ -330,8 +330,8 @@ mod tests {
     #[test]
     fn a_full_train_is_a_millisecond_at_the_rate_of_pacing() {
         let full = |room: Room| Trains::new(&linux()).full_train(&room);
-        // 1000 segments in 40 ms, at 1.2 times that in 1/1024 s: 29.3; twice that in slow start: 48.8, but no more than
-        // `65,536/1448 = 45`.
+        // 1000 segments in 40 ms, at 1.2 times this rate in 1/1024 s: 29.3. Twice this rate in slow start: 48.8, but no
+        // more than `65,536/1448 = 45`.
         assert_eq!(full(room(1000, 1000, 40)), 29);
         assert_eq!(full(Room { slow_start: true, ..room(1000, 1000, 40) }), 45);
         assert_eq!(full(room(10, 10, 40)), SHORTEST);

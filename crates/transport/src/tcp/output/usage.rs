@@ -28,7 +28,7 @@ impl Default for Usage {
 
 impl Usage {
     /// Segments up to `next` have left, `outstanding` of them after the cumulative point `first`, and nothing more
-    /// leaves now; `limited` says that the window is the reason. It then holds for the whole round.
+    /// leaves now. `limited` says that the window is the reason. It then holds for the whole round.
     pub(super) fn note(&mut self, limited: bool, first: u64, next: u64) {
         let outstanding = (next - first) as u32;
         self.largest = self.largest.max(outstanding);

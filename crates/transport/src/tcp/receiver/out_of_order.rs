@@ -34,7 +34,7 @@ impl Holes {
     /// The `range` around `number`, above `next`, is the newest: the place that it, or the part of it that was there,
     /// had among those to report.
     fn remember(&mut self, number: u64, (start, end): (u64, u64), next: u64) -> usize {
-        // The newest first; older numbers of the same range would only repeat its block.
+        // The newest first. Older numbers of the same range would only repeat its block.
         let mut kept = [number, 0, 0, 0];
         let mut count = 1;
         let mut place = self.recent_count;
@@ -155,7 +155,7 @@ impl Receiver {
         (sack, duplicate)
     }
 
-    /// Lets the processor fetch what is known of segments out of order, where there are any.
+    /// Lets the processor fetch the record of segments out of order, if there are any.
     #[inline]
     pub fn prefetch(&self) {
         if let Some(holes) = self.holes.as_deref().filter(|_| self.has_holes) {

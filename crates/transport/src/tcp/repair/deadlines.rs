@@ -1,4 +1,4 @@
-//! When the timers of a sender expire, and what follows: retransmission timer, tail loss probe and the timer of RACK.
+//! When the timers of a sender expire, and the reaction: retransmission timer, tail loss probe and the timer of RACK.
 
 use units::{Span, Time};
 
@@ -96,14 +96,14 @@ impl Repair {
         self.timers.set_probe(now, at);
     }
 
-    /// An ACK arrived; `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
+    /// An ACK arrived. `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
     #[inline]
     pub(in crate::tcp) fn on_ack(&mut self, restarts: bool) {
         self.timers.on_ack(restarts);
     }
 
-    /// RACK deems the last suspect lost at `due`, if there is one: its timer expires then, but no later than that of a
-    /// retransmission.
+    /// RACK deems the last suspect lost at `due`, if there is one: its timer expires then, but no later than the
+    /// retransmission timer.
     #[inline]
     pub(in crate::tcp) fn await_suspect(&mut self, now: Time, due: Option<Time>, flight: &Flight, stack: &Stack) {
         if stack.timers.tick.is_zero() {

@@ -8,9 +8,9 @@ use crate::tcp::flight::{AckSummary, Flight};
 /// The test of the last timeout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForwardRto {
-    /// When the timer expired; [`Time::NEVER`] while nothing is tested.
+    /// When the timer expired, or [`Time::NEVER`] while nothing is tested.
     since: Time,
-    /// The cumulative point has advanced, and new segments leave in place of what seems lost (step 2.b).
+    /// The cumulative point has advanced, and new segments leave in place of segments that seem lost (step 2.b).
     sends_new: bool,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct ForwardRto {
 pub(super) struct Evidence {
     /// The oldest segment newly delivered that was sent once left then.
     pub(super) oldest_original: Option<Time>,
-    /// The cumulative point advanced, but not past what the timeout deemed lost.
+    /// The cumulative point advanced, but not past the segments that the timeout deemed lost.
     pub(super) partial: bool,
     /// Nothing was acknowledged, or something was SACKed.
     pub(super) duplicate: bool,
@@ -60,7 +60,7 @@ impl ForwardRto {
         *self = Self { since: now, sends_new: false };
     }
 
-    /// The loss was real, or cannot be told.
+    /// The loss was real, or the test cannot decide.
     pub(super) fn end(&mut self) {
         *self = Self::default();
     }
@@ -87,8 +87,8 @@ impl ForwardRto {
 }
 
 impl Repair {
-    /// Forward RTO recovery (RFC 5682): whether an ACK of what was not sent again shows the timeout to be spurious;
-    /// `has_new`: a new segment may leave.
+    /// Forward RTO recovery (RFC 5682): whether an ACK of segments that were not sent again shows the timeout to be
+    /// spurious. `has_new`: a new segment may leave.
     #[inline]
     pub(in crate::tcp) fn is_timeout_spurious(
         &mut self,
@@ -113,7 +113,7 @@ impl Repair {
             return false;
         }
         let evidence = Evidence {
-            // Without SACK an ACK that covers what was sent again shows no original (in Linux tcp_clean_rtx_queue).
+            // Without SACK an ACK that covers a retransmission shows no original (in Linux tcp_clean_rtx_queue).
             oldest_original: summary.oldest_at.filter(|_| sack || !summary.ambiguous),
             partial: summary.acknowledged > 0 && !self.stage().is_complete(flight.first()),
             duplicate: summary.acknowledged == 0 || summary.sacked > 0,
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(test.on_ack(Evidence { duplicate: true, ..Evidence::default() }), Verdict::None);
         assert_eq!(test.on_ack(partial), Verdict::SendNew);
         assert!(test.sends_new());
-        // What left later says nothing; what left by then was no retransmission.
+        // A later departure shows nothing. A departure by then was no retransmission.
         assert_eq!(test.on_ack(original(1001)), Verdict::None);
         assert_eq!(test.on_ack(original(1000)), Verdict::Spurious);
         assert!(!test.is_on() && !test.sends_new());

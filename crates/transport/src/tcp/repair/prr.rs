@@ -8,7 +8,7 @@ pub(crate) struct Prr {
     method: Reduction,
     /// Target (ssthresh), segments.
     target: u32,
-    /// The window before it (RecoverFS; as in Linux the window, not the flight).
+    /// The window before it (RecoverFS, as in Linux the window, not the flight).
     before: u32,
     /// prr_delivered and prr_out.
     delivered: u32,
@@ -20,7 +20,7 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// A reduction that takes the window from `before` to `target` segments; it begins with a retransmission if one
+    /// A reduction that takes the window from `before` to `target` segments. It begins with a retransmission if one
     /// is `owed`.
     pub(crate) fn new(method: Reduction, before: f64, target: f64, in_flight: u32, owed: bool) -> Self {
         let (before, target) = ((before as u32).max(1), (target as u32).max(1));
@@ -29,10 +29,10 @@ impl Prr {
         prr
     }
 
-    /// An ACK that delivers something arrived: recomputes the limit (RFC 9937; in the form of Linux
-    /// since 4.3, without progress the slow-start bound gives way to the conservative one).
+    /// An ACK that delivers something arrived: recomputes the limit (RFC 9937, in the form of Linux since 4.3: without
+    /// progress the slow-start bound gives way to the conservative one).
     ///
-    /// `in_flight` is the pipe after the ACK; `progress` says that the cumulative point moved and nothing was newly
+    /// `in_flight` is the pipe after the ACK. `progress` says that the cumulative point moved and nothing was newly
     /// lost.
     pub(crate) fn on_ack(&mut self, newly_delivered: u32, in_flight: u32, progress: bool) {
         if newly_delivered == 0 {
@@ -59,7 +59,7 @@ impl Prr {
     }
 
     /// A loss was found while the window came down for an ECN echo. By the pipe its fast retransmission leaves at once,
-    /// with `in_flight` segments in flight (RFC 6675, step 4.3); proportional reduction sends anyway.
+    /// with `in_flight` segments in flight (RFC 6675, step 4.3). Proportional reduction sends anyway.
     pub(crate) fn owe(&mut self, in_flight: u32) {
         if self.method == Reduction::Pipe {
             self.owed = true;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_slow_start_bound_of_the_rfc_asks_for_no_progress() {
-        // RFC 6937, section 4, second figure: 16 of 20 lost; every ACK delivers one and sends two until the pipe is
+        // RFC 6937, section 4, second figure: 16 of 20 lost. Every ACK delivers one and sends two until the pipe is
         // at ssthresh.
         let mut pipe = 2;
         let mut prr = Prr::new(Reduction::ProportionalRateSsrb, 20.0, 10.0, pipe, true);
@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_window_that_comes_down_further_is_the_new_target() {
-        // Half of 20: with 12 in flight three deliveries allow `ceil(3 x 10/20) = 2`; a target of 5 `ceil(6 x 5/20)`.
+        // Half of 20: with 12 in flight three deliveries allow `ceil(3 x 10/20) = 2`. A target of 5 allows `ceil(6 x
+        // 5/20)`.
         let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 16, false);
         prr.on_ack(3, 12, true);
         assert_eq!(prr.limit(), 14);

@@ -15,7 +15,7 @@ use crate::Clock;
 enum Beginning {
     /// A loss event: the controller is notified of its end.
     LossEvent,
-    /// A timeout, the last of them if there were more; `answered`: data was acknowledged since (in Linux
+    /// A timeout, the last of them if there were more. `answered`: data was acknowledged since (in Linux
     /// `icsk_retransmits` is zero).
     Timeout { answered: bool },
 }
@@ -41,14 +41,14 @@ pub(super) struct Recovery {
     recover: u64,
     /// Evidence that may show it to be spurious, so that it is undone.
     undo: Option<Retransmissions>,
-    /// The least slow-start threshold after an undo; 0: it gives neither that nor the window back (in Linux
-    /// `prior_ssthresh`).
+    /// The least slow-start threshold after an undo (in Linux `prior_ssthresh`). With 0 an undo restores neither the
+    /// threshold nor the window.
     prior_threshold: u32,
     /// The echo of the ACK that is processed is not answered.
     ignores_echo: bool,
     /// A duplicate SACK is to widen RACK's reordering window (RACK.dsack, in Linux `rack.dsack_seen`).
     dsack: bool,
-    /// When the first retransmission left of those that may be in flight; [`Time::NEVER`] if none is (in Linux
+    /// When the first of the retransmissions left that may be in flight, or [`Time::NEVER`] if none is (in Linux
     /// `retrans_stamp`).
     retransmit_stamp: Time,
     /// In this recovery: retransmitted segments are below (HighRxt + 1, RFC 6675).
@@ -229,7 +229,7 @@ impl Recovery {
         !std::mem::replace(&mut self.rescued, true)
     }
 
-    /// True if the next new segment announces a reduction; it does so once.
+    /// True if the next new segment announces a reduction. It does so once.
     pub(super) fn take_announcement(&mut self) -> bool {
         std::mem::take(&mut self.announce)
     }
@@ -246,7 +246,7 @@ impl Recovery {
         }
     }
 
-    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`; see
+    /// An ACK that newly delivers some leaves `in_flight`, with the controller's window at `window`: see
     /// [`Prr::on_ack`].
     pub(super) fn on_ack(&mut self, window: u32, newly_delivered: u32, in_flight: u32, progress: bool) {
         if let Some(prr) = &mut self.prr {
@@ -335,7 +335,7 @@ impl Recovery {
         self.rescued = false;
     }
 
-    /// The next new segment announces a reduction that lies with the controller, for the data below `next`.
+    /// The next new segment announces a reduction made by the controller, for the data below `next`.
     pub(super) fn announce_to(&mut self, next: u64) {
         (self.point, self.announce) = (next, true);
     }
@@ -402,7 +402,7 @@ impl Recovery {
         }
     }
 
-    /// Segments that may be in flight; `None` if no reduction limits it.
+    /// Segments that may be in flight, or `None` if no reduction limits it.
     pub(super) fn reduced_to(&self) -> Option<u32> {
         self.prr.as_ref().map(|prr| prr.limit())
     }

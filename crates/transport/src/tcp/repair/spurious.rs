@@ -188,7 +188,7 @@ mod tests {
         sent.on_sent();
         sent.on_sent();
         assert!(sent.may_be_reported());
-        // What was acknowledged before is none of them.
+        // Segments acknowledged before are none of them.
         assert!(!sent.were_all_duplicates(9));
         assert!(!sent.were_all_duplicates(10) && sent.may_be_reported());
         assert!(sent.were_all_duplicates(12) && !sent.may_be_reported() && sent.were_all_reported());

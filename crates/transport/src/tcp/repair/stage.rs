@@ -1,6 +1,6 @@
 //! The reduction under way, as far as others go by it: its phase and its end.
 
-/// Phase of a sender; the states of Linux (RFC 6675 and RFC 3168 know the same without names).
+/// Phase of a sender: the states of Linux (RFC 6675 and RFC 3168 know the same without names).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing unusual.
@@ -11,7 +11,7 @@ pub enum Phase {
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// Repairing after a retransmission timeout; without fast recovery after any loss.
+    /// Repairing after a retransmission timeout, or without fast recovery after any loss.
     Loss,
 }
 

@@ -1,4 +1,4 @@
-//! The tail loss probe (RFC 8985, section 7): one at a time, sent when ACKs stay out, and what becomes of it.
+//! The tail loss probe (RFC 8985, section 7): one at a time, sent when ACKs stay out, and its fate.
 
 /// The probe of a sender.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) enum Fate {
 }
 
 impl TailProbe {
-    /// The probe has left; `end` is the next new segment, `repeated` what was sent again.
+    /// The probe has left. `end` is the next new segment, `repeated` the retransmitted one.
     pub(super) fn on_sent(&mut self, end: u64, repeated: Option<u64>) {
         self.in_flight = Some(Box::new(Probe { end, repeated }));
     }
@@ -47,7 +47,7 @@ impl TailProbe {
         self.in_flight = None;
     }
 
-    /// An ACK for everything below `acknowledged` reports `duplicate` by duplicate SACK; `pure` says that it
+    /// An ACK for everything below `acknowledged` reports `duplicate` by duplicate SACK. `pure` says that it
     /// acknowledges nothing new and has no SACK block. A probe whose fate is known is forgotten.
     pub(super) fn settle(&mut self, acknowledged: u64, duplicate: Option<u64>, pure: bool) -> Fate {
         let known = self.in_flight.as_deref().copied();

@@ -28,7 +28,7 @@ fn opened(segments: u32) -> (Stack, Flight, Repair) {
 #[test]
 fn a_probe_waits_for_two_round_trips_and_for_the_delayed_ack_of_a_lone_segment() {
     assert_eq!(opened(2).2.next(), at(300));
-    // 2 * 100 + 200 ms; the timeout is 100 + max(4 * 50, 200) = 300 ms.
+    // 2 * 100 + 200 ms. The timeout is 100 + max(4 * 50, 200) = 300 ms.
     assert_eq!(opened(1).2.next(), at(400));
     assert_eq!(opened(0).2.next(), Time::NEVER);
 }
@@ -76,7 +76,7 @@ fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left
     repair.begin(flight.next(), &stack);
     repair.await_evidence(&flight, &stack, false);
     assert_eq!([3, 4, 5].map(|first| repair.stage().is_held(first)), [false, true, false]);
-    // Nothing has left again: what is acknowledged was late, but for an end that is reached.
+    // Nothing has left again: an acknowledged segment was late, unless the end is reached.
     let ack = Acknowledgement::default();
     assert_eq!([3, 4].map(|first| repair.shows_delay(&ack, first, &stack)), [true, false]);
     assert!(!repair.was_spurious());

@@ -22,7 +22,7 @@ pub(super) struct Causes {
     pub(super) restart: bool,
 }
 
-/// The deadlines of a sender; [`Time::NEVER`] where a timer does not run.
+/// The deadlines of a sender, or [`Time::NEVER`] for a timer that does not run.
 ///
 /// Nearly every ACK sets the timer, which hardly ever expires: at which tick it does is found out when it is due.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Timers {
         self.stale.restart |= changed;
     }
 
-    /// Why the timer is to be set now, which the caller then does; `None` if it is not.
+    /// Why the timer is to be set now, which the caller then does, or `None` if it is not.
     pub(super) fn take_stale(&mut self) -> Option<Causes> {
         let causes = std::mem::take(&mut self.stale);
         (causes != Causes::default()).then_some(causes)
@@ -98,8 +98,8 @@ impl Timers {
         *self = Self { at, set_at: now, kind, on_tick: false, stale, ..*self };
     }
 
-    /// No probe may leave: sets the retransmission timer. It gets its full time from `now` on, but after a probe
-    /// timer it is that of the oldest segment (RFC 6298, 5.1: new data do not restart it), due at `oldest`.
+    /// No probe may leave: sets the retransmission timer. It gets its full time from `now` on, but after a probe timer
+    /// it is due at `oldest`, for the oldest segment (RFC 6298, 5.1: new data do not restart it).
     pub(super) fn set_without_probe(
         &mut self,
         causes: Causes,
@@ -171,7 +171,7 @@ impl Timers {
         self.reordering_at != Time::NEVER
     }
 
-    /// True if the reordering timer has expired; if so it stops.
+    /// True if the reordering timer has expired. If so, it stops.
     pub(super) fn take_reordering(&mut self, now: Time) -> bool {
         let due = self.reordering_at <= now;
         if due {
@@ -180,8 +180,8 @@ impl Timers {
         due
     }
 
-    /// Action of the other timer, if it has expired. It is to be set anew afterwards; that of a probe stops
-    /// until the probe has left. A timer that is due waits for its tick.
+    /// Action of the other timer, if it has expired. It is to be set anew afterwards. A probe timer stops until the
+    /// probe has left. A timer that is due waits for its tick.
     pub(super) fn take_expired(&mut self, now: Time, ticks: Ticks) -> Option<Kind> {
         if self.at <= now && !self.on_tick {
             self.at = ticks.expiry(self.set_at, self.at.since(self.set_at));
@@ -248,7 +248,7 @@ mod tests {
         let mut timers = Timers::default();
         let next = [(new, 0), (new, 10), (advance, 20), (restart, 30)].map(|(causes, ms)| set(&mut timers, causes, ms));
         assert_eq!(next, [300, 300, 320, 330].map(at));
-        // After a probe timer the oldest segment counts, also where an ACK has advanced; but not if all begins anew.
+        // After a probe timer the oldest segment counts, also where an ACK has advanced, but not if all begins anew.
         for (causes, now, expected) in [(new, 60, 350), (advance, 60, 350), (new, 400, 400), (restart, 60, 360)] {
             let mut timers = Timers::default();
             timers.set_probe(at(50), at(250));

@@ -451,7 +451,7 @@ impl Sender {
         self.repair.on_progress(credit, self.driver.decided().0);
     }
 
-    /// True if segments above the cumulative point have arrived; in Linux also if any are lost or were sent again
+    /// True if segments above the cumulative point have arrived, in Linux also if any are lost or were sent again
     /// (tcp_try_keep_open).
     #[inline]
     fn is_disordered(&self) -> bool {

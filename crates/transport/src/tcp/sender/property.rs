@@ -188,7 +188,7 @@ impl World {
         assert!(self.receiver.poll_timeout().is_none_or(|due| due >= self.now));
     }
 
-    /// Runs until everything is acknowledged; an hour is more than any of it may take.
+    /// Runs until everything is acknowledged. An hour is more than any of it may take.
     fn run(&mut self, segments: u64) {
         self.open();
         self.send();

@@ -239,7 +239,7 @@ impl Sender {
         }
     }
 
-    /// The flow sends again after `idle`, perhaps longer than the timeout (RFC 5681, section 4.1; RFC 2861).
+    /// The flow sends again after `idle`, perhaps longer than the timeout (RFC 5681, section 4.1, and RFC 2861).
     #[inline(never)]
     pub(super) fn restart_after(&mut self, now: Time, idle: Span) {
         let timeout = self.flight.timeout(&self.stack.timers);

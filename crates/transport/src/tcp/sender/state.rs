@@ -1,5 +1,4 @@
-//! The state of a sender at any moment, as `TCP_INFO` of Linux gives it, and what an interactive
-//! application says to it.
+//! The state of a sender at any moment, as `TCP_INFO` of Linux gives it, and the calls of an interactive application.
 
 use control::Controller;
 use units::Span;
@@ -13,17 +12,17 @@ use crate::tcp::repair::{Counters, Phase};
 pub struct SenderState {
     /// Its phase (`tcpi_ca_state`).
     pub phase: Phase,
-    /// Segments that may be in flight: the window, or what the reduction under way allows (`tcpi_snd_cwnd`).
+    /// Segments that may be in flight: the window, or the limit of the reduction under way (`tcpi_snd_cwnd`).
     pub window: u32,
-    /// The slow-start threshold; infinite before the first reduction (`tcpi_snd_ssthresh`).
+    /// The slow-start threshold, infinite before the first reduction (`tcpi_snd_ssthresh`).
     pub threshold: f64,
     /// Segments in flight (pipe).
     pub in_flight: u32,
     /// Sent and not acknowledged cumulatively (`tcpi_unacked`).
     pub outstanding: u32,
-    /// Those of them SACKed, or without SACK announced by duplicate ACKs (`tcpi_sacked`).
+    /// Outstanding segments that were SACKed, or without SACK announced by duplicate ACKs (`tcpi_sacked`).
     pub sacked: u32,
-    /// Those of them deemed lost, sent again or not (`tcpi_lost`).
+    /// Outstanding segments deemed lost, sent again or not (`tcpi_lost`).
     pub lost: u32,
     /// Retransmissions in flight (`tcpi_retrans`).
     pub retransmissions: u32,

@@ -1,4 +1,4 @@
-//! What a sender says of itself, with numbers worked out by hand.
+//! The state that a sender reports, with numbers worked out by hand.
 
 use control::newreno::NewReno;
 use units::{Ecn, Random, Time};
@@ -17,7 +17,7 @@ fn sender(application: Application, initial_window: u32) -> Sender {
     Sender::new(stack, Box::new(NewReno::default()), application, Random::stream(1, "sender", 0))
 }
 
-/// The numbers of what leaves.
+/// The numbers of the segments that leave.
 fn leave(sender: &mut Sender, ms: u64) -> Vec<u64> {
     std::iter::from_fn(|| sender.poll_transmit(at(ms), &mut ())).map(|data| data.sequence).collect()
 }
@@ -71,7 +71,7 @@ fn the_state_follows_acks_and_timeouts() {
     assert_eq!(sender.poll_timeout(), Some(at(1100)));
     sender.on_timeout(at(1100), &mut ());
     assert_eq!(leave(&mut sender, 1100), [1]);
-    // Half of the flight of four; all are lost, and one of them is under way again.
+    // Half of the flight of four. All are lost, and one of them is under way again.
     let timed_out = SenderState {
         phase: Phase::Loss,
         window: 1,
@@ -140,7 +140,7 @@ fn a_timeout_sends_again_what_waited_for_the_next_ack() {
     // Segments 4 to 7 arrive: 0 to 3 are lost, and leave again, one for each that arrived.
     sender.on_acknowledgement(at(100), &answer(0, 4, at(0)), &mut ());
     assert_eq!(leave(&mut sender, 100), [0, 1, 2, 3]);
-    // The original of 0 was late, and others are on their way again: what is lost waits.
+    // The original of 0 was late, and others are on their way again, so lost segments wait.
     sender.on_acknowledgement(at(110), &answer(1, 4, at(0)), &mut ());
     let sent = leave(&mut sender, 110);
     assert!(sent.iter().all(|&number| number >= 8), "{sent:?}");
@@ -182,7 +182,7 @@ fn an_opening_leaves_the_first_sample_and_the_initial_window() {
         (left, sender.state().smoothed_rtt, sender.state().timeout)
     };
     let ms = Span::from_millis;
-    // 200 ms + 4 * 100 ms are below the least of 1 s; 900 ms + 4 * 450 ms are not.
+    // 200 ms + 4 * 100 ms are below the least of 1 s, but 900 ms + 4 * 450 ms are not.
     assert_eq!(state(Opened::at_once(at(1000))), (3, ms(200), ms(1000)));
     assert_eq!(state(Opened::at_once(at(300))), (3, ms(900), ms(2700)));
     // Sent again: no sample, so that data wait for 3 s, and a window of one.
@@ -256,7 +256,7 @@ fn an_undo_gives_back_the_threshold_in_linux_at_least_three_quarters_of_the_wind
     }
 }
 
-// tcp_enter_loss: the window is one more than what is in flight.
+// tcp_enter_loss: the window is one more than the flight.
 #[test]
 fn what_left_just_before_a_timeout_is_part_of_the_window() {
     let mut stack = Stack { segmentation_offload: false, timestamps: false, ..linux() };

@@ -47,8 +47,8 @@ impl Sender {
         Some(self.leave(now, leaving?))
     }
 
-    /// New segments leave as long as that takes no other look, each handed to `out`. What is ready is neither paced nor
-    /// reported to the controller.
+    /// New segments leave as long as that takes no other look, each handed to `out`. Ready segments are neither paced
+    /// nor reported to the controller.
     #[inline(always)]
     pub fn send_ready(&mut self, now: Time, mut out: impl FnMut(&Data)) {
         while self.output.take_ready() {

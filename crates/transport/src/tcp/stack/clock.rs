@@ -7,14 +7,14 @@ use super::Stack;
 /// How RTTs are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// The clock on which RTT samples are taken; 0 is exact, as are those of controllers that want it so.
+    /// The clock on which RTT samples are taken. 0 is exact, and controllers that want exact samples get them.
     pub tick: Span,
     /// The clock of the timestamp option, on which SIAD counts RTTs also without that.
     pub timestamp_tick: Span,
     /// Where an ACK covers retransmissions alone, its timestamp gives an RTT. It is for the timeout, and for
     /// controllers and the smallest RTT as well if this is true.
     pub timestamps_for_controllers: bool,
-    /// Over how long the smallest RTT is taken; zero is the whole connection.
+    /// Over how long the smallest RTT is taken. Zero is the whole connection.
     pub min_rtt_window: Span,
     /// What both clocks showed at the start of the run, which is a matter of the host.
     pub at_start: Span,
@@ -33,7 +33,7 @@ impl Clock {
 }
 
 impl Stack {
-    /// True if a clock of its host ticks: that of timers, or that of RTTs.
+    /// True if a clock of its host ticks, for timers or for RTTs.
     pub fn has_ticks(&self) -> bool {
         !self.timers.tick.is_zero() || !self.clock.tick.is_zero()
     }

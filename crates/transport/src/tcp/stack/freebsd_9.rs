@@ -28,7 +28,8 @@ pub fn freebsd_9() -> Stack {
         losses: Losses {
             // tcprexmtthresh.
             threshold: 3,
-            // net.inet.tcp.sack; tcp_sack.c. It sent every hole again; its papers were repeated with what is lost.
+            // net.inet.tcp.sack; tcp_sack.c. It sent every hole again. Its papers were repeated with lost segments
+            // only.
             detection: Detection::Selective(Selective {
                 rule: Rule::Count(Resends::Fast(Retransmits::Lost)),
                 reordering_adapts: false,
@@ -52,7 +53,7 @@ pub fn freebsd_9() -> Stack {
         // cc_after_idle.
         idle_restart: Some(IdleRestart::Rfc5681),
         timers: Timers {
-            // tcp_timer.h: TCPTV_RTOBASE; TCPTV_MIN + TCPTV_CPU_VAR; TCPTV_REXMTMAX; TCPTV_CPU_VAR.
+            // tcp_timer.h: TCPTV_RTOBASE, TCPTV_MIN + TCPTV_CPU_VAR, TCPTV_REXMTMAX, TCPTV_CPU_VAR.
             rto_initial: Span::from_secs(3),
             rto_min: Span::from_millis(230),
             rto_max: Span::from_secs(64),

@@ -1,4 +1,4 @@
-//! Linux 2.6.33, the hosts of Edwan's test bed: as Linux 3.5, but for what began between the two.
+//! Linux 2.6.33, the hosts of Edwan's test bed: as Linux 3.5, without the changes between the two.
 //!
 //! Its rate halving is not modelled: the flight comes down by proportional rate reduction with the slow-start bound,
 //! which replaced it in Linux 3.2.

@@ -54,7 +54,7 @@ pub fn linux_3_5() -> Stack {
         // net.ipv4.tcp_slow_start_after_idle; tcp_cwnd_restart, tcp_cwnd_application_limited.
         idle_restart: Some(IdleRestart::Linux),
         timers: Timers {
-            // TCP_TIMEOUT_INIT and TCP_TIMEOUT_FALLBACK, since 3.1; TCP_RTO_MIN, TCP_RTO_MAX.
+            // TCP_TIMEOUT_INIT and TCP_TIMEOUT_FALLBACK, since 3.1, TCP_RTO_MIN, TCP_RTO_MAX.
             rto_initial: Span::from_secs(1),
             rto_after_syn: Span::from_secs(3),
             rto_min: Span::from_millis(200),

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use units::Span;
 
-/// How a loss is found, and what is sent again.
+/// How a loss is found, and which segments are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Losses {
-    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675), at most
     /// [`MAX_THRESHOLD`](super::MAX_THRESHOLD). RACK takes them as evidence of loss.
     pub threshold: u32,
     /// Evidence of loss.
@@ -31,7 +31,7 @@ pub enum StateMachine {
 /// Evidence of loss, and its repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
-    /// Duplicate ACKs (RFC 5681); in fast recovery partial ACKs (NewReno, RFC 6582).
+    /// Duplicate ACKs (RFC 5681), and in fast recovery partial ACKs (NewReno, RFC 6582).
     Duplicates(Repair),
     /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883).
     Selective(Selective),
@@ -52,13 +52,13 @@ pub struct Selective {
     pub compression: Span,
 }
 
-/// Which segments are lost, and what is sent again.
+/// Which segments are lost, and which are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// A segment above which DupThresh segments were SACKed (RFC 6675).
     Count(Resends),
     /// A segment sent DupThresh before one that was SACKed, whatever became of those between, and a retransmission once
-    /// a segment first sent after it was SACKed; until the path is seen to reorder by more than DupThresh (FACK).
+    /// a segment first sent after it was SACKed, until the path is seen to reorder by more than DupThresh (FACK).
     Forward(Resends),
     /// A segment sent sufficiently long before one that has arrived (RACK, RFC 8985), retransmissions included.
     Rack(Repair),
@@ -98,7 +98,7 @@ pub enum Retransmits {
 }
 
 impl Losses {
-    /// True if RACK decides what is lost.
+    /// True if RACK decides which segments are lost.
     #[inline]
     pub fn is_rack(&self) -> bool {
         matches!(self.detection, Detection::Selective(Selective { rule: Rule::Rack(_), .. }))

@@ -49,7 +49,8 @@ pub struct Stack {
     pub handshake: bool,
     /// How it is opened, where it is.
     pub opening: Opening,
-    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
+    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that distinguish a retransmission from its
+    /// original.
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168).
     pub marks: Marks,
@@ -118,8 +119,9 @@ pub struct Growth {
     pub counting: Counting,
     /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open).
     pub slow_start_at_threshold: bool,
-    /// The ACK that ends a fast recovery or a reduction for a mark lets the window grow, by what it newly delivers; the
-    /// latter lasts until the segment with CWR is acknowledged. Otherwise growth begins with the next ACK.
+    /// The ACK that ends a fast recovery or a reduction for a mark lets the window grow by the segments that it newly
+    /// delivers. The reduction lasts until the segment with CWR is acknowledged. Otherwise growth begins with the next
+    /// ACK.
     pub recovery_end_grows: bool,
     /// When a window that is not fully used may grow.
     pub validation: WindowValidation,
@@ -158,8 +160,9 @@ pub enum IdleRestart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
     /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs: a wait counts in
-    /// whole ticks, from the last tick before it began on, and ends one tick later; from 63 ticks on with every eighth
-    /// tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait 2 ms more. 0 is exact.
+    /// whole ticks, from the last tick before it began on, and ends one tick later. Long waits end with every eighth
+    /// tick from 63 ticks on, and with every 64th from 504 on (the timer wheel of Linux). Probes and RACK wait 2 ms
+    /// more. 0 is exact.
     pub tick: Span,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1): of a SYN, or of data without a handshake.
     pub rto_initial: Span,
@@ -185,8 +188,8 @@ pub struct Timers {
 pub enum Variance {
     /// Four times the mean deviation (RFC 6298, section 2).
     Deviation,
-    /// The largest of that in a round trip; from round to round it falls by a quarter of the difference at most, and an
-    /// RTT that is shorter than the deviation below the mean adds to it by an eighth only (Linux).
+    /// The largest such term in a round trip. From round to round it falls by a quarter of the difference at most, and
+    /// an RTT that is shorter than the deviation below the mean adds to it by an eighth only (Linux).
     LargestOfRounds,
 }
 
@@ -209,8 +212,8 @@ pub struct Acks {
     /// Segments acknowledged one by one at the start of a connection.
     pub quick: u32,
     /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
-    /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
-    /// segment that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote
+    /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. A segment
+    /// that announces a reduction (CWR) is acknowledged at once, and so is the last one of an application's write
     /// (PSH), as its reader waits for no more. Zero is none of this.
     pub quick_again: u32,
 }
@@ -227,8 +230,8 @@ pub enum Delay {
         /// How long it may wait.
         wait: Span,
     },
-    /// For a time that adapts: an ACK that waited in vain doubles it, up to a base RTT; pauses between segments that
-    /// are shorter than it stretch it; segments close together bring it back.
+    /// For a time that adapts: an ACK that waited in vain doubles it, up to a base RTT. Pauses between segments that
+    /// are shorter than it stretch it, and segments close together bring it back.
     Adaptive {
         /// Full segments an ACK may wait for, two at least.
         every: u32,
@@ -302,7 +305,7 @@ impl Stack {
 }
 
 impl Marks {
-    /// The share of the window that a mark leaves; zero where the controller says.
+    /// The share of the window that a mark leaves, or zero if the controller says.
     pub const fn kept(&self) -> f64 {
         match *self {
             Self::Off => 0.0,

@@ -10,7 +10,7 @@ use super::{
 /// ns-2 with TCP/Linux agents.
 pub fn ns2_linux() -> Stack {
     Stack {
-        // packetSize_ is payload; useHeaders_ adds tcpip_base_hdr_size_, 40 bytes.
+        // packetSize_ is payload, and useHeaders_ adds tcpip_base_hdr_size_, 40 bytes.
         segment_size: Bytes::new(1000),
         initial_window: 2,
         losses: Losses {

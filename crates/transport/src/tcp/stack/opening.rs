@@ -7,10 +7,10 @@ use crate::OpeningKind;
 
 /// The options of a SYN for the largest segment and the shift of windows.
 const ANNOUNCEMENTS: Bytes = Bytes::new(8);
-/// That for SACK, with padding.
+/// The option for SACK, with padding.
 const SACK_PERMITTED: Bytes = Bytes::new(4);
 
-/// How a connection is opened. The first timeout is that of data before the first RTT sample.
+/// How a connection is opened. The first timeout equals the timeout of data before the first RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The SYN.
@@ -26,7 +26,7 @@ pub struct Opening {
 /// How often a packet that opens a connection is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resending {
-    /// So many timeouts after the first are as long as that; then they double.
+    /// So many timeouts after the first are as long as it. Then they double.
     pub even: u32,
     /// So often at most.
     pub most: u32,
@@ -54,7 +54,7 @@ mod tests {
         let sizes = |stack: &Stack| {
             [OpeningKind::Syn, OpeningKind::SynAck, OpeningKind::Ack].map(|kind| stack.opening_size(kind).get())
         };
-        // 40 bytes of headers; 4 for the largest segment, 4 for the shift of windows, 12 for SACK and timestamps.
+        // 40 bytes of headers, 4 for the largest segment, 4 for the shift of windows, 12 for SACK and timestamps.
         assert_eq!(sizes(&linux()), [60, 60, 52]);
         assert_eq!(sizes(&Stack { timestamps: false, ..linux() }), [52, 52, 40]);
         assert_eq!(sizes(&linux().without_sack()), [60, 60, 52]);

@@ -8,7 +8,7 @@ use units::{Bytes, Span};
 
 use super::ms;
 
-/// A sender of the simplest kind: SACK, DupThresh 3, pipe recovery, RTO of 200 ms above the RTT; nothing of newer date.
+/// A sender of the simplest kind: SACK, DupThresh 3, pipe recovery, RTO of 200 ms above the RTT, nothing newer.
 pub(crate) fn plain() -> Stack {
     let linux = linux();
     Stack {
@@ -54,7 +54,7 @@ pub(crate) fn selective(stack: &mut Stack) -> &mut Selective {
     }
 }
 
-/// `stack` loses SACK and what goes by it.
+/// `stack` loses SACK and everything that depends on it.
 pub(crate) fn drop_sack(stack: &mut Stack) {
     *stack = stack.clone().without_sack();
 }

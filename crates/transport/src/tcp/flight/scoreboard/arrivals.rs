@@ -1,5 +1,4 @@
-//! What an ACK says of the segments that were outstanding: which of them have arrived, when they left, and in which
-//! order.
+//! Applies an ACK to the outstanding segments: which of them have arrived, when they left, and in which order.
 
 use units::{Span, Time};
 
@@ -77,7 +76,7 @@ impl AckSummary {
     }
 }
 
-/// Tells the ACK of a retransmission from the ACK of its original, for RACK.
+/// Distinguishes the ACK of a retransmission from the ACK of its original, for RACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetransmissionTest<'a> {
     /// A retransmission is not acknowledged sooner (RFC 8985, section 6.2, step 2).
@@ -96,7 +95,8 @@ impl RetransmissionTest<'_> {
 }
 
 impl Scoreboard {
-    /// Applies cumulative point and SACK blocks. `test` tells the ACK of a retransmission from the ACK of its original.
+    /// Applies cumulative point and SACK blocks. `test` distinguishes the ACK of a retransmission from the ACK of its
+    /// original.
     #[inline(always)]
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest) -> AckSummary {
         self.apply_plain(ack, now).unwrap_or_else(|| {
@@ -162,7 +162,7 @@ impl Scoreboard {
     fn apply_any(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest, summary: &mut AckSummary) {
         let highest = self.highest_sacked();
         self.note_duplicate(ack, summary);
-        // The last segment to be looked at gives RACK its RTT: in Linux that of the highest number.
+        // The last segment to be looked at gives RACK its RTT. In Linux it has the highest number.
         for (start, end) in ack.sack.ascending().iter(ack.cumulative) {
             self.sack(start.max(self.first), end.min(self.next()), (now, test.minimum_rtt), highest, summary);
         }
@@ -197,7 +197,7 @@ impl Scoreboard {
         }
     }
 
-    /// A duplicate SACK of something outstanding. What was SACKed before and had been sent again was late, as the
+    /// A duplicate SACK of an outstanding segment. If it was SACKed before and had been retransmitted, it was late: the
     /// original did arrive (in Linux tcp_sacktag_one).
     #[inline]
     fn note_duplicate(&mut self, ack: &Acknowledgement, summary: &mut AckSummary) {
@@ -261,7 +261,7 @@ impl Scoreboard {
         if let Some(reports) = &mut self.reports {
             reports.on_delivered(number, segment.flags & AMBIGUOUS != 0);
         }
-        // RFC 8985, section 6.2, step 2; an ACK sooner than the minimum RTT after a retransmission is for the original.
+        // RFC 8985, section 6.2, step 2: an ACK sooner than the minimum RTT after a retransmission is for the original.
         let rtt = now.since(segment.at);
         if segment.flags & AMBIGUOUS != 0 && rtt < minimum_rtt {
             return;

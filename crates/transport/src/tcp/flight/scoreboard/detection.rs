@@ -99,7 +99,7 @@ impl Scoreboard {
         let wait = rack.rtt + reordering_window;
         let mut marked = 0;
         let mut next: Option<Time> = None;
-        // Segments sent once stand in the order of their numbers…
+        // Segments sent once are ordered by their numbers…
         let mut cursor = self.holes.as_ref().map_or(0, |holes| holes.rack_cursor).max(self.first);
         let start = cursor;
         while cursor < self.next() {
@@ -213,7 +213,7 @@ impl Scoreboard {
         Time::ZERO + now.since(Time::ZERO + self.rack.rtt)
     }
 
-    /// Everything not SACKed is lost (RFC 6298, 5.4; RFC 6675, section 5.1), except segments that left after
+    /// Everything not SACKed is lost (RFC 6298, 5.4, and RFC 6675, section 5.1), except segments that left after
     /// `recent`, but with the first (RFC 8985, section 6.3). Returns how many were newly marked.
     pub(crate) fn lose_all(&mut self, recent: Time) -> u32 {
         let (mut marked, mut excepted) = (0, false);

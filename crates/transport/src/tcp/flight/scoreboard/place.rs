@@ -1,4 +1,4 @@
-//! The order in which segments left: within one instant too, where times do not tell them apart.
+//! The order in which segments left, also of segments that left at the same instant.
 
 use units::Time;
 
@@ -11,8 +11,8 @@ pub(super) const AHEAD: u32 = 6;
 const BITS: u32 = u32::BITS - AHEAD;
 const MOST_AHEAD: u64 = (1 << BITS) - 1;
 
-/// The place of a transmission among all, as they left. Segments that leave in one instant have no time to tell them
-/// apart: one sent again comes behind all that had been sent before.
+/// The place of a transmission among all, as they left. Of segments that leave at the same instant, a retransmission
+/// comes after all earlier transmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     at: Time,

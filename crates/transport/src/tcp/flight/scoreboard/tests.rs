@@ -95,7 +95,7 @@ fn a_segment_is_lost_below_as_many_sacked_ones_as_the_threshold() {
     let mut board = sacked(&[(3, 4), (6, 8)]);
     assert_eq!((board.detect_by_count(3), board.in_flight()), (3, 4));
     assert_eq!(flags(&board)[..5], [LOST, LOST, LOST, SACKED, 0]);
-    // With two, those below 6 as well; none twice.
+    // With two, those below 6 as well, and none twice.
     assert_eq!((board.detect_by_count(2), board.detect_by_count(2), board.lost_count()), (2, 0, 5));
     assert_eq!(board.detect_by_count(4), 0);
 }
@@ -128,7 +128,7 @@ fn rack_waits_for_the_last_suspect() {
     assert_eq!(board.detect_by_time(at(50), Span::from_millis(3)), (4, false, Some(at(5 + 47))));
     let lost = LOST | FOUND;
     assert_eq!(flags(&board)[..7], [lost, lost, lost, lost, 0, 0, SACKED]);
-    // At 51 ms 4 is lost, and 5 still waits until 52 ms; then none waits.
+    // At 51 ms 4 is lost, and 5 still waits until 52 ms. Then none waits.
     assert_eq!(board.detect_by_time(at(51), Span::from_millis(3)), (1, false, Some(at(52))));
     assert_eq!(board.detect_by_time(at(52), Span::from_millis(3)), (1, false, None));
     assert_eq!((board.lost_count(), board.in_flight()), (6, 3));
@@ -146,8 +146,8 @@ fn rack_finds_lost_retransmissions_in_the_order_in_which_they_left() {
     board.resend(1, at(61), state, true);
     board.resend(2, at(65), state, true);
     assert_eq!((board.in_flight(), board.retransmitted_count()), (6, 3));
-    // The retransmission of 2 arrives at 105 ms: 40 ms. With a window of 4 ms those of 60 and 61 ms are lost at 104 and
-    // 105 ms.
+    // The retransmission of 2 arrives at 105 ms: 40 ms. With a window of 4 ms the segments of 60 and 61 ms are lost at
+    // 104 and 105 ms.
     let mut sack = crate::SackBlocks::default();
     sack.push(0, 2, 3);
     board.apply(&Acknowledgement { sack, ..Acknowledgement::default() }, at(105), BY_RTT);
@@ -158,7 +158,7 @@ fn rack_finds_lost_retransmissions_in_the_order_in_which_they_left() {
     assert_eq!((board.lost_count(), board.retransmitted_count()), (8, 0));
 }
 
-// In Linux what RACK finds leaves its list (tcp_rack_detect_loss), and what a timeout deems lost does not.
+// In Linux a segment that RACK finds leaves its list (tcp_rack_detect_loss). One that a timeout deems lost does not.
 #[test]
 fn after_a_spurious_timeout_rack_looks_again_at_what_it_had_not_found() {
     let mut board = sacked(&[(6, 7)]);
@@ -168,7 +168,7 @@ fn after_a_spurious_timeout_rack_looks_again_at_what_it_had_not_found() {
     assert_eq!((board.detect_by_time(at(60), Span::ZERO).0, board.lost_count()), (3, 3), "3 to 5, not 0 to 2");
 }
 
-// RFC 8985, section 6.3: but for what left within the RTT, the first excepted.
+// RFC 8985, section 6.3: all but segments that left within the RTT, and always the first.
 #[test]
 fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
     let mut board = sacked(&[(4, 5)]);
@@ -179,7 +179,7 @@ fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
     assert_eq!((flags(&board), board.in_flight(), board.lost_count()), (expected.to_vec(), 3, 6));
     let mut all = sacked(&[(4, 5)]);
     assert_eq!((all.lose_all(Time::NEVER), all.in_flight()), (9, 0));
-    // The first is lost even if it left again just now; its retransmission was in flight, so it counts once more.
+    // The first is lost even if it left again just now. Its retransmission was in flight, so it counts once more.
     let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
     board.resend(0, at(60), state, true);
     board.resend(1, at(60), state, true);
@@ -188,12 +188,12 @@ fn a_timeout_loses_all_but_what_left_lately_and_always_the_first() {
         (board.next_lost(), board.holes().retransmissions.front().map(|retransmission| retransmission.number)),
         (Some(0), Some(1))
     );
-    // A spurious timeout: what was sent once is not lost any more.
+    // A spurious timeout: segments sent once are not lost any more.
     board.unmark_lost();
     assert_eq!((board.lost_count(), board.next_lost()), (2, Some(0)));
 }
 
-/// Four segments that left at 0, 10, 20 and 30 ms, and an ACK at 100 ms for those in `blocks`.
+/// Four segments that left at 0, 10, 20 and 30 ms, and an ACK at 100 ms for the segments in `blocks`.
 fn four(blocks: &[(u64, u64)]) -> (Scoreboard, AckSummary) {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();

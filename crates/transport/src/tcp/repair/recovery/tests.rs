@@ -46,7 +46,7 @@ fn a_timeout_in_a_row_is_answered_until_data_is_acknowledged() {
     assert_eq!((recovery.limit(1), recovery.point(), recovery.in_flight_at_timeout()), (5, 10, 4));
     recovery.on_progress(|| 1, 10.0);
     assert!(!recovery.answers_timeout(3));
-    // What was sent when a recovery began is answered by it, and no more.
+    // A recovery answers for segments sent before it began, and for no others.
     recovery.begin(20, false);
     recovery.enter_repair(20, true);
     assert!(recovery.answers_timeout(19) && !recovery.answers_timeout(20) && recovery.is_reported());
