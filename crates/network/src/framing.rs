@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(on_link(44, 84, LinkLayer::None, 1500), 1544);
         assert_eq!(on_link(18, 84, LinkLayer::None, 40), 84);
         assert_eq!(on_link(-10, 0, LinkLayer::None, 1500), 1490);
-        // 1510 bytes in 32 cells; an ACK of 50 in two.
+        // 1510 bytes in 32 cells. An ACK of 50 in two.
         assert_eq!([1500, 40].map(|size| on_link(10, 0, LinkLayer::Atm, size)), [32 * 53, 2 * 53]);
         // 1522 bytes have 24 sync bytes: `1522 / 64 = 23.8`.
         assert_eq!(on_link(22, 0, LinkLayer::Ptm, 1500), 1522 + 24);

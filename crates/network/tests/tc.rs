@@ -91,7 +91,7 @@ fn disciplines() -> Vec<&'static str> {
     PARSERS.iter().map(|(name, _)| *name).filter(|name| !name.ends_with("fifo")).collect()
 }
 
-/// Values of every kind; a setting takes those that fit it.
+/// Values of every kind. A setting takes those that fit it.
 fn value() -> impl Strategy<Value = Value> {
     let words: Vec<&str> = DisciplineSettings::words_of_tc().into_iter().map(|word| word.word).collect();
     prop_oneof![
@@ -184,7 +184,7 @@ fn every_word_is_read_or_refused_with_its_reason() {
     }
 }
 
-/// The settings of a line that differ from those of the discipline alone.
+/// The settings of a line that differ from its discipline's defaults.
 fn given(line: &str) -> Value {
     let queue = read(line).unwrap();
     let usual = spelled(read(line.split_whitespace().next().unwrap()).unwrap().settings);

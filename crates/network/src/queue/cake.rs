@@ -1,18 +1,18 @@
 //! CAKE: flow queues by deficit round robin, each under COBALT (Høiland-Jørgensen, Täht and Morton 2018, "Piece of
 //! CAKE: A Comprehensive Queue Management Solution for Home Gateways").
 //!
-//! Flows are told apart by a set-associative hash: a flow whose queue is taken gets one of the seven beside it, so that
-//! 1024 queues keep hundreds of flows apart. Turns are those of FQ-CoDel with a quantum that falls with the rate. With
+//! A set-associative hash separates flows: a flow whose queue is taken gets one of the seven beside it, so that 1024
+//! queues keep hundreds of flows apart. Turns are as in FQ-CoDel, with a quantum that falls with the rate. With
 //! isolation of hosts the queues of a host share one. A full buffer drops from the head of the longest queue.
 //!
 //! With DiffServ each class has such queues of its own (a tin), and a part of the rate. A tin that keeps to its part
-//! goes before all lower ones; what it sends beyond that, it sends when it would have been due soonest.
+//! goes before all lower ones. If all exceed their parts, the one that is due first sends.
 //!
-//! As in Linux: a queue that is found empty is new with its next packet; while its COBALT has not come to rest it keeps
+//! As in Linux: a queue that is found empty is new with its next packet. While its COBALT has not come to rest it keeps
 //! its flow, and one such queue is looked at with each service. How many flows there are does not change CoDel's target
 //! (in Linux it does with `ingress`). `overhead`, `mpu` and `link_layer` count for the rate of the link, as for CAKE's
 //! shaper, which the link is. Hosts are the nodes at the ends of a flow. Different:
-//! `memlimit` counts the bytes of packets, in Linux the memory that holds them, about half as much again; hosts are
+//! `memlimit` counts the bytes of packets, in Linux the memory that holds them, about half as much again. Hosts are
 //! known by number, in Linux by a hash.
 
 mod ack_filter;
@@ -142,7 +142,7 @@ impl<P: Packet> Cake<P> {
         best.map(|(number, _)| number)
     }
 
-    /// Serves the tin whose turn it is, with the size of what it sends.
+    /// Serves the tin whose turn it is, and charges it the size of the packet that it sends.
     fn serve<T>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -177,7 +177,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             let passing = (number == own).then_some(queue);
             tin.serve(cx, passing, |flow, parameters, index, cx| {
                 (passing == Some(index)).then(|| {
-                    // The last packet of a queue is never dropped, and what did not wait is not marked.
+                    // The last packet of a queue is never dropped, and a packet that did not wait is not marked.
                     let capable = packet.ecn().is_capable();
                     flow.cobalt.verdict(parameters, cx.now, Span::ZERO, capable, cx.random);
                     (((), packet.size()), packet.size())
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn target_and_quantum_follow_the_rate() {
-        // 100 Mbit/s: 0.12 ms a packet; 12.5 MB/s / 4096 is above 1500.
+        // 100 Mbit/s: 0.12 ms a packet, and 12.5 MB/s / 4096 is above 1500.
         let fast = cake(CakeSettings::default(), 100).discipline;
         assert_eq!(
             (parameters(&fast).target, parameters(&fast).interval),
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(fast.memory, Bytes::new(5_000_000));
         // 50 MB in four times 100 ms of 1 Gbit/s, but no more than 10,240 full packets.
         assert_eq!(cake(CakeSettings::default(), 1000).discipline.memory, Bytes::new(15_360_000));
-        // 1 Mbit/s: 12 ms a packet, so 18 ms, and 13 ms more than 100; half a MB in ten seconds, so 4 MiB.
+        // 1 Mbit/s: 12 ms a packet, so 18 ms, and 13 ms more than 100. Half a MB in ten seconds, so 4 MiB.
         let slow = cake(CakeSettings::default(), 1).discipline;
         assert_eq!(
             (parameters(&slow).target, parameters(&slow).interval),
@@ -289,7 +289,7 @@ mod tests {
             assert!(queue.pop(ms(at)).is_some());
             dropped.extend(queue.dropped().iter().map(|packet| (at, packet.flow)));
         }
-        // The wait is above 5 ms from 6 ms on, when it is the turn of flow 2; that of flow 1 comes at 7 ms, and its
+        // The wait is above 5 ms from 6 ms on, when it is the turn of flow 2. The turn of flow 1 comes at 7 ms, and its
         // first drop with the next.
         assert_eq!(dropped.first(), Some(&(8, 1)));
         assert!(dropped.len() >= 4 && dropped.iter().all(|&(_, flow)| flow == 1), "{dropped:?}");
@@ -357,7 +357,7 @@ mod tests {
         assert!(order.is_sorted());
     }
 
-    /// Bytes by flow of so many services of full packets; each flow always has 100 to send.
+    /// Bytes by flow of so many services of full packets. Each flow always has 100 to send.
     fn served(queue: &mut Driven<Cake<Parcel>>, flows: u32, services: u32) -> Vec<u64> {
         let mut bytes = vec![0; flows as usize];
         (0..flows).for_each(|flow| (0..100).for_each(|_| queue.push(ms(0), Parcel::of(flow, 1500))));
@@ -388,7 +388,7 @@ mod tests {
         near(&shares(Isolation::DualDsthost), [400, 800, 800, 400]);
         // A third of a turn each from host 1, half of one from host 2: 2 to 2 to 2 to 3.
         near(&shares(Isolation::TripleIsolate), [533, 533, 533, 800]);
-        // Three queues for two hosts that send, and so on; flows of one queue go by arrival.
+        // Three queues for two hosts that send, and so on. Flows of one queue go by arrival.
         near(&shares(Isolation::Srchost), [400, 400, 400, 1200]);
         near(&shares(Isolation::Dsthost), [400, 800, 800, 400]);
     }

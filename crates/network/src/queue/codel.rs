@@ -1,9 +1,9 @@
-//! CoDel: controlled delay (RFC 8289; Nichols and Jacobson 2012).
+//! CoDel: controlled delay (RFC 8289, and Nichols and Jacobson 2012).
 //!
-//! A packet that waited less than `target` is good news. When every packet of a whole `interval` waited longer, the
-//! queue stands: the next one is dropped as its service is due, and from then on one more after interval/sqrt(count),
-//! until a packet waited less. A queue that falls back into this state soon goes on with nearly the frequency it had
-//! reached.
+//! A packet that waited less than `target` shows a good queue. When every packet of a whole `interval` waited longer,
+//! the queue is a standing queue: the next one is dropped as its service is due, and from then on one more after
+//! interval/sqrt(count), until a packet waited less. A queue that falls back into this state soon goes on with nearly
+//! the frequency it had reached.
 //!
 //! | RFC 8289, section 5 | here |
 //! | --- | --- |
@@ -68,9 +68,9 @@ impl Settings for CodelSettings {
 /// The state of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Codel {
-    /// When the wait will have been above target for an interval; `None` while it is not above.
+    /// When the wait will have been above target for an interval, or `None` while it is not above.
     first_above: Option<Time>,
-    /// When the next packet is dropped, in the dropping state; otherwise, when it would have been.
+    /// When the next packet is dropped, in the dropping state. Otherwise, when it would have been.
     drop_next: Time,
     /// Drops since the dropping state began.
     count: u32,
@@ -94,7 +94,7 @@ impl Codel {
         let x = u64::from(self.root) << 16;
         let square = (x * x) >> 32;
         let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // A quarter of it, so that the product has room; half of that remains to be taken.
+        // A quarter of it, so that the product has room. The shift gives it back and takes half: 48 - 2 + 1.
         self.root = ((rest >> 2).wrapping_mul(x) >> 47) as u16;
     }
 
@@ -140,7 +140,7 @@ impl Codel {
         Some(head)
     }
 
-    /// A packet was dropped or marked, as the queue stands: the dropping state begins.
+    /// A packet was dropped or marked, as its wait was above target for an interval: the dropping state begins.
     fn begin(&mut self, now: Time, interval: Span) {
         let recent = now.since(self.drop_next) < interval.saturating_mul(MEMORY);
         let gained = self.count.wrapping_sub(self.last_count);
@@ -240,7 +240,8 @@ mod tests {
         queue
     }
 
-    /// Serves a packet each millisecond from `from` up to `to`; when packets were dropped, and when one was marked.
+    /// Serves a packet each millisecond from `from` up to `to`. Returns when packets were dropped, and when one was
+    /// marked.
     fn serve(queue: &mut Driven<CodelQueue<Parcel>>, from: u64, to: u64) -> (Vec<u64>, Vec<u64>) {
         let (mut dropped, mut marked) = (Vec::new(), Vec::new());
         for at in from..to {
@@ -254,9 +255,9 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let mut queue = standing(CodelSettings::default(), 1000, Parcel::full);
-        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then `100 x 1` to 205; the drop there
-        // is the second, and x (3 - 2 x^2) / 2 of x = 1 is 0.5, so 255. The third: 0.5 (3 - 3/4) / 2 = 0.5625, 311.25;
-        // the fourth: `0.5625 (3 - 4 x 0.31641) / 2 = 0.48779`, 360.03; the fifth: 0.44152, 404.18; the sixth: 0.40407,
+        // The wait is above 5 ms at 5 ms, so an interval of it is over at 105 ms. Then `100 x 1` to 205. The drop there
+        // is the second, and x (3 - 2 x^2) / 2 of x = 1 is 0.5, so 255. The third: 0.5 (3 - 3/4) / 2 = 0.5625, 311.25,
+        // the fourth: `0.5625 (3 - 4 x 0.31641) / 2 = 0.48779`, 360.03, the fifth: 0.44152, 404.18, the sixth: 0.40407,
         // 444.59.
         assert_eq!(serve(&mut queue, 0, 444), (vec![105, 205, 255, 312, 361, 405], vec![]));
         assert_eq!(serve(&mut queue, 444, 446).0, [445]);
@@ -305,7 +306,7 @@ mod tests {
         // 206 services and 2 drops: 92 packets of the beginning are left. New arrivals wait 3 ms at most when their
         // turn comes.
         (300..340).for_each(|number| queue.push(ms(295), Parcel::full(number)));
-        // The third drop is due at 255; it comes, the fourth at 311.25 does not, since from 297 on the wait is 2 ms and
+        // The third drop is due at 255. It comes, the fourth at 311.25 does not, since from 297 on the wait is 2 ms and
         // more, below target until 300, and an interval from there is over at 400.
         assert_eq!(serve(&mut queue, 206, 335).0, [255]);
     }

@@ -2,8 +2,8 @@
 //!
 //! Packets of scalable senders, ECT(1) or CE, wait in the low-latency queue L, all others in the classic queue C. A PI
 //! controller on the longer of both delays gives the base probability p'. Classic packets are dropped or marked with
-//! p'^2, those of L are marked with `coupling_factor` p', so that both kinds of senders get the same rate, and where
-//! they waited longer than `step_thresh`. L goes first; a credit keeps `classic_protection` percent for C while both
+//! p'^2. Packets of L are marked with `coupling_factor` p', so that both kinds of senders get the same rate, and also
+//! if they waited longer than `step_thresh`. L goes first. A credit keeps `classic_protection` percent for C while both
 //! wait.
 //!
 //! | RFC 9332, appendix A | here |

@@ -10,8 +10,8 @@
 //! | section 4.2: dequeue from new and old queues | [`Turns::pop`] |
 //!
 //! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own
-//! queue; packets that a full buffer loses count for the queue's CoDel; up to `drop_batch` of them go at a time, until
-//! half of that queue is gone; the quantum is a full packet (Linux's 1514 bytes have the Ethernet header that its
+//! queue. Packets that a full buffer loses count for the queue's CoDel. Up to `drop_batch` of them go at a time, until
+//! half of that queue is gone. The quantum is a full packet (Linux's 1514 bytes have the Ethernet header that its
 //! packets have, ours are IP packets of 1500). Which queue a flow gets is random, drawn once for each link: two flows
 //! share one with probability 1/`flows`. Different: `memory_limit` counts the bytes of packets, in Linux the memory
 //! that holds them, about half as much again.

@@ -1,10 +1,10 @@
 //! FQ-PIE: flow queues by deficit round robin, each under PIE.
 //!
-//! Turns are those of FQ-CoDel (RFC 8290, section 4), and the probability of each queue is PIE's (RFC 8033), from the
+//! Turns are as in FQ-CoDel (RFC 8290, section 4), and the probability of each queue is PIE's (RFC 8033), from the
 //! delay and the bytes of that queue alone. As in Linux: a full buffer drops what arrives, and ECN-capable packets are
 //! marked up to a probability of `ecn_prob` percent. Different: a queue that was not used keeps its updates for its
-//! next packet, which gives the same; Linux counts what exceeds `memory_limit` and takes it all the same, here it is
-//! dropped. The other differences are those of PIE.
+//! next packet, which gives the same. Linux counts packets beyond `memory_limit` and takes them all the same, here they
+//! are dropped. The other differences are PIE's.
 
 use units::packet::MTU;
 use units::{Bytes, Span};
@@ -164,7 +164,7 @@ mod tests {
         let mut queue = Driven::new(FqPie::new(FqPieSettings::default()));
         let mut dropped = [0, 0];
         for at in 0..3000 {
-            // Flow 1 sends two packets a millisecond, flow 2 one small packet in three; one a millisecond is served.
+            // Flow 1 sends two packets a millisecond, flow 2 one small packet in three. One a millisecond is served.
             let arrivals = [Parcel::of(1, 1500), Parcel::of(1, 1500), Parcel::of(2, 100)];
             for packet in &arrivals[..if at % 3 == 0 { 3 } else { 2 }] {
                 match queue.admit(ms(at), *packet) {

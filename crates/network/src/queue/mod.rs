@@ -68,10 +68,10 @@ pub enum Limit {
 ///
 /// Each is a struct in the file of its discipline, with a default for every key and `deny_unknown_fields`.
 pub trait Settings: Copy + Sized + 'static {
-    /// The limit of a queue where the scenario names none; `None`: it must.
+    /// The limit of a queue if the scenario names none. `None`: it must.
     const DEFAULT_LIMIT: Option<Limit> = None;
 
-    /// The words of `tc` for them; `None` if `tc` has no such discipline.
+    /// The words of `tc` for them, or `None` if `tc` has no such discipline.
     const TC: Option<Dialect<Self>> = None;
 
     /// Checks the settings. An error has the key, and a sentence that names its value and says what is allowed.
@@ -226,8 +226,8 @@ pub struct QueueSettings {
     /// How much may wait.
     pub limit: Limit,
     /// True if the packet in service takes room too, as in Mahimahi, where a packet stays in the queue until its
-    /// opportunity, or behind a shaper of Linux; for a delay limit, what remains of its service. It counts in what RED
-    /// averages, too.
+    /// opportunity, or behind a shaper of Linux. For a delay limit it counts the rest of its service. RED's average
+    /// counts it, too.
     pub count_in_service: bool,
     /// An ECN-capable packet that finds at least so many packets waiting (not counting the one in service) is marked. A
     /// full queue drops it all the same.
@@ -237,8 +237,8 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
-    /// True if ACKs are dropped that later ones make redundant; packets then say in [`Packet::tcp_ack`] what is
-    /// compared.
+    /// True if ACKs are dropped that later ones make redundant. Packets then hold in [`Packet::tcp_ack`] the fields to
+    /// compare.
     pub fn filters_acks(&self) -> bool {
         matches!(self.discipline, DisciplineSettings::Cake(cake) if cake.ack_filter != AckFilter::NoAckFilter)
     }
@@ -254,7 +254,7 @@ pub(crate) struct Queue<P> {
     count: Count,
 }
 
-/// A discipline with what it needs.
+/// A discipline with its state.
 #[derive(Debug)]
 struct Managed<P> {
     discipline: Box<dyn Discipline<P>>,
@@ -279,7 +279,7 @@ impl<P: Packet> Queue<P> {
         Self { fifo: Fifo::new(), managed, count: Count::default() }
     }
 
-    /// A discipline may tell packets apart by these classes.
+    /// A discipline may distinguish packets by these classes.
     pub(crate) fn set_classes(&mut self, classes: &Arc<[FlowClass]>) {
         if let Some(managed) = &mut self.managed {
             managed.classes = Arc::clone(classes);
@@ -301,7 +301,7 @@ impl<P: Packet> Queue<P> {
         self.ask_beside(now, in_service, |discipline, cx| discipline.admit(packet, cx)).unwrap_or(Admission::Take)
     }
 
-    /// Drops one or more packets for `packet`; false if it is `packet` that is to be dropped.
+    /// Drops one or more packets for `packet`, or returns false if `packet` is to be dropped.
     pub(crate) fn make_room(&mut self, now: Time, packet: &P, in_service: Bytes) -> bool {
         let before = self.count.packets;
         self.ask_beside(now, in_service, |discipline, cx| discipline.make_room(packet, cx));
@@ -327,7 +327,8 @@ impl<P: Packet> Queue<P> {
         self.report_evicted(now, out);
     }
 
-    /// Lets the processor fetch what is touched after `others` more packets, if packets wait first in, first out.
+    /// Lets the processor fetch memory that is touched after `others` more packets, if packets wait first in, first
+    /// out.
     #[inline]
     pub(crate) fn prefetch(&self, others: usize) {
         self.fifo.prefetch(others);
@@ -344,8 +345,8 @@ impl<P: Packet> Queue<P> {
         Some((packet, arrived))
     }
 
-    /// The first packet that `fits` of a queue that is first in, first out; of any other the one whose turn it is. If
-    /// that does not fit, it is the `Err`.
+    /// The first packet that `fits`, if the queue is first in, first out. In any other, the packet whose turn it is, as
+    /// `Err` if it does not fit.
     pub(crate) fn pop_first(
         &mut self,
         now: Time,
@@ -384,7 +385,7 @@ impl<P: Packet> Queue<P> {
         Some((packet, arrived))
     }
 
-    /// Tells `out` of what was dropped for a packet that arrived at `now`.
+    /// Reports to `out` the packets that were dropped for a packet that arrived at `now`.
     #[inline(never)]
     pub(crate) fn report_evicted(&mut self, now: Time, out: &mut impl Egress<P>) {
         let queued = self.count.packets;

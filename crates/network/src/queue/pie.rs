@@ -10,16 +10,16 @@
 //! | sections 4.1, 5.1 and 5.4: drop_early, derandomization | [`Pie::drops`] |
 //! | section 4.4: burst tolerance | [`Pie::drops`], [`Pie::step`] |
 //!
-//! The delay is that of the packet served last (section 4.3 allows it; Linux since 5.7). As in Linux: `alpha` and
-//! `beta` are sixteenths of 1/s; a packet is dropped neither while less than two full packets wait nor, at
-//! probabilities below 20 %, while the delay is below half of `target`; ECN-capable packets are marked up to 10 %,
-//! dropped above; the allowance for bursts falls by the time between services. The queue is always governed, also below
+//! The delay is the wait of the packet served last (section 4.3 allows it, Linux does since 5.7). As in Linux: `alpha`
+//! and `beta` are sixteenths of 1/s. A packet is dropped neither while less than two full packets wait nor, at
+//! probabilities below 20 %, while the delay is below half of `target`. ECN-capable packets are marked up to 10 %,
+//! dropped above. The allowance for bursts falls by the time between services. The queue is always governed, also below
 //! a third of its limit.
 //!
 //! Different from Linux: there the first update comes half a second after the queue is made. `tupdate` is rounded there
-//! up to a multiple of the kernel's tick, and a tick more, as no timer ends early (20 ms for 15 at 250 Hz); a mark at
+//! up to a multiple of the kernel's tick, and a tick more, as no timer ends early (20 ms for 15 at 250 Hz). A mark at
 //! 8.5 does not begin the sum of probabilities anew, so that marks go on until a packet is dropped or the probability
-//! is 0 (here as in section 5.4); the rate of departures (`dq_rate_estimator`) is no alternative. Behind a shaper the
+//! is 0 (here as in section 5.4). The rate of departures (`dq_rate_estimator`) is no alternative. Behind a shaper the
 //! packet in service counts as waiting.
 
 use units::packet::MTU;
@@ -88,7 +88,7 @@ pub(super) struct Pie {
     pub(super) probability: f64,
     /// The sum of the probabilities since the last drop.
     accumulated: f64,
-    /// The delay of the packet served last; `old_delay` holds it as of the last update.
+    /// The delay of the packet served last. `old_delay` holds it as of the last update.
     delay: Span,
     old_delay: Span,
     /// For so long nothing is dropped.
@@ -117,7 +117,7 @@ impl Pie {
         Self { probability, delay, old_delay: delay, burst: Span::ZERO, ..Self::new(Span::MAX) }
     }
 
-    /// Makes all updates that are due by `now`; `empty` says that nothing has waited since the last event.
+    /// Makes all updates that are due by `now`. `empty` says that nothing has waited since the last event.
     pub(super) fn update(&mut self, settings: &PieSettings, now: Time, empty: bool) {
         while self.next_update <= now {
             if self.is_at_rest() {
@@ -186,7 +186,7 @@ impl Pie {
         self.accumulated = 0.0;
     }
 
-    /// A packet is served at `now` that has waited `delay`; `left` says that others wait.
+    /// A packet is served at `now` that has waited `delay`. `left` says that others wait.
     pub(super) fn serve(&mut self, now: Time, delay: Span, left: bool) {
         self.delay = if left { delay } else { Span::ZERO };
         let before = self.served.replace(now).unwrap_or(now);
@@ -365,7 +365,7 @@ mod tests {
                 gap = 0;
             }
         }
-        // None before 0.1 has added up to 0.85, at the 9th; all by 8.5, at the 85th (rounding may need one more). From
+        // None before 0.1 has added up to 0.85, at the 9th. All by 8.5, at the 85th (rounding may need one more). From
         // the 9th on one in ten: `8 + 10` on average.
         assert_eq!(gaps.iter().min(), Some(&9));
         assert!(gaps.iter().all(|&gap| gap <= 86));
@@ -411,7 +411,7 @@ mod tests {
         (0..3).for_each(|number| queue.push(ms(0), Parcel::full(number)));
         assert!(queue.pop(ms(4)).is_some());
         assert_eq!(queue.discipline.pie.delay, Span::from_millis(4));
-        // The updates at 15 and 30 ms see it; the last packet leaves an empty queue.
+        // The updates at 15 and 30 ms see it. The last packet leaves an empty queue.
         assert!(queue.pop(ms(31)).is_some());
         assert_eq!(queue.discipline.pie.old_delay, Span::from_millis(4));
         assert!(queue.pop(ms(32)).is_some());
@@ -443,7 +443,7 @@ mod tests {
         assert!(!Pie { probability: 1e-9, ..rest }.is_at_rest());
         assert!(!Pie { delay: tick, ..rest }.is_at_rest() && !Pie { old_delay: tick, ..rest }.is_at_rest());
         assert!(!Pie { burst: tick, ..rest }.is_at_rest());
-        // 30,000 years in updates of 15 ms; the next one is on their grid.
+        // 30,000 years in updates of 15 ms. The next one is on their grid.
         let mut long = Pie { served: Some(ms(1)), ..rest };
         long.update(&SETTINGS, ms(1_000_000_000_001), true);
         assert_eq!((long.served, long.next_update), (None, ms(1_000_000_000_005)));

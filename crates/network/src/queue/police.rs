@@ -1,7 +1,7 @@
 //! A policer: what exceeds a token bucket is dropped, or marked, when it arrives (RFC 2475, section 2.3.3.4).
 //!
 //! The bucket holds `burst` bytes and fills at `rate`. A packet that finds as many tokens as it has bytes takes them
-//! and goes through; any other exceeds the contract and takes none (as `act_police.c` of Linux has it, without its
+//! and goes through. Any other exceeds the contract and takes none (as `act_police.c` of Linux has it, without its
 //! `peakrate` and `mtu`). Behind it packets wait first in, first out.
 
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! RED: random early detection (Floyd and Jacobson 1993), gentle and adaptive (Floyd, Gummadi and Shenker 2001).
 //!
-//! A packet that arrives updates the average length of the queue. Below `min` it is taken; from there to `max` it is
-//! marked or dropped with a probability that grows up to `probability`, evenly spread over the arrivals; above `max`
-//! always, or with `gentle` with a probability that grows to 1 at twice `max`. With `adaptive`, `probability` follows
-//! every half second: it rises while the average is above three fifths of the way from `min` to `max`, and falls while
-//! it is below two fifths.
+//! A packet that arrives updates the average length of the queue. Below `min` it is taken. From there to `max` it is
+//! marked or dropped with a probability that grows up to `probability`, evenly spread over the arrivals. Above `max` it
+//! always is, with `gentle` only with a probability that grows to 1 at twice `max`. With `adaptive`, `probability`
+//! follows every half second: it rises while the average is above three fifths of the way from `min` to `max`, and
+//! falls while it is below two fifths.
 //!
 //! | Floyd and Jacobson 1993 | here |
 //! | --- | --- |
@@ -142,7 +142,7 @@ enum Fate {
     Hard,
 }
 
-/// The average and what follows from it.
+/// The average and the state that depends on it.
 #[derive(Clone, Debug)]
 struct Red {
     settings: RedSettings,
@@ -155,8 +155,8 @@ struct Red {
     /// Average length in bytes.
     average: f64,
     probability: f64,
-    /// Arrivals since the last mark, and the share of an even spread at which the next is due; `None` while the average
-    /// is below `min` or above all.
+    /// Arrivals since the last mark, and the share of an even spread at which the next is due, or `None` while the
+    /// average is below `min` or above all.
     spread: Option<(u32, f64)>,
     /// Since when nothing waits and nothing is in service, as far as known.
     idle_since: Option<Time>,

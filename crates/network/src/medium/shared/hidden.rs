@@ -1,15 +1,16 @@
-//! Stations that do not hear each other.
+//! Stations that do not hear each other, that is, do not sense the frames of each other.
 //!
-//! A whole exchange is one event if all hear each other. Here every frame is one, and each station has its own view:
-//! it is busy while it sends or hears a frame, and after frames that it understood as long as they announce (NAV). A
-//! frame is understood by who hears it, does not send meanwhile, and hears no other frame at any time of it. Stations
-//! count slots by their own views, so frames overlap at a receiver that hears both senders.
+//! A whole exchange is one event if all stations sense each other. Here every frame is one, and each station has its
+//! own view of the medium. It is busy while the station sends or senses a frame, and after a frame that the station
+//! understood for as long as the frame announces (NAV). A station understands a frame if it senses it, does not send
+//! meanwhile, and senses no other frame at any time of it. Stations count slots by their own views, so frames overlap
+//! at a receiver that senses both senders.
 //!
-//! All hear the access point. CTS and ACK are sent SIFS after what they answer, whatever is on the air; a CTS only if
-//! the NAV of its sender allows it (clause 9.3.2.6). Who hears frames that it does not understand waits for EIFS,
-//! unless they began at once; who sent meanwhile has not tried to. Who understood an RTS and hears nothing when the
-//! data should begin forgets what it announced (clause 9.3.2.4). A data frame that noise spoils is understood by
-//! nobody.
+//! All stations sense the access point. CTS and ACK are sent SIFS after the frame that they answer, whatever is on the
+//! air, but a CTS only if the NAV of its sender allows it (clause 9.3.2.6). A station that senses frames and does not
+//! understand them waits for EIFS, unless they began at the same instant. This does not hold for frames during which it
+//! sent. A station that understood an RTS, and senses nothing when the data should begin, resets the NAV that the RTS
+//! set (clause 9.3.2.4). No station understands a data frame that noise spoils.
 
 mod backoffs;
 mod frames;
@@ -24,18 +25,18 @@ use super::{AfterCollision, Counter, Medium, MediumSettings, Packet, Shot};
 use crate::medium::room::Reports;
 use crate::medium::{Attempt, Fate, Listener};
 
-/// The frames that the stations hear, and their exchanges.
+/// The frames that the stations sense, and their exchanges.
 #[derive(Debug)]
 pub(super) struct Hidden {
     stations: usize,
-    /// For each pair of stations: true if they do not hear each other.
+    /// For each pair of stations: true if they do not sense each other.
     hidden_pairs: Vec<bool>,
-    /// Who hears each station.
+    /// The stations that sense each station.
     hearers: Vec<Vec<u32>>,
     views: Vec<View>,
     /// Stations whose views changed now.
     changed: Vec<u32>,
-    /// Stations that understood an RTS, and wait for what it announced.
+    /// Stations that understood an RTS, and wait for the data that it announced.
     await_data: Vec<u32>,
     backoffs: Backoffs,
     /// In the order of their starts.
@@ -54,12 +55,12 @@ pub(super) struct Hidden {
 /// The medium as a station finds it.
 #[derive(Clone, Debug, Default)]
 struct View {
-    /// Frames that it hears.
+    /// Frames that it senses.
     heard: u32,
     sending: bool,
-    /// Since when it neither hears nor sends, where it does not.
+    /// Since when it neither senses nor sends, if it does neither.
     idle_since: Time,
-    /// The last frame that it heard was not understood.
+    /// It did not understand the last frame that it sensed.
     confused: bool,
     /// Until then frames that it understood have the medium.
     nav: Time,
@@ -80,7 +81,7 @@ enum Coming {
     Next(u32, Time),
 }
 
-/// A frame, or an A-MPDU, with what goes before it and what answers it.
+/// A frame, or an A-MPDU, with the frames before it and the response.
 #[derive(Clone, Copy, Debug)]
 struct Exchange {
     number: u64,
@@ -96,7 +97,7 @@ struct Exchange {
 /// How an exchange ended without success.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
-    /// The last bit of what was sent.
+    /// The last bit of the frames sent.
     end: Time,
     /// The data was sent.
     after_data: bool,
@@ -145,7 +146,7 @@ impl Hidden {
         &mut self.views[station as usize]
     }
 
-    /// Those that wait for data in vain `now` forget what an RTS announced.
+    /// Stations that wait for data in vain `now` reset the NAV that an RTS set.
     fn forget(&mut self, now: Time) {
         let mut waiting = std::mem::take(&mut self.await_data);
         waiting.retain(|&station| {
@@ -169,7 +170,7 @@ impl Hidden {
         view
     }
 
-    /// Hands over the attempts whose fate is known, and that of all before them.
+    /// Hands over the attempts whose fate is known, if the fate of all before them is known too.
     fn report<P>(&mut self, number: u64, attempt: Attempt, kbit: u32, out: &mut impl Listener<P>) {
         self.attempts[(number - self.reported) as usize] = Some((attempt, kbit));
         while let Some(Some((attempt, kbit))) = self.attempts.front() {
@@ -230,7 +231,7 @@ impl<P: Packet> Medium<P> {
         self.next = next.min(hidden.backoffs.next());
     }
 
-    /// Everything of the instant `now`: what ends, then what begins, by what was heard before.
+    /// Everything of the instant `now`: frames that end, then frames that begin, by the frames sensed before.
     pub(super) fn step(&mut self, now: Time, out: &mut impl Listener<P>) {
         let Some(mut hidden) = self.hidden.take() else { return };
         self.end_frames(now, &mut hidden, out);
@@ -254,7 +255,7 @@ impl<P: Packet> Medium<P> {
         }
     }
 
-    /// Those whose turn it is, and what comes SIFS after something, begin to send.
+    /// Begins the frames of the accesses whose turn it is, and those due SIFS after another.
     fn begin_frames(&mut self, now: Time, hidden: &mut Hidden, out: &mut impl Listener<P>) {
         let mut frames = Vec::new();
         let mut next = Vec::new();
@@ -318,7 +319,7 @@ impl<P: Packet> Medium<P> {
         None
     }
 
-    /// The exchange of `access` succeeded with so many frames acknowledged; the response ended `now`.
+    /// The exchange of `access` succeeded with so many frames acknowledged. The response ended `now`.
     fn succeed_unheard(&mut self, now: Time, access: u32, hidden: &mut Hidden, out: &mut impl Listener<P>) {
         let Some(exchange) = hidden.exchanges[access as usize].take() else { return };
         let shot = &exchange.shot;

@@ -26,7 +26,7 @@ impl AckFilter {
         let mut first: Option<(usize, TcpAck)> = None;
         let own = (0..last).filter_map(|place| Some((place, waiting.get(place)?.tcp_ack()?)));
         for (place, ack) in own.filter(|(_, ack)| ack.connection == new.connection) {
-            // Where the echo of marks changes, the one before says what no other does.
+            // If the echo of marks changes, no other ACK carries the echo of the one before.
             first = first.filter(|(_, before)| before.echo == ack.echo);
             if !ack.is_superseded_by(&new) {
                 continue;

@@ -22,7 +22,7 @@ choices! {
     }
 }
 
-// Code points by name (RFC 2474, 3246, 5865, 8622); TOS4 is the bit for reliability of RFC 1349.
+// Code points by name (RFC 2474, 3246, 5865, 8622). TOS4 is the bit for reliability of RFC 1349.
 const LE: u8 = 1;
 const TOS4: u8 = 4;
 const CS1: u8 = 8;
@@ -46,13 +46,13 @@ impl Diffserv {
             Self::Diffserv4 => match dscp {
                 LE | CS1 => 1,
                 CS4 | CS5 | VA | EF | CS6 | CS7 => 3,
-                // CS2, CS3 and what is assured beside and above them.
+                // CS2, CS3 and the assured forwarding classes beside and above them.
                 TOS4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38 => 2,
                 _ => 0,
             },
             Self::Diffserv8 => match dscp {
                 LE => 0,
-                // TOS2, and CS1 with what is assured there.
+                // TOS2, and the assured forwarding class of CS1.
                 2 | 8 | 10 | 12 | 14 => 1,
                 24 | 26 | 28 | 30 | 34 | 36 | 38 => 3,
                 TOS4 | 18 | 20 | 22 => 4,

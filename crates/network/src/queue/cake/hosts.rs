@@ -24,7 +24,7 @@ choices! {
 }
 
 impl Isolation {
-    /// The number that tells queues apart, of packets from one host to another; `None` where it is the flow.
+    /// The number of the queue of packets from one host to another, or `None` if each flow has its own.
     pub(super) fn key(self, [source, destination]: [u32; 2]) -> Option<u64> {
         let (source, destination) = (u64::from(source), u64::from(destination));
         match self {
@@ -79,7 +79,7 @@ impl Hosts {
         }
     }
 
-    /// Among how many a flow between these hosts shares a turn; at least 1.
+    /// Among how many a flow between these hosts shares a turn, at least 1.
     pub(super) fn load(&self, hosts: [u32; 2]) -> u32 {
         let shared = self.flows.iter().zip(hosts).zip(self.shares).filter(|(_, shares)| *shares);
         let loads = shared.map(|((flows, host), _)| flows.get(host as usize).copied().unwrap_or_default());
@@ -99,7 +99,7 @@ mod tests {
             hosts.remove([3, 7]);
             [[1, 9], [2, 9], [3, 6]].map(|pair| hosts.load(pair))
         };
-        // Host 1 sends three flows and host 2 one; host 9 receives two.
+        // Host 1 sends three flows and host 2 one. Host 9 receives two.
         assert_eq!(load(Isolation::DualSrchost), [3, 1, 1]);
         assert_eq!(load(Isolation::DualDsthost), [2, 2, 1]);
         assert_eq!(load(Isolation::TripleIsolate), [3, 2, 1]);

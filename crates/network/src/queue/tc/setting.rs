@@ -44,7 +44,7 @@ pub(crate) trait Part<S> {
     /// The words for the value in `settings`. Without them `tc` has the value in `omitted`.
     fn write(&self, settings: &S, omitted: &S, default: &S) -> Result<Vec<String>, String>;
 
-    /// Reads `word` and the value behind it; false if it is none of its words.
+    /// Reads `word` and the value behind it. False if it is none of its words.
     fn read(&self, settings: &mut S, word: &str, rest: &mut Rest<'_>) -> Result<bool, String>;
 }
 
