@@ -1,4 +1,4 @@
-//! The two halves of a flow in the world. They lie apart: a packet touches one of them.
+//! The two halves of a flow in the world. They are apart in memory: a packet touches one of them.
 
 mod receiving;
 mod sending;
@@ -22,7 +22,7 @@ pub(crate) struct SenderHalf {
     pub(crate) look_at: Time,
     pub(crate) start: Time,
     pub(crate) stop: Time,
-    /// When its connection was open; [`Time::NEVER`] before, and without a handshake.
+    /// When its connection was open, or [`Time::NEVER`] before, and without a handshake.
     pub(crate) opened: Time,
     /// How often its SYN was sent again until then.
     pub(crate) syn_retransmissions: u32,
@@ -37,9 +37,9 @@ pub(crate) struct ReceiverHalf {
     /// Data packets that arrived with a congestion mark: no flow has 2^32.
     pub(crate) marked_packets: u32,
     pub(crate) stop: Time,
-    /// Segments that make the flow complete; [`u64::MAX`] if it does not end by itself.
+    /// Segments that make the flow complete, or [`u64::MAX`] if it does not end by itself.
     pub(crate) total: u64,
-    /// When it was complete; [`Time::NEVER`] before.
+    /// When it was complete, or [`Time::NEVER`] before.
     pub(crate) completed: Time,
     /// Data packets that arrived, and the IP bytes of those until the flow was complete.
     pub(crate) arrived_packets: u64,
@@ -47,7 +47,7 @@ pub(crate) struct ReceiverHalf {
 }
 
 impl ReceiverHalf {
-    /// Tells if all that the flow sends has arrived.
+    /// True if all that the flow sends has arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.completed != Time::NEVER
     }

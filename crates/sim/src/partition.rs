@@ -1,8 +1,8 @@
-//! A partition of the world: links, wires and ends of flows, and what happens there at each instant.
+//! A partition of the world: links, wires and ends of flows, and the events there at each instant.
 //!
 //! A data packet leaves its sender at [`Partition::send`], passes links and wires step by step
 //! ([`Partition::forward`], [`Partition::arrive`]), reaches the receiver, and comes back as an ACK over the reverse
-//! steps. A partition may have all of this, or a part; what belongs to another is handed over by the world.
+//! steps. A partition may have all of this, or a part. The world hands over packets that belong to another.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(crate) struct Of<'a> {
 }
 
 pub(crate) struct Partition<'a, A> {
-    /// What it has, if not everything.
+    /// The place of the parts that it has, if not everything.
     pub(crate) place: usize,
     pub(crate) plan: &'a Plan,
     pub(crate) drawn: &'a [DrawnFlow],
@@ -138,8 +138,8 @@ impl<'a, A: Agents> Partition<'a, A> {
 
     /// `flow` before its start.
     ///
-    /// Flows have their ends from the start, so that they lie in memory in their order; only where a flow of the plan
-    /// makes many connections, each has them from its start to its completion.
+    /// Flows have their ends from the start, so that their order in memory is the flows' order. Only where a flow of
+    /// the plan makes many connections, each has them from its start to its completion.
     pub(crate) fn halves(&self, flow: &DrawnFlow) -> Result<(SenderHalf, ReceiverHalf), Failure> {
         let segment = self.plan.flows[flow.of].options.segment_size.get();
         let (forward, reverse) = self.fabric.first_steps(flow.of);
@@ -223,7 +223,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         if self.has_many_offers() { end.min(self.next()) } else { end }
     }
 
-    /// When something happens here next, as far as it is known; [`Time::NEVER`] if nothing will.
+    /// When something happens here next, as far as it is known, or [`Time::NEVER`] if nothing will.
     pub(crate) fn next(&self) -> Time {
         let offers = self.inboxes.iter().flatten().map(|inbox| inbox.first().0);
         let timers = self.timers.next().min(self.delayed_ack_timers.next()).min(self.agenda.next);
@@ -249,7 +249,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         Some(now)
     }
 
-    /// Tells if a packet moves next, before `end`.
+    /// True if a packet moves next, before `end`.
     #[inline(never)]
     fn is_quiet(&mut self, end: Time) -> bool {
         let timers = self.timers.next().min(self.delayed_ack_timers.next());

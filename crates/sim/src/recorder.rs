@@ -24,7 +24,7 @@ pub(crate) struct Stamp {
 /// How a flow opened at its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpeningRecord {
-    /// When its first data arrived, of TCP; [`Time::NEVER`] before.
+    /// When its first data arrived, of TCP, or [`Time::NEVER`] before.
     pub(crate) first_arrival: Time,
     /// SYN-ACKs that left.
     pub(crate) syn_acks: u32,
@@ -230,7 +230,7 @@ pub(crate) struct Halves<'a> {
     pub(crate) dropped: &'a [u64],
 }
 
-/// The meter of a flow, and its counters; `None` if it has no ends.
+/// The meter of a flow, and its counters, or `None` if it has no ends.
 fn measured<'a>(
     sender: &'a mut SenderHalf,
     receiver: &ReceiverHalf,

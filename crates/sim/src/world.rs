@@ -323,7 +323,7 @@ fn pays(plan: &Plan, cut: &Cut) -> bool {
 }
 
 /// True if nothing at one end of a flow of `plan` knows at once of the other: no TFRC, whose receiver takes the RTT
-/// from its sender; no connection of many, whose two ends are given up together; no rows that ACKs call for, which
+/// from its sender, no connection of many, whose two ends are given up together, and no rows that ACKs call for, which
 /// have the bytes at the receiver.
 fn can_be_cut(plan: &Plan, drawn: &[DrawnFlow]) -> bool {
     let of_receiver = |flow: &PlannedFlow| flow.changes.iter().any(|change| change.receive_window.is_some());
@@ -332,7 +332,7 @@ fn can_be_cut(plan: &Plan, drawn: &[DrawnFlow]) -> bool {
     !by_acks && plan.flows.iter().all(apart) && drawn.iter().all(|flow| flow.number.is_none())
 }
 
-/// Adds to `agenda` what is known beforehand of flow `index`, which is `planned` and was `drawn`, in a run of
+/// Adds to `agenda` the events known beforehand of flow `index`, which is `planned` and was `drawn`, in a run of
 /// `duration`.
 fn plan_flow(planned: &PlannedFlow, index: u32, drawn: &DrawnFlow, duration: Span, agenda: &mut Vec<(Time, Planned)>) {
     if drawn.page.is_none_or(|page| page.number == 0) {

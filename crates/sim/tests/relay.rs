@@ -50,14 +50,14 @@ fn what_the_first_delivers_the_second_delivers_to_the_byte() {
         let complete = common::events(&tables, EventKind::Complete);
         assert_eq!(complete.len(), 2);
         let (first, second) = (complete[0].0, complete[1].0);
-        // At 2 Mbit/s 691 packets of 1500 bytes take 4.1 s; the other link adds some round trips.
+        // At 2 Mbit/s 691 packets of 1500 bytes take 4.1 s. The other link adds some round trips.
         assert!(first < second && (4.1..5.0).contains(&second), "{complete:?}");
     }
 }
 
 #[test]
 fn a_slow_second_link_holds_the_first_flow_back() {
-    // 64000 bytes are 44 segments: what is held or on its way to the proxy is never more.
+    // 64000 bytes are 44 segments: never more are held or on their way to the proxy.
     let tables = split("", FAST, SLOW, "64kB");
     let ahead = delivered(&tables, 0) - delivered(&tables, 1);
     assert!(ahead <= 44 * 1448, "{ahead}");

@@ -176,7 +176,7 @@ fn epochs_of_equal_length_in_time_make_flows_of_different_rtt_share_alike() {
 
 #[test]
 fn losses_that_are_not_congestion_cost_little() {
-    // NewReno's window is `sqrt(3/(2 b p)) = 12.2` of 83 with delayed ACKs at 0.5 %; SIAD finds the queue empty and
+    // NewReno's window is `sqrt(3/(2 b p)) = 12.2` of 83 with delayed ACKs at 0.5 %. SIAD finds the queue empty and
     // gives up one segment.
     let utilization = |flow: &str| {
         let tables = run(&format!(

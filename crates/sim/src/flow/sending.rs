@@ -31,7 +31,7 @@ impl<T> Metered<T> {
     }
 }
 
-/// The sending end of a flow. Boxed: flows lie apart in memory, and a table of them stays small.
+/// The sending end of a flow. Boxed, so that flows are apart in memory and a table of them stays small.
 pub(crate) enum SendingEnd {
     Tcp(Box<CacheAligned<Metered<Sender>>>),
     Datagram(Box<Metered<DatagramSource>>),
@@ -49,7 +49,7 @@ pub(crate) struct Opening {
 }
 
 impl SendingEnd {
-    /// That of `drawn`, a flow of `plan` of kind `tfrc`.
+    /// The sending end of `drawn`, a flow of `plan` of kind `tfrc`.
     pub(crate) fn tfrc(plan: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Result<Self, ParameterError> {
         let size = plan.packet_size();
         let settings = tfrc::Settings::of(&plan.parameters)?;
@@ -58,7 +58,7 @@ impl SendingEnd {
         Ok(Self::Tfrc(Box::new(Metered::new((source, codepoint)))))
     }
 
-    /// That of `drawn`, a flow of `plan` with a controller. TCP follows `stack`.
+    /// The sending end of `drawn`, a flow of `plan` with a controller. TCP follows `stack`.
     pub(crate) fn new(
         (plan, drawn): (&PlannedFlow, &DrawnFlow),
         stack: &Arc<Stack>,
@@ -157,7 +157,7 @@ impl SendingEnd {
         }
     }
 
-    /// Lets the processor fetch what it refers to. It should be there already itself.
+    /// Lets the processor fetch memory that it refers to. It should be there already itself.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         if let Self::Tcp(tcp) = self {
