@@ -51,7 +51,7 @@ pub(crate) struct Connection {
     echo: Option<u32>,
     /// The last number acknowledged.
     acknowledged: u64,
-    /// An ACK is due that the receiver of data knows nothing of: that of a FIN, and a probe.
+    /// An ACK is due that the receiver of data knows nothing of: the ACK of a FIN, and a probe.
     due: bool,
     probe_due: bool,
     received: u64,
@@ -205,8 +205,8 @@ impl Connection {
         std::mem::replace(&mut self.window, window) != window
     }
 
-    /// The SACK blocks in segments, and the segment that a duplicate SACK reports: the first block, if it lies below
-    /// the cumulative point or within the second block (RFC 2883, section 4).
+    /// The SACK blocks in segments, and the segment that a duplicate SACK reports: the first block, if it is below the
+    /// cumulative point or within the second block (RFC 2883, section 4).
     fn read_sack(&self, cumulative: u64, blocks: &[(u64, u64)]) -> (SackBlocks, Option<u64>) {
         let mut sack = SackBlocks::default();
         if !self.stack.sack() {
@@ -240,7 +240,7 @@ impl Connection {
             sequence,
             timestamp: now,
             payload: self.stack.segment_size.get() as u32,
-            // All that a receiver knows of it: what is sent again is not ECN-capable (RFC 3168, section 6.1.5).
+            // The only sign for a receiver: a retransmission is not ECN-capable (RFC 3168, section 6.1.5).
             retransmission: packet.ecn() == Ecn::NotCapable,
             reduced: packet.reduced,
             push: packet.push,
@@ -264,7 +264,7 @@ impl Connection {
         self.probe_due |= self.persist.take(now, timeout, self.stack.timers.rto_max);
     }
 
-    /// The next deadline; [`Time::NEVER`] if there is none.
+    /// The next deadline, or [`Time::NEVER`] if there is none.
     pub(crate) fn poll_timeout(&self) -> Time {
         let of = |at: Option<Time>| at.unwrap_or(Time::NEVER);
         of(self.sender.poll_timeout()).min(of(self.receiver.poll_timeout())).min(self.persist.at())
