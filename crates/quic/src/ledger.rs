@@ -1,9 +1,9 @@
-//! The ledger of the sending side of a connection: it stands in the place of the congestion controller of noq, passes
-//! on what noq says, and counts it for the tables.
+//! The ledger of the sending side of a connection: it takes the place of noq's congestion controller, passes on noq's
+//! reports, and counts them for the tables.
 //!
 //! A packet is a segment for a controller of this project: packets of a flow are full but for the last, and QUIC never
-//! sends one again. Its reports become the events of [`control::Controller`]; the handshake is no
-//! part of it, but for its RTT.
+//! sends one again. Its reports become the events of [`control::Controller`]. The handshake is no part of it, but for
+//! its RTT.
 
 mod passing;
 #[cfg(test)]
@@ -74,9 +74,9 @@ pub(crate) struct Ledger {
     marked: bool,
     round_mark: u64,
     last_sent: Time,
-    /// The last instant that noq told.
+    /// The last instant that noq passed.
     latest: Time,
-    /// When the last loss event began; packets that left before belong to it.
+    /// When the last loss event began. Packets that left before belong to it.
     recovery_start: Option<Time>,
     pub(crate) in_recovery: bool,
 }
@@ -126,7 +126,7 @@ impl Ledger {
         self.samples += 1;
     }
 
-    /// The smallest RTT so far; zero before the first.
+    /// The smallest RTT so far, or zero before the first.
     fn shortest(&self) -> Span {
         if self.samples == 0 { Span::ZERO } else { self.rtt.minimum }
     }
@@ -222,7 +222,7 @@ impl Ledger {
         result
     }
 
-    /// When a controller of this project wants to be woken; [`Time::NEVER`] if not.
+    /// When a controller of this project wants to be woken, or [`Time::NEVER`] if not.
     pub(crate) fn wake_at(&self) -> Time {
         match &self.control {
             Control::Ackclock(driver, _) => driver.wake_at(),
@@ -358,7 +358,7 @@ impl Ledger {
         }
     }
 
-    /// Packets were lost, the last of which left at `sent`; or one of them was marked.
+    /// Packets were lost, the last of which left at `sent`, or one of them was marked.
     fn congestion(&mut self, now: Time, sent: Time, persistent: bool, marked: bool) {
         let Losses { oldest, count, in_flight_before } = std::mem::take(&mut self.losses);
         let (latest, (window, _)) = (self.rtt.latest, self.decided());
