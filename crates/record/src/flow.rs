@@ -162,7 +162,7 @@ pub struct FlowDescription<'a> {
     pub syn_ack_retransmissions: u32,
 }
 
-/// Measures one flow: its round-trip times. What is counted of it is handed in. An ACK touches one cache line.
+/// Measures one flow: its round-trip times. The caller passes its counters. An ACK touches one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 pub struct FlowMeter {
@@ -191,7 +191,7 @@ impl FlowMeter {
         self.rtt.record(sample.as_nanos());
     }
 
-    /// Lets the processor fetch what the next sample refers to, if anything. The first cache line should be there.
+    /// Lets the processor fetch memory that the next sample refers to, if any. The first cache line should be there.
     #[inline]
     pub fn prefetch_counted(&self) {
         self.rtt.prefetch();
@@ -203,7 +203,7 @@ impl FlowMeter {
         self.rtt.prefetch_counts();
     }
 
-    /// The measured interval starts here: forgets what was before `at`, up to which `counters` have counted.
+    /// The measured interval starts here: forgets everything before `at`, up to which `counters` have counted.
     pub fn restart(&mut self, at: Time, counters: FlowCounters) {
         let base = Base { from: at, counters };
         self.base = (base != Base::default()).then(|| Box::new(base));

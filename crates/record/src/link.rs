@@ -124,9 +124,9 @@ pub struct LinkDescription<'a> {
     pub link: u32,
     /// Its name.
     pub name: &'a str,
-    /// Its nominal rate; `None` if unlimited.
+    /// Its nominal rate, or `None` if unlimited.
     pub rate: Option<Rate>,
-    /// The bytes that could have left in the measured interval; `None` if unlimited.
+    /// The bytes that could have left in the measured interval, or `None` if unlimited.
     pub capacity_bytes: Option<f64>,
 }
 
@@ -145,12 +145,12 @@ struct InService {
 
 /// Measures one link direction.
 ///
-/// Services are reported when they start, with the finish then known; the part of a service that lies beyond the
-/// interval is not counted, and a packet departs when its service finishes. Reports may come late but must be in the
-/// order of time, and a link must be brought up to date before it is asked for a result.
+/// Services are reported when they start, with the finish then known. The part of a service beyond the interval is not
+/// counted, and a packet departs when its service finishes. Reports may come late but must be in the order of time, and
+/// a link must be brought up to date before it is asked for a result.
 #[derive(Clone, Debug)]
 pub struct LinkMeter {
-    /// Counts of the engine since the start of the run; departures are counted by [`LinkMeter::service`].
+    /// Counts of the engine since the start of the run. Departures are counted by [`LinkMeter::service`].
     pub counters: LinkCounters,
     /// The counters at the start of the interval.
     base: LinkCounters,
@@ -186,7 +186,7 @@ impl LinkMeter {
         }
     }
 
-    /// From `at` on, `packets` wait; the one in service is not counted.
+    /// From `at` on, `packets` wait. The one in service is not counted.
     #[inline]
     pub fn queue(&mut self, at: Time, packets: u32) {
         self.queue.add(self.queue_packets, at.since(self.queue_since));
@@ -207,7 +207,7 @@ impl LinkMeter {
     }
 
     /// The service that started with an unknown finish ends `at` that time with the departure of a packet of `size`
-    /// that `waited` before it; or another packet departs at the time of the last departure reported so.
+    /// that `waited` before it. Or another packet departs at the time of the last departure reported so.
     pub fn departs(&mut self, at: Time, waited: Span, size: Bytes) {
         match &mut self.in_service {
             Some(service) if service.finish == at => {
@@ -226,13 +226,13 @@ impl LinkMeter {
         self.in_service.take_if(|service| service.finish == Time::NEVER);
     }
 
-    /// The counters since the start of the run as they stand at `at`.
+    /// The counters at `at` since the start of the run.
     pub fn counters_at(&mut self, at: Time) -> LinkCounters {
         self.account(at);
         self.counters
     }
 
-    /// The measured interval starts here: forgets what was before `at`.
+    /// The measured interval starts here: forgets everything before `at`.
     pub fn restart(&mut self, at: Time) {
         self.bring_to(at);
         self.queue.clear();
@@ -254,7 +254,7 @@ impl LinkMeter {
         let delay = |q| self.waits.quantile_over_time(q).unwrap_or(0.0) / 1e6;
         let of_packets = |q| self.waits.quantile_of_packets(q).map_or(f64::NAN, |nanos| nanos / 1e6);
         let busy_share = per_second(self.busy.as_nanos() as f64 / 1e9);
-        // A packet that an end of the interval cuts counts where its last bit leaves; at a constant rate, bit by bit.
+        // A packet that an end of the interval cuts counts where its last bit leaves, at a constant rate, bit by bit.
         let utilization = match (&self.sending, capacity_bytes) {
             (Sending::Steadily, _) | (_, None) => busy_share,
             (_, Some(bytes)) if bytes > 0.0 => (counted.departed_bytes as f64 / bytes).min(1.0),

@@ -31,22 +31,22 @@ kinds! {
         Stop = "stop",
         /// A flow delivered its last byte.
         Complete = "complete",
-        /// A queue dropped a packet, one that arrived or one that waited; the value is the number of packets
+        /// A queue dropped a packet, one that arrived or one that waited. The value is the number of packets
         /// waiting then.
         Drop = "drop",
         /// An impairment lost a packet.
         Lost = "lost",
         /// A queue marked a packet.
         Mark = "mark",
-        /// The sender deems a segment lost; the value is the latest round-trip time in milliseconds.
+        /// The sender deems a segment lost. The value is the latest round-trip time in milliseconds.
         DeemedLost = "deemed-lost",
         /// A segment was sent again.
         Retransmission = "retransmission",
-        /// The controller was notified of a loss; the value is its window before, in segments.
+        /// The controller was notified of a loss. The value is its window before, in segments.
         LossEvent = "loss-event",
         /// Recovery ended.
         Recovered = "recovered",
-        /// The retransmission timer expired; the value is the window before, in segments.
+        /// The retransmission timer expired. The value is the window before, in segments.
         Timeout = "timeout",
         /// A tail loss probe was sent.
         TailLossProbe = "tail-loss-probe",
@@ -175,7 +175,7 @@ impl Series<Events> {
         });
     }
 
-    /// Puts the events in the order of time, those of one instant in the order in which they were appended.
+    /// Puts the events in the order of time, and events of one instant in the order in which they were appended.
     pub fn sort_by_time(&mut self) {
         let mut last = f64::NEG_INFINITY;
         let out_of_order = self.any_piece(|piece| {

@@ -9,7 +9,7 @@ use crate::table::{Column, columns};
 pub struct StationCounters {
     /// Frames or A-MPDUs sent, each attempt counted.
     pub attempts: u64,
-    /// Attempts at what was sent before, in part at least.
+    /// Attempts at frames that were sent before, in part at least.
     pub retries: u64,
     /// Attempts while another station sent too.
     pub collisions: u64,
@@ -144,7 +144,7 @@ impl StationMeter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum FrameFate {
-    /// It was acknowledged; of an A-MPDU at least one frame was.
+    /// It was acknowledged. Of an A-MPDU at least one frame was.
     Acknowledged,
     /// Nobody else sent, and its receiver did not understand it.
     Error,

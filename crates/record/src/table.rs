@@ -11,7 +11,7 @@ use crate::{Datagrams, Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries,
 pub struct Column {
     /// Its name; carries the unit where there is one.
     pub name: &'static str,
-    /// The unit of its values; `None` for numbers without unit and for text.
+    /// The unit of its values, or `None` for numbers without unit and for text.
     pub unit: Option<&'static str>,
     /// Its meaning, in Markdown.
     pub meaning: &'static str,
@@ -28,11 +28,11 @@ pub enum Data {
     U64(Vec<u64>),
     /// Real numbers.
     F64(Vec<f64>),
-    /// Whole numbers of 32 bits; `u32::MAX` is null.
+    /// Whole numbers of 32 bits. `u32::MAX` is null.
     NullableU32(Vec<u32>),
-    /// Whole numbers of 64 bits; `u64::MAX` is null.
+    /// Whole numbers of 64 bits. `u64::MAX` is null.
     NullableU64(Vec<u64>),
-    /// Real numbers; what is not finite is null.
+    /// Real numbers. Any that is not finite is null.
     NullableF64(Vec<f64>),
     /// True or false.
     Bool(Vec<bool>),
@@ -42,7 +42,7 @@ pub enum Data {
     Dict {
         /// The index of each row.
         codes: Vec<u16>,
-        /// The names that the indices stand for.
+        /// The names that the indices refer to.
         names: Vec<String>,
     },
 }
@@ -103,12 +103,12 @@ impl Tables {
     pub const NAMES: [&str; 9] =
         ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames", "datagrams"];
 
-    /// The tables as named columns; the vectors of the series are moved, not copied.
+    /// The tables as named columns. The vectors of the series are moved, not copied.
     pub fn into_tables(mut self) -> [Table; 9] {
         Self::NAMES.map(|name| self.take(name).unwrap_or(Table { name, columns: Vec::new() }))
     }
 
-    /// The table called `name` as named columns, whose rows are given up; `None` if there is none of that name.
+    /// The table called `name` as named columns, whose rows are given up, or `None` if there is none of that name.
     pub fn take(&mut self, name: &str) -> Option<Table> {
         let name = Self::NAMES.into_iter().find(|known| *known == name)?;
         let columns = match name {
@@ -136,7 +136,7 @@ pub fn seconds(at: Time) -> f64 {
     at.as_nanos() as f64 / 1e9
 }
 
-/// A span in milliseconds, the nearest double; NaN (a null in the tables) for [`Span::MAX`].
+/// A span in milliseconds, the nearest double, or NaN (a null in the tables) for [`Span::MAX`].
 pub fn milliseconds(span: Span) -> f64 {
     if span == Span::MAX { f64::NAN } else { span.as_nanos() as f64 / 1e6 }
 }
