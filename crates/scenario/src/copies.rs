@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::draw::MOST_FLOWS;
 
-/// Stands for the number or name of the copy.
+/// The placeholder of the number or name of the copy.
 const PLACEHOLDER: &str = "{copy}";
 
 /// The keys that say how many copies there are.

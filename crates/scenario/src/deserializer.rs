@@ -19,7 +19,7 @@ pub(crate) struct KeyError {
 }
 
 impl KeyError {
-    /// This error in what `name` holds.
+    /// This error in the value of `name`.
     fn below(mut self, name: &str) -> Self {
         self.key = if self.key.is_empty() { name.to_owned() } else { format!("{name}.{}", self.key) };
         self
@@ -92,8 +92,8 @@ impl<'de> SeqAccess<'de> for Entries<'de> {
 /// A value.
 struct Given<'a>(&'a Value);
 
-/// A `date` stands where something else is `expected`: no key takes one. Settings that lie beside each other are read
-/// as JSON first, whose own sentence would name that.
+/// A `date` is given for something else that is `expected`: no key takes one. Flattened settings are read as JSON
+/// first, whose own sentence would name JSON.
 fn dated(date: &toml::value::Datetime, expected: &dyn Expected) -> KeyError {
     let text = expected.to_string();
     let expected = if text.contains("JSON") { "text in quotes, a number, a list or a table" } else { &text };

@@ -24,7 +24,7 @@ pub fn from_path(path: impl AsRef<Path>, files: &dyn Files) -> Result<Scenario, 
     Document::from_path(path, files)?.scenario()
 }
 
-/// Reads a scenario from JSON of the shape of the TOML document; `null` is a key that is not given.
+/// Reads a scenario from JSON of the shape of the TOML document. `null` is a key that is not given.
 pub fn from_json(value: &Json, file: &str) -> Result<Scenario, Error> {
     Document::from_json(value, file)?.scenario()
 }
@@ -59,7 +59,7 @@ impl Origin {
 }
 
 impl Document {
-    /// The document in `text`; an error if it is not TOML.
+    /// The document in `text`, or an error if it is not TOML.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Error> {
         let located = DeTable::parse(text).map_err(|error| syntax_error(&error, text, file))?;
         let (mut lines, ends) = (BTreeMap::new(), LineEnds::of(text));
@@ -97,7 +97,7 @@ impl Document {
         }
     }
 
-    /// Sets the value at a dotted `key`; numbers index arrays (`flows.0.cc`), and `*` is every entry of one. The value
+    /// Sets the value at a dotted `key`. Numbers index arrays (`flows.0.cc`), and `*` is every entry of one. The value
     /// is read as TOML if it is TOML, otherwise as a string. An unknown key is an error only when the scenario is
     /// read.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), Error> {
@@ -107,7 +107,7 @@ impl Document {
         Ok(())
     }
 
-    /// The keys that `key` stands for: itself, or one for each entry of the array where it has a `*`.
+    /// The keys that match `key`: itself, or one for each entry of the array if it has a `*`.
     fn each(&self, key: &str) -> Result<Vec<String>, Error> {
         let names: Vec<&str> = key.split('.').collect();
         let Some(place) = names.iter().position(|name| *name == "*") else { return Ok(vec![key.to_owned()]) };
@@ -168,7 +168,7 @@ impl Document {
 }
 
 impl Origin {
-    /// An error at `key`, with its line, or else the line of what `key` is in.
+    /// An error at `key`, with its line, or else the line of the value that contains `key`.
     pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
         let key = &self.as_written(key);
         let mut at = key.as_str();
@@ -182,7 +182,7 @@ impl Origin {
         Error { file: self.file.clone(), line, key: key.clone(), message: message.into() }
     }
 
-    /// The key in the file of what is at `key` in the document with all copies written out.
+    /// The key in the file for the value at `key` in the document with all copies written out.
     fn as_written(&self, key: &str) -> String {
         let entry = key.match_indices('.').nth(1).map_or(key.len(), |(end, _)| end);
         self.written.get(&key[..entry]).map_or_else(|| key.to_owned(), |written| format!("{written}{}", &key[entry..]))
@@ -280,8 +280,8 @@ fn at<'a>(given: &'a Value, key: &str) -> Option<&'a Value> {
     })
 }
 
-/// The key of the only table in what is at `key`, if that has a value called `name`: a distribution reads its one
-/// table as a whole.
+/// The key of the only table in the value at `key`, if this table has a value called `name`: a distribution reads its
+/// one table as a whole.
 fn only_table(given: &Value, key: &str, name: &str) -> Option<String> {
     match at(given, key)? {
         Value::Table(outer) if outer.len() == 1 => {
@@ -353,7 +353,7 @@ fn put(root: &mut Value, key: &str, value: Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The table that a queue stands for which is written as one word: its limit, or the name of its discipline.
+/// The table for a queue that is written as one word: its limit, or the name of its discipline.
 fn queue_as_table(value: &Value, key: &str) -> Option<Value> {
     let Value::String(word) = value else { return None };
     let named = if DisciplineSettings::NAMES.contains(&word.as_str()) { "discipline" } else { "limit" };

@@ -15,15 +15,15 @@ pub(crate) const MOST_FLOWS: u64 = 1_000_000;
 pub struct DrawnFlow {
     /// Index into [`Plan::flows`].
     pub of: usize,
-    /// Its number among the connections of that flow; `None` where there is only one.
+    /// Its number among the connections of that flow, or `None` if there is only one.
     pub number: Option<u32>,
     /// When it starts.
     pub start: Time,
-    /// When it stops; at most the end of the run.
+    /// When it stops, at most the end of the run.
     pub stop: Time,
-    /// How much it sends in all; `None` for no end.
+    /// How much it sends in all, or `None` for no end.
     pub bytes: Option<Bytes>,
-    /// The page it belongs to; but for the first page, `start` is when it would begin if all before took no time.
+    /// The page it belongs to. But for the first page, `start` is when it would begin if all before took no time.
     pub page: Option<Page>,
 }
 
@@ -37,7 +37,7 @@ pub struct Page {
 }
 
 impl DrawnFlow {
-    /// The name in reports; unique.
+    /// The name in reports, which is unique.
     pub fn name<'a>(&self, plan: &'a Plan) -> Cow<'a, str> {
         let name = &plan.flows[self.of].name;
         match self.number {
@@ -53,8 +53,8 @@ impl DrawnFlow {
 }
 
 impl Plan {
-    /// The connections under `seed`: the flows in their order, those of one flow in the order of their starts. An error
-    /// says that there are too many.
+    /// The connections under `seed`: the flows in their order, connections of one flow in the order of their starts. An
+    /// error says that there are too many.
     pub fn draw(&self, seed: u64) -> Result<Vec<DrawnFlow>, Error> {
         let end = Time::ZERO + self.duration;
         let mut drawn = Vec::with_capacity(self.flows.len());
@@ -129,7 +129,7 @@ impl FlowSettings {
         self.every.is_some() || self.pages.is_some()
     }
 
-    /// How many connections there are of it, on average; of pages at most.
+    /// How many connections there are of it, on average, of pages at most.
     pub fn connections(&self) -> u64 {
         if let Some(Pages { think, connections }) = &self.pages {
             let life = self.stop.since(self.start).as_nanos();

@@ -7,11 +7,11 @@ use control::nearest;
 /// Why a scenario cannot be run. Displays as one sentence: `demo.toml, line 7: path.rate: …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The file, or what stands for it.
+    /// The file, or a name in its place.
     pub file: String,
-    /// The line in it, counted from 1; `None` where the key is not in the file.
+    /// The line in it, counted from 1, or `None` if the key is not in the file.
     pub line: Option<usize>,
-    /// The dotted key, indices of arrays included (`flows.0.cc`); empty for the document as a whole.
+    /// The dotted key, indices of arrays included (`flows.0.cc`), or empty for the document as a whole.
     pub key: String,
     /// The fault, and the values that are allowed.
     pub message: String,

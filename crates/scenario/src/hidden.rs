@@ -1,24 +1,24 @@
-//! Stations of a wireless network that do not hear each other: `hidden`.
+//! Stations of a wireless network that do not sense each other: `hidden`.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// As many stations as a network may have of which some do not hear each other: each has its own view of the medium.
+/// The most stations of a network in which some do not sense each other: each has its own view of the medium.
 const MOST_STATIONS: usize = 1000;
 
-/// Which stations do not hear each other. All hear the access point, and it hears all.
+/// Which stations do not sense each other. All sense the access point, and it senses all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HiddenSpec {
-    /// `all`: none hears another.
+    /// `all`: none senses another.
     All,
-    /// Lists of stations: those of one entry do not hear those of another in the same list. A name with `count` stands
-    /// for all its copies, which hear each other.
+    /// Lists of stations: stations of one entry do not sense stations of another in the same list. A name with `count`
+    /// includes all its copies, which sense each other.
     Lists(Vec<Vec<String>>),
 }
 
 impl HiddenSpec {
-    /// The pairs among `nodes`, each with the name of the table that it is a copy of; the first is the access point.
+    /// The pairs among `nodes`, each with the name of the table that it is a copy of. The first is the access point.
     pub(crate) fn pairs(&self, nodes: &[(&str, Option<&str>)]) -> Result<Vec<[u32; 2]>, String> {
         if nodes.len() > MOST_STATIONS + 1 {
             return Err(format!("at most {MOST_STATIONS} stations share a network where some are hidden"));

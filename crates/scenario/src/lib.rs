@@ -1,10 +1,10 @@
 //! The scenario language: types, defaults, validation, JSON schema.
 //!
 //! A scenario is written as TOML (or as JSON of the same shape) and read into [`Scenario`], which is the
-//! definition of the language: parser, defaults and [`schema`] come from it. [`Scenario::plan`] checks what one
-//! key alone cannot tell, and gives the [`Plan`] that an engine runs: links with their settings, flows with their
-//! route, everything by index; the [`Files`] that it names are handed in. Every [`Error`] is one sentence with file,
-//! line and key.
+//! definition of the language: parser, defaults and [`schema`] come from it. [`Scenario::plan`] checks keys against
+//! each other, and gives the [`Plan`] that an engine runs: links with their settings, flows with their route,
+//! everything by index. The caller passes the [`Files`] that it names. Every [`Error`] is one sentence with file, line
+//! and key.
 //!
 //! ```
 //! let text = r#"

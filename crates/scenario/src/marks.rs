@@ -1,4 +1,4 @@
-//! Controllers that need to hear of each mark.
+//! Controllers that need notice of each mark.
 
 use control::{ControllerRef, Parameters, registry};
 use network::DisciplineSettings;
@@ -6,7 +6,7 @@ use transport::{EcnMode, Marks, Stack};
 
 use crate::plan::{PlannedFlow, PlannedLink};
 
-/// The stack `profile` with what `cc` needs of it: accurate ECN where each mark counts.
+/// The stack `profile` with the features that `cc` needs: accurate ECN if each mark counts.
 pub(crate) fn with_needs(profile: Stack, cc: &ControllerRef, parameters: &Parameters) -> Stack {
     let ControllerRef::Registered(name) = cc else { return profile };
     if !needs_marks(name, parameters) {
@@ -15,8 +15,8 @@ pub(crate) fn with_needs(profile: Stack, cc: &ControllerRef, parameters: &Parame
     Stack { marks: Marks::Counted { kept: profile.marks.kept() }, ..profile }
 }
 
-/// Warnings of flows whose controllers answer to marks one by one and do not hear of each, or of none: a sentence a
-/// controller.
+/// Warnings of flows whose controllers answer to marks one by one and get notice of some or none of them: a sentence
+/// for each controller.
 pub(crate) fn unheard_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> Vec<String> {
     let mut warnings = Vec::new();
     for flow in flows {
@@ -42,7 +42,7 @@ pub(crate) fn unheard_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> Vec
     warnings.into_iter().map(|(_, warning)| warning).collect()
 }
 
-/// Every discipline can be set to mark; a plain queue does from `mark_above` packets on.
+/// Every discipline can be set to mark. A plain queue does from `mark_above` packets on.
 fn may_mark(link: &PlannedLink) -> bool {
     let queue = &link.settings.queue;
     queue.mark_above.is_some() || queue.discipline != DisciplineSettings::Fifo

@@ -13,7 +13,7 @@ use crate::values::Source;
 /// More datagrams than this are taken for a typing error.
 const MOST_DATAGRAMS: u64 = 10_000_000;
 
-/// The datagrams of `flow` where its source is a recording, which `read` gives; an error says the key, and the message.
+/// The datagrams of `flow` if its source is a recording, which `read` gives. An error has the key and the message.
 pub(crate) fn media(
     flow: &Flow,
     kind: Kind,

@@ -16,7 +16,7 @@ const FLOW: u64 = 4_000;
 const ENDED_FLOW: u64 = 1_000;
 /// Connections last this many times as long as without losses, at most, where they are many.
 const PROLONGED: f64 = 2.0;
-/// A packet in a queue or on the wire, with what the sender remembers of it.
+/// A packet in a queue or on the wire, with the sender's record of it.
 const PACKET: u64 = 200;
 /// A row of the series of flows: 97 bytes as columns, up to 60 packed.
 const FLOW_ROW: u64 = 160;
@@ -108,7 +108,7 @@ impl Plan {
             // packets clock TCP, its initial windows apart, but not datagrams.
             let clocked = load.served.saturating_add(load.burst).saturating_add(load.unreactive);
             let room = load.room.saturating_mul(2).saturating_add(load.burst);
-            // Datagrams beyond what is served and what fits are dropped, each with an event of its own.
+            // Datagrams beyond the served ones and the room are dropped, each with an event of its own.
             let excess = load.unreactive.saturating_sub(load.served.saturating_add(load.room));
             let sent = load.sent.min(load.served.saturating_add(load.burst));
             Load { sent, in_network: load.in_network.min(room).min(clocked), excess, ..load }
@@ -238,8 +238,8 @@ fn lowest(link: &PlannedLink) -> Option<Rate> {
     }
 }
 
-/// How long a packet waits in the full queue before a link. A queue without limit has no such time and counts as zero;
-/// flows that all pass leave it short.
+/// How long a packet waits in the full queue before a link. A queue without limit has no such time and counts as zero.
+/// Flows that all pass leave it short.
 fn longest_wait(link: &PlannedLink) -> Span {
     match (link.settings.queue.limit, lowest(link)) {
         (Limit::Infinite, _) | (_, None) => Span::ZERO,

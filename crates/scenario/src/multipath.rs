@@ -13,7 +13,7 @@ pub(crate) struct OnPath {
 /// The keys of a path, which a flow has itself or leaves to its subflows.
 pub(crate) const ROUTE: [&str; 5] = ["rtt", "from", "to", "via", "extra_delay"];
 
-/// The paths of `flow`, one if it has no subflows; an error is the key below the flow and the message.
+/// The paths of `flow`, one if it has no subflows. An error is the key below the flow and the message.
 pub(crate) fn paths(flow: &Flow) -> Result<Vec<OnPath>, (String, String)> {
     if flow.subflows.is_empty() {
         return Ok(vec![OnPath { suffix: String::new(), key: String::new(), flow: flow.clone() }]);

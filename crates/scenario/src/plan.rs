@@ -29,7 +29,7 @@ pub struct Plan {
     /// Clocks of hosts have a phase that is drawn, and hosts take microseconds for a packet: see
     /// [`Plan::has_phases`].
     pub phase_noise: bool,
-    /// One direction of a link each, then the queues of [`Plan::media`]; [`Hop::link`] is an index into it.
+    /// One direction of a link each, then the queues of [`Plan::media`]. [`Hop::link`] is an index into it.
     pub links: Vec<PlannedLink>,
     /// The wireless networks.
     pub media: Vec<PlannedMedium>,
@@ -53,19 +53,19 @@ pub struct Plan {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLink {
-    /// The name in reports; that of a reverse direction ends in `:reverse`.
+    /// The name in reports. A reverse direction's name ends in `:reverse`.
     pub name: String,
     /// Service, queue and loss.
     pub settings: LinkSettings,
     /// Nominal rate, `None` for unlimited: of steps the first above zero, of a trace the mean.
     pub rate: Option<Rate>,
-    /// Propagation delay of the link itself at time zero; in a dumbbell zero, as each flow has its own.
+    /// Propagation delay of the link itself at time zero. In a dumbbell it is zero, as each flow has its own.
     pub delay: Span,
     /// How much later than after the propagation delay packets arrive.
     pub jitter: JitterModel,
-    /// Limits of the queue that follow that of the settings, each from its time on.
+    /// Limits of the queue that follow the limit of the settings, each from its time on.
     pub limits: Vec<(Time, Limit)>,
-    /// The most packets that wait, are in service or are under way behind it; by default there is no such limit.
+    /// The most packets that wait, are in service or are under way behind it. By default there is no such limit.
     pub held: Option<u32>,
     /// Packets that arrive twice.
     pub duplicate: Option<Chance>,
@@ -78,9 +78,9 @@ pub struct PlannedMedium {
     pub name: String,
     /// Its stations, the access point first, and the rules by which they share it.
     pub settings: MediumSettings,
-    /// Its first queue among [`Plan::links`]; the others follow in the order of its accesses.
+    /// Its first queue among [`Plan::links`]. The others follow in the order of its accesses.
     pub first_link: usize,
-    /// The access categories of each station, whose queues follow each other; only best effort without EDCA.
+    /// The access categories of each station, whose queues follow each other. Without EDCA it has only best effort.
     pub categories: Vec<AccessCategory>,
     /// Frames contend by these.
     pub edca: bool,
@@ -102,7 +102,7 @@ impl Plan {
         self.phase_noise && flow.kind == Kind::Tcp && flow.options.has_ticks()
     }
 
-    /// How many of [`Plan::links`] are links by themselves; the rest are queues of [`Plan::media`].
+    /// How many of [`Plan::links`] are links by themselves. The rest are queues of [`Plan::media`].
     pub fn wired_links(&self) -> usize {
         self.media.first().map_or(self.links.len(), |medium| medium.first_link)
     }
@@ -111,7 +111,7 @@ impl Plan {
 /// One part of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The link to pass, an index into [`Plan::links`]; `None` where there is nothing but delay.
+    /// The link to pass, an index into [`Plan::links`], or `None` if there is nothing but delay.
     pub link: Option<usize>,
     /// Propagation after it.
     pub delay: Propagation,
@@ -128,11 +128,11 @@ pub struct Hop {
 pub enum Kind {
     /// A TCP connection.
     Tcp,
-    /// Datagrams at the rate of the source, each echoed; the controller only watches.
+    /// Datagrams at the rate of the source, each echoed. The controller only watches.
     Datagram {
         /// IP size of one.
         packet_size: Bytes,
-        /// Each is echoed; the controller sees nothing otherwise.
+        /// Each is echoed. The controller sees nothing otherwise.
         echo: bool,
     },
     /// Datagrams at the rate that TFRC allows (RFC 5348).
@@ -145,13 +145,13 @@ pub enum Kind {
 /// One flow: its name, and its [`FlowSettings`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
-    /// The name in reports; unique. Each of several connections has a number behind it.
+    /// The name in reports, which is unique. Each of several connections has a number behind it.
     pub name: String,
     /// The index of its table in the scenario, which its copies and subflows share.
     pub entry: usize,
     /// Its place among the paths of a multipath flow.
     pub subflow: Option<Box<PlannedSubflow>>,
-    /// The data of another flow that it sends on from a proxy; `None` for data of its own.
+    /// The data of another flow that it sends on from a proxy, or `None` for data of its own.
     pub relays: Option<Box<PlannedRelay>>,
     /// Everything else; the copies of a flow share it.
     pub settings: Arc<FlowSettings>,
@@ -160,16 +160,16 @@ pub struct PlannedFlow {
 /// The data that a flow from a proxy sends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRelay {
-    /// The index of the flow that the proxy takes in; a smaller one than that of the flow.
+    /// The index of the flow that the proxy takes in, smaller than the flow's own index.
     pub flow: usize,
-    /// How many segments the proxy holds; at least 1.
+    /// How many segments the proxy holds, at least 1.
     pub segments: u64,
 }
 
 /// The place of a subflow in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedSubflow {
-    /// The number of the flow among those with subflows.
+    /// The number of the flow among the flows with subflows.
     pub flow: usize,
     /// Its number among the subflows.
     pub index: usize,
@@ -191,7 +191,7 @@ impl FlowSettings {
         self.source == Source::Greedy && !matches!(self.kind, Kind::Datagram { .. })
     }
 
-    /// IP size of a datagram; of TCP the payload of a full segment.
+    /// IP size of a datagram, of TCP the payload of a full segment.
     pub fn packet_size(&self) -> Bytes {
         match self.kind {
             Kind::Tcp => self.options.segment_size,
@@ -205,7 +205,7 @@ impl FlowSettings {
 pub struct Pages {
     /// The pause from the completion of one page to the request of the next.
     pub think: Distribution<Span>,
-    /// The connections of a page; at least one is made.
+    /// The connections of a page. At least one is made.
     pub connections: Distribution<Count>,
 }
 
@@ -214,11 +214,11 @@ pub struct Pages {
 pub struct FlowSettings {
     /// Its controller.
     pub cc: ControllerRef,
-    /// Parameters of the controller, which accepts them: those given, completed by those of the stack.
+    /// Parameters of the controller, which accepts them: the given ones, completed by the stack's.
     pub parameters: control::Parameters,
     /// Those given alone, for engines that bring a stack of their own.
     pub given: control::Parameters,
-    /// When which of these change, in the order of time; the controller accepts that.
+    /// When which of these change, in the order of time. The controller accepts that.
     pub changes: Vec<Change>,
     /// Name of the profile that the options come from.
     pub profile: String,
@@ -230,23 +230,23 @@ pub struct FlowSettings {
     pub media: Option<Datagrams>,
     /// The data that the application offers.
     pub source: Source,
-    /// The rate that its SYN asks for, one that can be asked for (Quick-Start); `None` for no request.
+    /// The rate that its SYN asks for, one that can be asked for (Quick-Start), or `None` for no request.
     pub quick_start: Option<Rate>,
-    /// How much it sends in all; `None` for no end.
+    /// How much it sends in all, or `None` for no end.
     pub bytes: Option<Distribution<Bytes>>,
-    /// The time from the start of one connection to that of the next; `None` for one connection only.
+    /// The time from the start of one connection to the start of the next, or `None` for one connection only.
     pub every: Option<Distribution<Span>>,
-    /// Pages of connections, each of which waits for the one before; `None` for none.
+    /// Pages of connections, each of which waits for the one before, or `None` for none.
     pub pages: Option<Pages>,
     /// When it starts, a random delay up to `start_jitter` (exclusive) apart.
     pub start: Time,
     /// The most the start is delayed.
     pub start_jitter: Span,
-    /// When it stops, or with `every` starts no more; at most the end of the run.
+    /// When it stops, or with `every` starts no more, at most the end of the run.
     pub stop: Time,
-    /// The route of the data; at least one hop.
+    /// The route of the data, at least one hop.
     pub forward: Vec<Hop>,
-    /// The route of the ACKs; at least one hop.
+    /// The route of the ACKs, at least one hop.
     pub reverse: Vec<Hop>,
     /// Propagation there and back at time zero.
     pub base_rtt: Span,

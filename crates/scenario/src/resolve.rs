@@ -394,7 +394,7 @@ fn check_amounts(flow: &Flow, life: Span) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// Refuses keys of pages that do not stand together.
+/// Refuses keys of pages that exclude each other.
 fn check_pages(flow: &Flow) -> Result<(), FlowError> {
     if flow.think.is_none() {
         return match flow.connections {
@@ -451,7 +451,7 @@ fn quick_start(flow: &Flow, kind: Kind) -> Result<Option<Rate>, FlowError> {
     asked.map(Some).ok_or_else(message)
 }
 
-/// The kind of `flow`, whose rate is that of TFRC.
+/// The kind of `flow`, whose rate TFRC sets.
 fn tfrc_kind(flow: &Flow) -> Result<Kind, FlowError> {
     let given = [("bytes", flow.bytes.is_some()), ("echo", flow.echo.is_some()), ("think", flow.think.is_some())];
     if let Some((key, _)) = given.iter().find(|(_, given)| *given) {

@@ -324,7 +324,7 @@ impl Network {
         })
     }
 
-    /// The forward and reverse route of a flow; an error is the name of the key and the message.
+    /// The forward and reverse route of a flow. An error is the name of the key and the message.
     pub(crate) fn routes(&self, flow: &Flow) -> Result<Routes, (&'static str, String)> {
         match &self.shape {
             Shape::Dumbbell { delay, forward, reverse } => dumbbell_routes(flow, delay, forward, reverse),

@@ -34,7 +34,7 @@ pub(crate) enum Border {
     After(Span),
 }
 
-/// The routes of `flow` over `edges`; an error is the name of the key and the message.
+/// The routes of `flow` over `edges`. An error is the name of the key and the message.
 pub(crate) fn graph_routes(flow: &Flow, edges: &[Edge]) -> Result<Routes, (&'static str, String)> {
     if flow.rtt.is_some() {
         return Err(("rtt", "belongs to scenarios with a [path]; with [[links]] write `extra_delay`".to_owned()));
@@ -98,7 +98,7 @@ fn check_node(key: &'static str, node: &str, edges: &[Edge]) -> Result<(), (&'st
     Err((key, format!("there is no node `{node}`; {}", suggestion(node, &known))))
 }
 
-/// The route of fewest hops; of equal ones, that whose links come first in the file.
+/// The route of fewest hops. Of equal ones, the one whose links come first in the file.
 fn shortest<'a>(from: &str, to: &str, edges: &'a [Edge]) -> Result<Vec<&'a Edge>, String> {
     let mut arrived_by = BTreeMap::from([(from, None)]);
     let mut reached = VecDeque::from([from]);

@@ -85,12 +85,12 @@ fn join_lines(value: &mut Value) {
     }
 }
 
-/// The name under which the parameters of controller `name` stand.
+/// The name of the definition that holds the parameters of controller `name`.
 fn definition(name: &str) -> String {
     format!("parameters-{name}")
 }
 
-/// The name under which the parameter `name` of slow start stands, which many controllers have.
+/// The name of the definition that holds the parameter `name` of slow start, which many controllers have.
 fn start_definition(name: &str) -> String {
     format!("slow-start-{name}")
 }

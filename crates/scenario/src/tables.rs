@@ -1,7 +1,7 @@
 //! Paths over time as tables: a file with a column of times, and columns of rates, delays or losses.
 //!
-//! A row holds from its time until that of the next row, the last one as long as the one before; then the table begins
-//! again. Units stand in the names of the columns.
+//! A row holds from its time until the time of the next row, the last one as long as the one before. Then the table
+//! begins again. The names of the columns include units.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ enum Column {
     Ignored,
 }
 
-/// Words in names of columns for times, and what they count in seconds.
+/// Words in names of columns for times, and their lengths in seconds.
 const SECONDS: [(&str, f64); 10] = [
     ("s", 1.0),
     ("sec", 1.0),
@@ -47,7 +47,7 @@ const SECONDS: [(&str, f64); 10] = [
     ("min", 60.0),
 ];
 
-/// Those for rates, in bits per second.
+/// Words for rates, in bits per second.
 const BITS: [(&str, f64); 10] = [
     ("bit", 1.0),
     ("kbit", 1e3),
@@ -108,7 +108,7 @@ impl Column {
 pub(crate) struct TimeTable {
     /// The time of each row, from 0.
     times: Vec<Time>,
-    /// The time after which it begins again; zero if it has one row only.
+    /// The time after which it begins again, or zero if it has one row only.
     pub(crate) period: Span,
     rate: Option<Vec<f64>>,
     /// In seconds.
@@ -255,7 +255,7 @@ impl TimeTable {
         parts.map(|((&from, to), value)| value * to.since(from).as_secs_f64()).sum::<f64>() / self.period.as_secs_f64()
     }
 
-    /// `values` as steps until `end`; steps without a change are left out.
+    /// `values` as steps until `end`. Steps without a change are left out.
     fn steps<T: PartialEq + Copy>(
         &self,
         values: &[f64],

@@ -28,7 +28,7 @@ pub(crate) struct Wireless {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A station with what it has in place of the settings of the network.
+/// A station with its own settings in place of the network's.
 struct Placed<'a> {
     name: String,
     key: String,
@@ -113,7 +113,7 @@ impl Wireless {
         Ok(wireless)
     }
 
-    /// Adds a station; an error says whether the station itself has the key, the key, and the message.
+    /// Adds a station. An error says whether the station itself has the key, the key, and the message.
     fn add(
         &mut self,
         station: u32,
@@ -160,7 +160,7 @@ impl Wireless {
     }
 }
 
-/// A rate in kbit/s, as those of the standard are.
+/// A rate in kbit/s, as in the standard.
 fn kbit(rate: Rate) -> Option<u32> {
     let bits = rate.bits_per_second();
     bits.is_multiple_of(1000).then(|| u32::try_from(bits / 1000).ok())?
@@ -173,7 +173,7 @@ fn has_eifs_rate(standard: Standard, rates: &Phy, rate: Rate) -> bool {
     slow || rates.has_basic(kbit)
 }
 
-/// The physical layer of `wlan`; an error says the key, and the message.
+/// The physical layer of `wlan`. An error has the key and the message.
 fn physical_layer(wlan: &Wlan) -> Result<PhySettings, (&'static str, &'static str)> {
     let (standard, usual) = (wlan.standard, PhySettings::of(wlan.standard));
     let wide = matches!(standard, Standard::Ac | Standard::Ax);
@@ -294,7 +294,7 @@ fn stations<'a>(reader: &Reader<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Pl
     Ok(placed)
 }
 
-/// How the rate is chosen among those of the standard, and the fastest that may come of it.
+/// How the rate is chosen among the standard's, and the fastest that may come of it.
 fn frame_rate(rate: FrameRate, phy: &Phy, dsss: bool) -> Result<(RateSettings, u8), String> {
     let mode = |mode: &u8| phy.modes[usize::from(*mode)];
     let found = match rate {
@@ -304,7 +304,7 @@ fn frame_rate(rate: FrameRate, phy: &Phy, dsss: bool) -> Result<(RateSettings, u
         FrameRate::SampleRateFreebsd => return Ok((RateSettings::SampleRateFreebsd, phy.fastest_for(dsss))),
         FrameRate::Minstrel => return Ok((RateSettings::Minstrel, phy.fastest_for(dsss))),
         FrameRate::Fixed(rate) => phy.data_modes_for(dsss).find(|index| mode(index).rate() == rate),
-        // With all streams, where an index is that of several rates.
+        // With all streams, if an index has several rates.
         FrameRate::Mcs(mcs) => phy.data_modes_for(dsss).filter(|index| mode(index).mcs == Some(mcs)).last(),
     };
     found.map(|index| (RateSettings::Fixed(index), index)).ok_or_else(|| {

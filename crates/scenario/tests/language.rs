@@ -192,7 +192,7 @@ fn a_key_that_was_set_has_the_line_of_what_it_is_in() {
 #[test]
 fn the_schema_is_as_reviewed() {
     let mut schema = scenario::schema();
-    // Without what the registry of controllers adds, so that a new controller does not change it.
+    // Without the part that the registry of controllers adds, so that a new controller does not change it.
     let flow = schema["$defs"]["Flow"].as_object_mut().unwrap();
     assert!(flow.remove("allOf").is_some());
     assert!(flow["properties"]["cc"].as_object_mut().unwrap().remove("examples").is_some());
@@ -282,7 +282,7 @@ fn copies_are_what_one_would_write_out() {
     let (links, flows) = (["0", "1"].map(&link).concat(), ["0", "1"].map(&flow).concat());
     let counted = |text: &str| text.replacen('{', "{ count = 2, ", 1);
     assert_eq!(star(&counted(&link("{copy}")), &counted(&flow("{copy}"))), star(&links, &flows));
-    // A name that says nothing of the copy gets its number, as that of any flow with `count`.
+    // A name without the copy in it gets the copy's number, as in any flow with `count`.
     assert_eq!(star(&links, &counted(&flow("{copy}")).replace("f-{copy}", "f")), star(&links, &flows));
 }
 

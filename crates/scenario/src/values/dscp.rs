@@ -11,7 +11,7 @@ use super::spelled;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dscp(pub u8);
 
-/// Expedited forwarding, admitted voice and lower effort (RFC 3246, 5865, 8622); the others are class selectors and
+/// Expedited forwarding, admitted voice and lower effort (RFC 3246, 5865, 8622). The others are class selectors and
 /// assured forwarding (RFC 2474, 2597).
 const NAMES: [(&str, u8); 3] = [("EF", 46), ("VA", 44), ("LE", 1)];
 

@@ -7,7 +7,7 @@ use toml::Value;
 use crate::deserializer::{KeyError, read};
 use crate::document::plain;
 
-/// `text` as a value if it is a table or a list, in TOML or JSON; `None` for any other text.
+/// `text` as a value if it is a table or a list, in TOML or JSON, or `None` for any other text.
 pub(crate) fn inline<T: DeserializeOwned, E: de::Error>(text: &str) -> Option<Result<T, E>> {
     let text = text.trim();
     text.starts_with(['{', '[']).then(|| {

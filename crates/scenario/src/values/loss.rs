@@ -125,7 +125,7 @@ impl TryFrom<Table> for LossSpec {
         let loss_good = loss_good.unwrap_or_default();
         let loss_bad = loss_bad.unwrap_or_else(|| Fraction::new(1.0).expect("1 is a fraction"));
         let model = table.model.take();
-        // Each form takes its keys out; none may be left.
+        // Each form takes its keys out. None may be left.
         let spec = match model {
             Some(Model::GilbertElliott) => match (table.good_to_bad.take(), table.bad_to_good.take()) {
                 (Some(good_to_bad), Some(bad_to_good)) => {

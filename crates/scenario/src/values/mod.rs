@@ -1,5 +1,5 @@
-//! Values that have several spellings. Each reads them with a visitor of its own, so that a wrong one is answered
-//! with what is allowed.
+//! Values that have several spellings. Each reads them with a visitor of its own, so that the error for a wrong one
+//! names the allowed ones.
 
 mod changing_queue;
 mod delay;

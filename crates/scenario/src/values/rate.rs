@@ -23,7 +23,7 @@ pub enum RateSpec {
     Fixed(Rate),
     /// Each rate from its time on, the first at 0.
     Steps(Vec<(Time, Rate)>),
-    /// What is in a file: delivery opportunities, or a table of rates over time.
+    /// The content of a file: delivery opportunities, or a table of rates over time.
     Trace(TraceRef),
     /// Through a token bucket.
     Shaped(TokenBucket),

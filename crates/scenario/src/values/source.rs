@@ -1,4 +1,4 @@
-//! How scenarios spell what an application offers.
+//! How scenarios spell an application's offered data.
 
 use std::fmt;
 
@@ -31,8 +31,8 @@ pub struct Paced {
     pub rate: Vec<(Time, Rate)>,
     /// The times between segments or datagrams.
     pub arrivals: Arrivals,
-    /// Lengths of the periods with this rate and of those with none, by turns; the first begins with the flow. Without,
-    /// always on.
+    /// Lengths of the periods with this rate and of the periods without, by turns. The first begins with the flow. If
+    /// none are given, always on.
     pub periods: Option<OnOff>,
 }
 

@@ -42,8 +42,8 @@ fn a_run_that_would_exhaust_the_memory() {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
     document.set("path.queue", "infinite").unwrap();
     document.set("record.events", "false").unwrap();
-    // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB; 601 samples of 160 and 160
-    // B: 0.2 MB, as NewReno has no probes; a flow: 4 kB.
+    // 60 s of 10 Mbit/s are 50 001 packets, and 10 of the initial window, of 200 B: 10.0 MB. 601 samples of 160 and 160
+    // B: 0.2 MB, as NewReno has no probes. A flow: 4 kB.
     let plan = document.scenario().unwrap().plan(&NoFiles).unwrap();
     assert_eq!(plan.estimated_memory(), Bytes::new(10_002_200 + 192_320 + 4_000));
     // The 15 probes of SIAD are as many rows of 64 B a sample: 0.6 MB.
@@ -69,7 +69,7 @@ fn gigabytes(settings: &[(&str, &str)]) -> u64 {
 #[test]
 fn memory_that_nothing_bounds() {
     let overload = [("flows.0.kind", "datagram"), ("flows.0.source", r#"{ rate = "12gbit" }"#), ("duration", "100s")];
-    // 12 Gbit/s for 100 s are 100 million datagrams. An infinite queue keeps them, of 200 B each; a short one drops
+    // 12 Gbit/s for 100 s are 100 million datagrams. An infinite queue keeps them, of 200 B each. A short one drops
     // nearly all, each an event of 60 B: a little below 6 GB.
     assert_eq!(gigabytes(&[&overload[..], &[("path.queue", "infinite"), ("record.events", "false")]].concat()), 20);
     assert_eq!(gigabytes(&overload), 5);

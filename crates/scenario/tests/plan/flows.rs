@@ -88,7 +88,7 @@ fn a_flow_with_an_interval_starts_again_and_again_until_its_stop() {
     );
     let drawn = plan.draw(1).unwrap();
     let flows: Vec<_> = drawn.iter().map(|f| (f.name(&plan).into_owned(), f.start, f.stop, f.bytes)).collect();
-    // 5 s, 7 s and 9 s are before 11 s; what has started goes on to the end of the run.
+    // 5 s, 7 s and 9 s are before 11 s. Connections that have started go on to the end of the run.
     let web = |n, start| (format!("web-{n}"), at(start), at(60), Some(Bytes::new(30_000)));
     assert_eq!(flows, [("newreno-0".to_owned(), at(0), at(60), None), web(0, 5), web(1, 7), web(2, 9)]);
 }

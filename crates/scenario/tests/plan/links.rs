@@ -21,7 +21,7 @@ fn queues_have_four_units() {
     assert_eq!(limit("64kB"), (Limit::Bytes(Bytes::new(64_000)), String::new()));
     assert_eq!(limit("64KiB"), (Limit::Bytes(Bytes::new(65_536)), String::new()));
     assert_eq!(limit("1e2ms"), (Limit::Delay(ms(100)), String::new()));
-    // 10 Mbit/s over 40 ms are 400 000 bits, 33.3 packets; half of that is 16.7.
+    // 10 Mbit/s over 40 ms are 400 000 bits, 33.3 packets. Half is 16.7.
     assert_eq!(limit("1bdp"), (Limit::Packets(33), String::new()));
     assert_eq!(limit("0.5bdp"), (Limit::Packets(17), String::new()));
 

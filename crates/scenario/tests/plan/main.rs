@@ -162,7 +162,8 @@ fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let off = "[record]\nflow_series = \"off\"\nprobes = \"off\"\nlink_series = \"off\"\nevents = false";
     let memory = |path: &str, flow: &str| dumbbell(path, &format!("{flow}\n{off}")).estimated_memory().get();
-    // A flow takes 4000 B. The path holds 84 + 34 packets of 200 B, twice that in slow start; 10 a flow leave at once.
+    // A flow takes 4000 B. The path holds 84 + 34 packets of 200 B, twice as many in slow start. 10 a flow leave at
+    // once.
     assert_eq!(memory(path, ""), 4_000 + 246 * 200);
     assert_eq!(memory(path, "count = 10"), 40_000 + 336 * 200);
     // 10 kB are 7 segments of 1448 B.

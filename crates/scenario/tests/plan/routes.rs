@@ -130,7 +130,7 @@ fn a_parking_lot_routes_each_flow_over_its_links() {
 
     let across = &plan.flows[0];
     assert_eq!(across.forward, [hop(Some(0), 5), hop(Some(2), 12)]);
-    // Back over the reverse of east, which only delays, then over that of west.
+    // Back over the reverse of east, which only delays, then over the reverse of west.
     assert_eq!(across.reverse, [hop(None, 10), hop(Some(1), 7)]);
     assert_eq!(across.base_rtt, ms(34));
 
@@ -219,8 +219,8 @@ fn a_wlan_is_a_medium_whose_queues_follow_the_wired_links() {
     assert_eq!(medium.settings.hidden, [[2, 1]]);
     let limits: Vec<_> = medium.settings.accesses.iter().map(|access| access.queue.limit).collect();
     assert_eq!(limits, [Limit::Packets(200), Limit::Packets(200), Limit::Packets(50)]);
-    // From the phone through its queue to the access point, station 0, and on over the wire; back through that of the
-    // access point to station 2.
+    // From the phone through its queue to the access point, station 0, and on over the wire. Back through the access
+    // point's queue to station 2.
     let to = |hops: &[Hop]| hops.iter().map(|hop| (hop.link, hop.station)).collect::<Vec<_>>();
     assert_eq!(to(&plan.flows[0].forward), [(Some(4), Some(0)), (Some(0), None)]);
     assert_eq!(to(&plan.flows[0].reverse), [(Some(1), None), (Some(2), Some(2))]);
