@@ -1,4 +1,4 @@
-//! What the registry says about one controller.
+//! Registry entry of one controller.
 
 use serde_json::json;
 
@@ -14,26 +14,26 @@ pub struct Entry {
     pub name: &'static str,
     /// The name as people write it.
     pub title: &'static str,
-    /// What it does, one sentence without final stop.
+    /// A description of one sentence without final stop.
     pub summary: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
-    /// What it is for: `ackclock check` tests it by this.
+    /// Its purpose, by which `ackclock check` tests it.
     pub aim: Aim,
     /// Its parameters, in the order of the paper.
     pub parameters: &'static [Parameter],
-    /// What it shows in traces, in the order in which [`Controller::probe`] does.
+    /// Its values in traces, in the order of [`Controller::probe`].
     pub probes: &'static [Quantity],
     /// Makes it with the given parameters, which were checked, and the rest at their defaults.
     pub make: Make,
 }
 
-/// What a controller is for.
+/// The purpose of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// Any path of the Internet, beside Reno and CUBIC.
     General,
-    /// Paths that Reno cannot fill; may take more than Reno there.
+    /// Paths that Reno cannot fill, where it may take more than Reno there.
     Fast,
     /// Short queues; yields to flows that fill them.
     Delay,
@@ -59,7 +59,7 @@ impl Aim {
 /// Makes a controller with the given parameters, which were checked, and the rest at their defaults.
 pub type Make = fn(&Parameters) -> Result<Box<dyn Controller>, ParameterError>;
 
-/// A controller as one stack has it. That of the paper or the RFC is in its [`Entry`], others are in
+/// A controller as one stack has it. The form of the paper or the RFC is in its [`Entry`], other forms are in
 /// [`STACKS`](crate::stacks::STACKS).
 #[derive(Clone, Copy)]
 pub struct Form {
@@ -74,11 +74,11 @@ pub struct Form {
 /// A quantity that a controller shows in traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// Its name in tables; it ends with the unit where that is one of time.
+    /// Its name in tables. It ends with the unit if that is one of time.
     pub name: &'static str,
     /// Its unit; `""` for a plain number or a state.
     pub unit: &'static str,
-    /// What it is, one sentence without final stop.
+    /// Its meaning, one sentence without final stop.
     pub meaning: &'static str,
 }
 

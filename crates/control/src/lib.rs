@@ -4,11 +4,11 @@
 //! size, its random stream) and an event, and reads back [`Controller::window`]. Windows are in
 //! segments, as in the papers. A controller reads like its paper: parameters, state, equations.
 //!
-//! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]); `parts` that controllers share;
-//! [`controllers`], a file each; the [`registry`] that lists them. [`tfrc`] has no window and is apart.
+//! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]), the `parts` that controllers share, the
+//! [`controllers`] with a file each, and the [`registry`] that lists them. [`tfrc`] has no window and is apart.
 //!
-//! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`; CONTRIBUTING.md has the whole
-//! way.
+//! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`. CONTRIBUTING.md has all
+//! steps.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -66,10 +66,9 @@ impl Deref for Context<'_> {
 
 /// A congestion controller of one connection.
 ///
-/// Every event has its own method; none is called for two kinds of event. After [`on_loss`], [`on_ecn`]
-/// and [`on_timeout`] the window is already what the algorithm aims at: how the transport gets the data in
-/// flight down to it (proportional rate reduction, pipe-limited recovery) is the transport's business, and
-/// no window growth is asked for meanwhile.
+/// Every event has its own method, and no method is called for two kinds of event. After [`on_loss`], [`on_ecn`] and
+/// [`on_timeout`] the window is already the target of the algorithm. The transport brings the data in flight down to it
+/// (proportional rate reduction, pipe-limited recovery), and asks for no window growth meanwhile.
 ///
 /// [`on_loss`]: Controller::on_loss
 /// [`on_ecn`]: Controller::on_ecn
@@ -93,18 +92,18 @@ pub trait Controller: Send {
 
     /// An ACK that advances the cumulative point outside fast recovery (also while a timeout is repaired, and in a
     /// stack without fast recovery any loss): the only event on which a window grows, but for a controller that
-    /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well. Where the
-    /// stack lets the window grow by what is SACKed (Linux), a duplicate ACK outside recovery is one, too: it
+    /// [`wants`](Controller::wants) to govern recovery, for which such an ACK comes inside recovery as well. If the
+    /// stack lets the window grow by SACKed segments (Linux), a duplicate ACK outside recovery is one, too: it
     /// acknowledges nothing, and delivers segments.
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack);
 
-    /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery. It
-    /// brings signals (delay samples, spacing, what was delivered) but no leave to grow. A window that it lowers
-    /// inside fast recovery is what recovery aims at from then on.
+    /// Any other ACK: a duplicate, one that only carries SACK information, or any ACK inside fast recovery. It brings
+    /// signals (delay samples, spacing, deliveries) but no leave to grow. A window that it lowers inside fast recovery
+    /// is the target of recovery from then on.
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}
 
-    /// Loss was detected by duplicate ACKs, SACK or RACK: once a window of data. Afterwards [`Controller::window`]
-    /// is what recovery aims at.
+    /// Loss was detected by duplicate ACKs, SACK or RACK: once a window of data. Afterwards [`Controller::window`] is
+    /// the target of recovery.
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss);
 
     /// The path marked segments (ECN echo): once a window of data. Not for a controller that
@@ -114,8 +113,8 @@ pub trait Controller: Send {
     }
 
     /// Right after [`on_ecn`](Controller::on_ecn), where the sender gives up less for a mark than for a loss (ABE, RFC
-    /// 8511): the window is at least `window`, which is not above the one before the mark. Says whether the controller
-    /// does so; one whose answer to marks is its own does not.
+    /// 8511): the window is at least `window`, which is not above the one before the mark. Returns whether the
+    /// controller does so. One with its own answer to marks does not.
     fn keep(&mut self, _window: f64) -> bool {
         false
     }
@@ -123,7 +122,7 @@ pub trait Controller: Send {
     /// Everything that was outstanding when loss was detected is acknowledged.
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {}
 
-    /// The retransmission timer expired. Called again for every back-off; `loss.again` tells.
+    /// The retransmission timer expired. Called again for every back-off, with `loss.again` true.
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss);
 
     /// The last loss event or timeout turned out to be spurious: put the remembered state back.
@@ -149,45 +148,45 @@ pub trait Controller: Send {
     /// only a tail loss probe repaired has no report. Only for a controller that [`wants`](Controller::wants) it.
     fn on_segment_lost(&mut self, _cx: &mut Context<'_>, _segment: &SegmentReport) {}
 
-    /// When to call [`on_timer`](Controller::on_timer); `None` if not at all. Asked after every event, as long as
-    /// there is data to send or outstanding. Only for a controller that [`wants`](Controller::wants) a timer.
+    /// When to call [`on_timer`](Controller::on_timer), `None` if not at all. Asked after every event, as long as there
+    /// is data to send or outstanding. Only for a controller that [`wants`](Controller::wants) a timer.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The time that [`poll_timeout`](Controller::poll_timeout) named has come. It then names a later one, or none;
-    /// one that is not later counts as [`RESOLUTION`] from now.
+    /// The time that [`poll_timeout`](Controller::poll_timeout) named has come. It then names a later one, or none. One
+    /// that is not later counts as [`RESOLUTION`] from now.
     fn on_timer(&mut self, _cx: &mut Context<'_>) {}
 
-    /// Parameters change while the flow runs, as an application may ask of some controllers. One sentence says what
-    /// is not allowed; nothing has changed then. By default nothing can be changed.
+    /// Parameters change while the flow runs, as an application may ask of some controllers. An error is one sentence,
+    /// and then nothing has changed. By default nothing can be changed.
     fn set_parameters(&mut self, _given: &Parameters) -> Result<(), ParameterError> {
         Err(ParameterError("its parameters cannot change while a flow runs".to_owned()))
     }
 
-    /// The congestion window in segments; only whole segments are sent. Below one it is one, unless the controller
+    /// The congestion window in segments. Only whole segments are sent. Below one it is one, unless the controller
     /// [`wants`](Controller::wants) fractional windows.
     fn window(&self) -> f64;
 
-    /// The slow-start threshold in segments; infinite before the first congestion event.
+    /// The slow-start threshold in segments, infinite before the first congestion event.
     fn slow_start_threshold(&self) -> f64;
 
     /// Window and threshold, of a controller that starts slowly as Reno does: another slow start may take its place
-    /// (parameter `slow_start`), and sets the window while it is below the threshold; a stack may raise the threshold
+    /// (parameter `slow_start`), and sets the window while it is below the threshold. A stack may raise the threshold
     /// after an undo, and the window after a timeout. `None` for all others.
     fn reno(&mut self) -> Option<&mut Reno> {
         None
     }
 
-    /// The rate at which segments should leave, of their payload; `None` for a controller that relies on the ACK clock
+    /// The rate at which segments should leave, of their payload, `None` for a controller that relies on the ACK clock
     /// alone.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
     /// Segments that leave in one burst where there is a [`pacing_rate`](Controller::pacing_rate), which holds from
-    /// burst to burst; 0 counts as 1 (send quantum, draft-ietf-ccwg-bbr section 5.6.3; the size of a TSO segment in
-    /// Linux).
+    /// burst to burst. The value 0 counts as 1 (send quantum, draft-ietf-ccwg-bbr section 5.6.3, or the size of a TSO
+    /// segment in Linux).
     fn send_quantum(&self) -> u32 {
         1
     }
@@ -208,5 +207,5 @@ pub trait Probe {
     fn value(&mut self, name: &'static str, value: f64);
 }
 
-/// The smallest span a controller can tell from none: guards divisions by an RTT.
+/// The smallest span above zero for a controller: guards divisions by an RTT.
 pub const RESOLUTION: Span = Span::from_nanos(1);

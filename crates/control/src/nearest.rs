@@ -1,4 +1,4 @@
-//! What a misspelled name was meant to be.
+//! The known name that a misspelled one may mean.
 
 /// The smallest likeness, of 0 to 2, at which a name may be meant: `cgd` and `cdg` have 1.2, `bbr` and `pert` 0.8.
 const MEANT: f64 = 1.15;
@@ -7,11 +7,11 @@ const SHORTEST_PART: usize = 2;
 /// The largest likeness by spelling.
 const SAME: f64 = 2.0;
 
-/// The name among `known` that `given` may have been meant to be; `None` if there is none like it. One that contains
+/// The name among `known` that `given` may have been meant to be, `None` if there is none like it. One that contains
 /// it, or that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by
 /// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters
 /// that changed places come before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes
-/// letters for the same only where they stand at the same place. Capitals do not count.
+/// letters for the same only at the same place. Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {

@@ -18,9 +18,9 @@ pub struct Parameter {
     pub default: Literal,
     /// Its unit; `""` for a plain number.
     pub unit: &'static str,
-    /// What is allowed.
+    /// The values allowed.
     pub range: Range,
-    /// What it does, one sentence without final stop.
+    /// Its meaning, one sentence without final stop.
     pub meaning: &'static str,
     /// Where it comes from: paper and section, or RFC.
     pub source: &'static str,
@@ -60,13 +60,13 @@ impl fmt::Display for ParameterError {
 
 impl std::error::Error for ParameterError {}
 
-/// Checks what is `given` to `controller` against what it knows: a name that is not known is refused with the nearest
-/// one that is, a value of the wrong kind or out of its range with what is allowed.
+/// Checks the parameters `given` to `controller` against its own. An unknown name is refused with the nearest known
+/// one, a value of the wrong kind or out of its range with the values allowed.
 pub(crate) fn check(controller: &str, known: &[Parameter], given: &Parameters) -> Result<(), ParameterError> {
     let unknown = given.keys().find(|name| known.iter().all(|p| p.name != name.as_str()));
     if let Some(name) = unknown {
         let all = known.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
-        // `increase` means that of AIMD called alpha, and is spelled like `decrease`.
+        // `increase` means AIMD's alpha, and is spelled like `decrease`.
         let by_meaning = known.iter().find(|p| p.is_of(name)).map(|p| p.name);
         return Err(ParameterError(match by_meaning.or_else(|| nearest(name, known.iter().map(|p| p.name))) {
             Some(near) => {
@@ -128,7 +128,7 @@ const fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && at == a.len()
 }
 
-/// The values of `others`, and over them what is `given`.
+/// The values of `others`, and over them the values `given`.
 pub(crate) fn over(others: &[(&str, Literal)], given: &Parameters) -> Parameters {
     let mut all: Parameters = others.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect();
     all.extend(given.clone());
@@ -204,14 +204,14 @@ macro_rules! parameters {
                 },
             )+];
 
-            /// What is `given`, checked before, and the rest at its defaults.
+            /// The values `given`, checked before, and the rest at its defaults.
             pub(crate) fn read(given: &$crate::Parameters) -> Result<Self, $crate::ParameterError> {
                 let mut settings = Self::default();
                 settings.change(given)?;
                 Ok(settings)
             }
 
-            /// Takes over what is `given`, checked before; the rest stays.
+            /// Takes over the values `given`, checked before. The rest stays.
             pub(crate) fn change(&mut self, given: &$crate::Parameters) -> Result<(), $crate::ParameterError> {
                 $(
                     if let Some(value) = given.get($crate::parameters::parameters!(@name $field $($name)?)) {

@@ -1,5 +1,5 @@
-//! Where a parameter may lie. One typed value serves the check, the words of its message, the documentation and the
-//! JSON schema.
+//! The range of a parameter. One typed value serves the check, the words of its message, the documentation and the JSON
+//! schema.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Literal {
         }
     }
 
-    /// Its size among values of its kind; 0 where that means nothing.
+    /// Its size among values of its kind, 0 where that means nothing.
     fn magnitude(self) -> f64 {
         match self {
             Self::Number(x) => x,
@@ -108,7 +108,7 @@ struct Edge<T> {
     open: bool,
 }
 
-/// The lower end of an interval, from [`above`] or [`from`]; the upper end makes it [`Bounds`].
+/// The lower end of an interval, from [`above`] or [`from`]. The upper end makes it [`Bounds`].
 #[derive(Clone, Copy, Debug)]
 pub struct Low<T>(Edge<T>);
 
@@ -191,7 +191,7 @@ impl<T: Copy> Bounds<T> {
     }
 }
 
-/// What a parameter may be. Displays in words.
+/// The values allowed for a parameter. Displays in words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// A number.
@@ -211,7 +211,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// `value`, if it is of the right kind; otherwise what is wrong with it.
+    /// `value`, if it is of the right kind, otherwise its fault in words.
     pub(crate) fn read(&self, value: &Value) -> Result<Literal, String> {
         let value = value.clone();
         let wrong = |error: serde_json::Error| in_words(&error.to_string());
@@ -232,7 +232,7 @@ impl Range {
         }
     }
 
-    /// Whether `value` lies within; `other` is what the parameter of that name is.
+    /// Whether `value` is within. `other` gives the value of the parameter of that name.
     pub(crate) fn contains(&self, value: Literal, other: impl Fn(&str) -> Option<Literal>) -> bool {
         let within = match (self, value) {
             (Self::Number(bounds), Literal::Number(x)) => bounds.contains(x),

@@ -24,22 +24,22 @@ const PYTHON_FILE: &str = ".py";
 /// The beginning of the spelling of a controller in Python.
 const PYTHON: &str = "python:";
 
-/// A controller by its origin. Displays as tables show it; [`ControllerRef::spelling`] is what scenarios write.
+/// A controller by its origin. Displays as tables show it. Scenarios write [`ControllerRef::spelling`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ControllerRef {
     /// One of [`registry::CONTROLLERS`], by its name.
     Registered(&'static str),
     /// A file, by the end of its name: in C for the kernel (`.c`), a shared object (`.so`), or in Rust (`.rs`, or the
-    /// `Cargo.toml` of a crate). Spelled as its path; in Rust, `:NAME` may follow.
+    /// `Cargo.toml` of a crate). Spelled as its path. In Rust, `:NAME` may follow.
     Source(PathBuf),
     /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
     Python {
         /// Its place among the classes that the program hands to the engine.
         index: usize,
-        /// The name of the class, or what the command line names, where it is known.
+        /// The name of the class, or the name on the command line, if known.
         label: Option<String>,
     },
-    /// Any other name: a controller that only some engine may have, such as those of the Linux kernel.
+    /// Any other name: a controller that only some engine may have, such as the Linux kernel's.
     Engine(String),
 }
 

@@ -6,7 +6,7 @@ use crate::{Controller, Entry, ParameterError, Parameters, tfrc};
 /// Every controller, in alphabetical order: those that `controllers/mod.rs` declares (`build.rs`).
 pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controllers.rs"));
 
-/// The entry of controller `name`; if there is none, an error with the nearest known name.
+/// The entry of controller `name`, or if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
         let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
@@ -30,7 +30,7 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
     })
 }
 
-/// The controllers that are versions of `name`, as a remark; empty without any.
+/// The controllers that are versions of `name`, as a remark, empty without any.
 fn versions(name: &str) -> String {
     let numbered = |entry: &&Entry| {
         entry.name.strip_prefix(name).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))

@@ -9,15 +9,15 @@ use units::{Bytes, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counting {
-    /// Every ACK counts one segment however many it covers (RFC 5681 before byte counting; Linux 3.5, REAL).
+    /// Every ACK counts one segment however many it covers (RFC 5681 before byte counting, Linux 3.5, REAL).
     PerAck,
     /// Appropriate byte counting (RFC 3465): all segments covered count, in slow start at most `limit` an ACK.
     Bytes {
         /// L, in segments.
         limit: u32,
     },
-    /// Every segment that an ACK delivers counts once, in slow start and after; one SACKed earlier does not count
-    /// again (Linux since 3.18).
+    /// Every segment that an ACK delivers counts once, in slow start and after. One SACKed earlier does not count again
+    /// (Linux since 3.18).
     Segments,
 }
 
@@ -163,7 +163,7 @@ impl Ack {
     }
 
     /// The delay of the forward path where it is known, otherwise the RTT. Either one less its own minimum is a
-    /// queueing delay: that of the forward path, or of both.
+    /// queueing delay, of the forward path or of both.
     pub fn forward_delay(&self) -> Option<Span> {
         self.one_way_delay.or_else(|| self.undelayed_rtt())
     }
@@ -173,8 +173,8 @@ impl Ack {
         self.sent_to.checked_sub(self.acknowledged_to) != Some(self.in_flight.into())
     }
 
-    /// Segments that this ACK covers. Where it ends a recovery these were counted when they were SACKed: what it
-    /// delivers.
+    /// Segments that this ACK covers. If it ends a recovery these were counted when they were SACKed, and only those
+    /// that it delivers count.
     pub fn covers(&self) -> u32 {
         if self.ends_recovery { self.newly_delivered } else { self.newly_acknowledged }
     }

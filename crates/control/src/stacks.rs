@@ -1,7 +1,7 @@
 //! Which form of a controller a stack has: here and nowhere else.
 //!
-//! A stack that is not in [`STACKS`], or has no form of a controller there, has that of the paper or the RFC. So has a
-//! QUIC stack.
+//! A stack that is not in [`STACKS`], or has no form of a controller there, has the form of the paper or the RFC. So
+//! has a QUIC stack.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ pub fn is_default(name: &str, stack: &str) -> bool {
     STACKS.iter().any(|one| one.name == stack && one.forms.iter().any(|(controller, _)| *controller == name))
 }
 
-/// The form of controller `name` that `stack` names, a string; `None` for that of the paper or the RFC.
+/// The form of controller `name` that `stack` names, a string. `None` is the form of the paper or the RFC.
 pub(crate) fn named(name: &str, stack: &Value) -> Result<Option<Form>, ParameterError> {
     if *stack == json!(STANDARD) {
         return Ok(None);

@@ -2,7 +2,7 @@
 //! throughput equation of TCP.
 //!
 //! It is no [`Controller`](crate::Controller): those are clocked by ACKs and set a window. The transport measures the
-//! loss event rate and the receive rate; this file has the equation and the rate.
+//! loss event rate and the receive rate. This file has the equation and the rate.
 //!
 //! | section | here |
 //! | --- | --- |
@@ -14,7 +14,7 @@
 //! | 6.3.1 loss history after the first loss event | [`loss_rate_of`] |
 //!
 //! Edwan 2010, section 2.4, prints the equation with min(1, 3 sqrt(3 b p/8)), as in Padhye et al. 1998. The RFC has no
-//! such minimum; the two differ above p = 8/27 only.
+//! such minimum. The two differ above p = 8/27 only.
 
 use units::{Span, Time};
 
@@ -72,7 +72,7 @@ pub fn loss_rate_of(size: f64, rtt: f64, rate: f64) -> f64 {
     (low * high).sqrt()
 }
 
-/// What a report of the receiver brings (section 3.2.2), after the sender has looked at its times.
+/// The contents of a receiver's report (section 3.2.2), after the sender has looked at its times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// The RTT of the newest packet, the time apart that the receiver kept it.
@@ -95,7 +95,7 @@ pub struct Tfrc {
     size: f64,
     /// Bytes a second (X).
     rate: f64,
-    /// What the equation gave last (X_Bps).
+    /// The last result of the equation (X_Bps).
     calculated: f64,
     loss_event_rate: f64,
     receive_rate: f64,
@@ -108,7 +108,7 @@ pub struct Tfrc {
     received: Vec<(Time, f64)>,
     /// When the rate was doubled last (tld).
     doubled_at: Time,
-    /// W_init / R: what the sender begins with, and recovers to when it was idle.
+    /// W_init / R: the first rate, and the rate to which an idle sender recovers.
     initial_rate: f64,
     /// When the nofeedback timer expires.
     expires: Time,
@@ -175,7 +175,7 @@ impl Tfrc {
                 self.rate = (self.rate / 2.0).max(self.least());
             }
         } else if !unused {
-            // At most what the receiver reported, halved by either way of counting.
+            // At most the rate that the receiver reported, halved by either way of counting.
             let limit = if self.calculated > 2.0 * received { received } else { self.calculated / 2.0 };
             let limit = limit.max(self.least());
             self.received.clear();
@@ -199,12 +199,12 @@ impl Tfrc {
         self.rate
     }
 
-    /// The smoothed RTT; zero before the first report.
+    /// The smoothed RTT, zero before the first report.
     pub fn rtt(&self) -> Span {
         Span::from_secs_f64(self.rtt.unwrap_or(0.0))
     }
 
-    /// Packets that are in flight at this rate: what a window would be.
+    /// Packets that are in flight at this rate, as a window would count them.
     pub fn window(&self) -> f64 {
         self.rate * self.rtt.unwrap_or(0.0) / self.size
     }
@@ -254,7 +254,7 @@ impl Tfrc {
         self.received.iter().map(|&(_, rate)| rate).fold(0.0, f64::max)
     }
 
-    /// Notes `rate`, forgets what is older than two RTTs, and gives the largest (Update X_recv_set).
+    /// Notes `rate`, forgets rates older than two RTTs, and gives the largest (Update X_recv_set).
     fn keep_recent(&mut self, now: Time, rate: f64) -> f64 {
         let memory = self.rtt() * 2;
         self.received.retain(|&(at, _)| now.since(at) <= memory);
@@ -361,7 +361,7 @@ mod tests {
         tfrc.on_report(at(900), &report(0.01, 100_000.0));
         tfrc.on_report(at(1000), &limited(0.01));
         assert!((tfrc.rate() - 112_332.0).abs() < 1.0, "{}", tfrc.rate());
-        // More loss: the largest is halved to 50,000; 0.85 * 20,000 is below.
+        // More loss: the largest is halved to 50,000. 0.85 * 20,000 is below.
         tfrc.on_report(at(1100), &limited(0.011));
         assert!((tfrc.rate() - 50_000.0).abs() < 1.0, "{}", tfrc.rate());
     }

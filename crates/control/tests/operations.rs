@@ -1,4 +1,5 @@
-//! Any sequence of events, sensible or not, against every controller: it must keep to what the transport relies on.
+//! Any sequence of events, sensible or not, against every controller: it must keep the properties that the transport
+//! relies on.
 
 mod common;
 
@@ -64,7 +65,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// The connection around the controller: what the transport would know.
+/// The connection around the controller: the transport's knowledge.
 struct Connection {
     controller: Box<dyn Controller>,
     now: Time,
@@ -139,8 +140,8 @@ impl Connection {
         }
     }
 
-    /// Applies `operation` and tells between which bounds the window must be afterwards. One that has a model of the
-    /// path sets it at any event but a timeout.
+    /// Applies `operation` and returns the bounds of the window afterwards. One that has a model of the path sets it at
+    /// any event but a timeout.
     fn apply(&mut self, operation: &Operation) -> (f64, f64) {
         let (least, most) = self.apply_to_window(operation);
         let by_model = self.controller.wants().governs_recovery && self.controller.pacing_rate().is_some();

@@ -1,4 +1,4 @@
-//! The registry and what it documents, for every controller in it.
+//! The registry and its documentation, for every controller in it.
 
 mod common;
 
@@ -7,12 +7,12 @@ use control::registry::{CONTROLLERS, build, find};
 use control::{Entry, Parameter, Parameters, Range, Reports};
 use serde_json::{Value, json};
 
-/// The parameters of each form, with what chooses it.
+/// The parameters of each form, with the parameters that choose it.
 fn parameters() -> impl Iterator<Item = (&'static Entry, Parameters, &'static Parameter)> {
     forms().flat_map(|(entry, _, given, form)| form.parameters.iter().map(move |p| (entry, given.clone(), p)))
 }
 
-/// Why `entry`, with what is `given`, refuses `value` for `parameter`; `None` if it does not.
+/// Why `entry`, with the parameters `given`, refuses `value` for `parameter`, or `None` if it does not.
 fn refusal(entry: &Entry, given: &Parameters, parameter: &Parameter, value: Value) -> Option<String> {
     let mut given = given.clone();
     given.insert(parameter.name.to_owned(), value);
@@ -47,8 +47,8 @@ fn every_controller_and_parameter_is_described() {
     }
 }
 
-/// Whether `source` tells where to look a parameter up: a place in the document of its controller, a document, a name
-/// in the code of a stack, or a symbol of the paper.
+/// Whether `source` says where to look a parameter up: a place in the document of its controller, a document, a name in
+/// the code of a stack, or a symbol of the paper.
 fn is_citation(source: &str) -> bool {
     const PLACES: [&str; 6] = ["section", "equation", "algorithm", "appendix", "figure", "table"];
     const NAMES: [&str; 6] = ["rfc ", "draft-", "linux, ", "freebsd, ", "ns-2, ", "the paper's "];
@@ -128,7 +128,7 @@ fn who_looks_for_tfrc_among_controllers_learns_what_it_is() {
 fn an_unknown_parameter_is_refused_with_the_nearest_name() {
     let error = build("cdg", &one("beta", json!(0.5))).err().unwrap().to_string();
     assert!(error.starts_with("`cdg` has no parameter `beta`; did you mean `beta_"), "{error}");
-    // By what it is, not by what it is spelled like: `decrease` is the opposite.
+    // By its meaning, not by its spelling: `decrease` is the opposite.
     let error = build("aimd", &one("increase", json!(2))).err().unwrap().to_string();
     assert!(error.starts_with("`aimd` has no parameter `increase`; did you mean `alpha`? (there are"), "{error}");
     let error = build("relentless", &one("beta", json!(0.5))).err().unwrap().to_string();

@@ -11,7 +11,7 @@ use control::{Ack, Context, Controller, Entry, Loss, Marks, Moment, Parameters, 
 use serde_json::json;
 use units::{Bytes, Random, Span, Time};
 
-/// A controller on a path of 40 ms, and what the transport knows of it.
+/// A controller on a path of 40 ms, and the transport's knowledge of it.
 struct Flow {
     controller: Box<dyn Controller>,
     now: Time,

@@ -1,9 +1,9 @@
 //! Golden trajectories: the window of every controller, in whole segments, round by round on an ideal path.
 //!
-//! A round is one window: its segments queue behind what the round before left, its ACKs come back one service time
-//! apart, and what exceeds path and buffer is lost. There is no other traffic, no jitter and no retransmission
-//! timer, so a trajectory shows the window rules alone. Of a change of behaviour the snapshots under `snapshots/`
-//! show exactly where it begins.
+//! A round is one window: its segments queue behind those that the round before left, its ACKs come back one service
+//! time apart, and what exceeds path and buffer is lost. There is no other traffic, no jitter and no retransmission
+//! timer, so a trajectory shows the window rules alone. Of a change of behaviour the snapshots under `snapshots/` show
+//! exactly where it begins.
 
 mod common;
 
@@ -25,7 +25,7 @@ struct Path {
     buffer: u32,
 }
 
-/// What strikes a round, beside the loss of what does not fit.
+/// An event in a round, beside the loss of segments that do not fit.
 #[derive(Clone, Copy, PartialEq)]
 enum Strike {
     Nothing,
@@ -61,7 +61,7 @@ impl Round {
         event(&mut *self.controller, &mut cx);
     }
 
-    /// Plays one round. Returns the window it began with, and a letter for what happened.
+    /// Plays one round. Returns the window it began with, and a letter for the event.
     fn play(&mut self, strike: Strike) -> (u64, &'static str) {
         let window = self.controller.window() as u32;
         let start = self.now;
@@ -133,7 +133,7 @@ impl Round {
                 "t"
             }
         };
-        // Recovery takes one round trip, in which the queue settles to what the window leaves of it.
+        // Recovery takes one round trip, in which the queue settles to the part that the window leaves of it.
         self.standing = (self.controller.window() as u32).saturating_sub(self.path.bdp).min(self.path.buffer);
         self.now += self.base_rtt();
         self.acknowledged_to = sent_to;
@@ -168,7 +168,7 @@ fn trajectory(controller: Box<dyn Controller>, path: Path, strike: impl Fn(u32) 
 
 #[test]
 fn the_window_of_every_controller_round_by_round() {
-    // The forms of older kernels are those of the papers with other values.
+    // The forms of older kernels are the papers' with other values.
     for (entry, name, given, _) in forms().filter(|(_, _, given, _)| given.values().all(|stack| stack == "linux")) {
         let run = |path, strike: fn(u32) -> Strike| trajectory(entry.build(&given).unwrap(), path, strike);
         let alone = run(Path { bdp: 40, buffer: 40 }, |_| Strike::Nothing);

@@ -11,8 +11,8 @@
 //! | else, slow mode: w += 1/w per ACK | `Africa::increase` |
 //! | loss: w = (1 - b(w)) w, b(w) of HighSpeed TCP, in either mode | `Controller::on_loss` |
 //!
-//! The mode is that of the last ACK. The sources leave open:
-//! - alpha is a number of segments above one; 2 here.
+//! The last ACK sets the mode. The sources leave open:
+//! - alpha is a number of segments above one, 2 here.
 //! - a(w) and b(w) are the formulas of RFC 3649 (`highspeed`), after a timeout too.
 
 use crate::controllers::highspeed;

@@ -1,4 +1,4 @@
-//! AIMD: additive increase by `alpha`, multiplicative decrease to `beta` (Chiu and Jain 1989; Yang and Lam 2000 for
+//! AIMD: additive increase by `alpha`, multiplicative decrease to `beta` (Chiu and Jain 1989, and Yang and Lam 2000 for
 //! free parameters).
 //!
 //! NewReno with both constants free. With alpha = 3*(1 - beta)/(1 + beta) it has NewReno's mean window at the same
@@ -12,8 +12,8 @@
 //! | w += alpha/w^k a round trip | `Aimd::increase` |
 //! | w -= b w^l on a loss, b = `decrease`, or 1 - beta | `Aimd::left` |
 //!
-//! AIMD is k = 0, l = 1; AIAD 0, 0; MIMD -1, 1; MIAD -1, 0; IIAD 1, 0; SQRT 1/2, 1/2. Those with k + l = 1 and l <= 1
-//! have NewReno's share up to a constant.
+//! The pair (k, l) is (0, 1) for AIMD, (0, 0) for AIAD, (-1, 1) for MIMD, (-1, 0) for MIAD, (1, 0) for IIAD, and (1/2,
+//! 1/2) for SQRT. Rules with k + l = 1 and l <= 1 have NewReno's share up to a constant.
 
 use crate::entry::{Aim, Entry};
 use crate::parameters::parameters;
@@ -70,7 +70,7 @@ impl Aimd {
         if k == 0.0 { alpha } else { alpha / power(self.reno.window, k) }
     }
 
-    /// The share of the window that a loss leaves; 0 if it takes it all.
+    /// The share of the window that a loss leaves, 0 if the loss takes all of it.
     fn left(&self) -> f64 {
         let Settings { beta, l, decrease, .. } = self.settings;
         if l == 1.0 && decrease == 0.0 {
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn the_six_named_rules_grow_and_give_up_by_their_powers() {
         let mut world = World::new();
-        // From 100 segments, alpha = 1, b = 0.5 for l = 1 and 4 else: the increase of a round trip, and what a loss
-        // takes.
+        // From 100 segments, alpha = 1, b = 0.5 for l = 1 and 4 else: the increase of a round trip, and the decrease on
+        // a loss.
         for (name, k, l, increase, taken) in [
             ("AIMD", 0.0, 1.0, 1.0, 50.0),
             ("AIAD", 0.0, 0.0, 1.0, 4.0),

@@ -21,10 +21,11 @@
 //! - In recovery Linux takes a loss before the ACK that shows it, here after it. The window is the same.
 //! - Marks (ECN) change nothing. In Linux they renew the window that is put back after recovery.
 //! - Losses that a timer shows within a recovery count with the next ACK, in Linux with none.
-//! - After a timeout what is still in flight (RACK) comes on top of the window during the repair; in Linux the window
-//!   begins with it.
-//! - An expired smallest RTT is replaced by any other; in Linux not by that of a lone segment that is not full
-//!   (`is_ack_delayed`). The one of ten seconds sizes trains, in Linux the one of 300 s, which matters below 3 ms.
+//! - After a timeout the segments still in flight (RACK) come on top of the window during the repair. In Linux the
+//!   window begins with them.
+//! - Any RTT replaces an expired smallest one. In Linux the RTT of a lone segment that is not full does not
+//!   (`is_ack_delayed`). The smallest RTT of ten seconds sizes trains, in Linux the one of 300 s, which matters below 3
+//!   ms.
 //! - An empty flight when sending begins counts as limited by the application, in Linux only if it was.
 
 mod aggregation;
@@ -94,7 +95,7 @@ const BANDWIDTH_WINDOW: u64 = CYCLE as u64 + 2;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// ProbeRTT takes at least so long (`bbr_probe_rtt_mode_ms`).
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
-/// Least window, and that in ProbeRTT (`bbr_cwnd_min_target`).
+/// Least window, also the window in ProbeRTT (`bbr_cwnd_min_target`).
 const MIN_WINDOW: u32 = 4;
 /// Growth of the bandwidth in a round trip below which the pipe may be full, in 1/256 (`bbr_full_bw_thresh`).
 const FULL_GROWTH: u64 = GAIN_UNIT * 5 / 4;
@@ -166,7 +167,8 @@ pub struct Bbr1 {
     /// From when on few segments were in flight.
     probe_rtt_since: Option<Time>,
     probe_rtt_round_done: bool,
-    /// Segments that left when so many were delivered do not show the bandwidth: those of the last ProbeRTT.
+    /// The range of delivered counts in the last ProbeRTT. Segments that left at these counts do not show the
+    /// bandwidth.
     held_back: (u64, u64),
     idle_restart: bool,
     lost: u64,
@@ -358,7 +360,7 @@ impl Controller for Bbr1 {
         Some(Rate::from_bits_per_second(self.rate.saturating_mul(8).max(1)))
     }
 
-    /// The first segments leave as fast as the sender can, as they do not yet count for its pacing; later trains take
+    /// The first segments leave as fast as the sender can, as they do not yet count for its pacing. Later trains take
     /// no more than half the window (tcp_cwnd_test).
     fn send_quantum(&self) -> u32 {
         if self.repair.delivered == 0 { UNPACED } else { self.train.min((self.window / 2).max(1)) }

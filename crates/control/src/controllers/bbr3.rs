@@ -20,8 +20,8 @@
 //! Each component has its own state, which no other reads or writes but by its methods.
 //!
 //! The names of states and variables are the draft's. Quantities are real numbers of segments and segments a second.
-//! The draft leaves the answer to ECN open, but for that a mark is congestion: here a mark is what a loss of that round
-//! trip would be, ends a probe as too high a loss would, and ends Startup. A path is taken to bring selective ACKs.
+//! The draft calls a mark congestion, and leaves the answer to ECN open. Here a mark counts as a loss of its round
+//! trip, ends a probe as too high a loss would, and ends Startup. A path is taken to bring selective ACKs.
 
 mod aggregation;
 mod full_pipe;
@@ -50,7 +50,7 @@ use crate::parameters::parameters;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, TransmitStart, Wants};
 
-/// What the registry tells about BBR version 3.
+/// Registry entry of BBR version 3.
 pub const ENTRY: Entry = Entry {
     name: "bbr3",
     title: "BBR version 3",

@@ -13,8 +13,8 @@
 //! | fast convergence: W_max = w (2 - beta)/2 on a loss below the last one | `Bic::reduced` |
 //! | up to the low window it is NewReno | `Bic::increase`, `Bic::reduced` |
 //!
-//! Notable differences from the paper: what a round trip adds comes in equal parts with its ACKs. As long as no loss
-//! has shown W_max the window grows by S_max.
+//! Notable differences from the paper: the increase of a round trip comes in equal parts with its ACKs. As long as no
+//! loss has shown W_max the window grows by S_max.
 //!
 //! Linux's module is `linux/bic.rs`.
 
@@ -65,7 +65,7 @@ pub struct Bic {
     w_max: f64,
     /// The window at the last loss.
     last_loss: f64,
-    /// The step beyond W_max; 0 below it.
+    /// The step beyond W_max, 0 below it.
     probing: f64,
     increase: f64,
 }

@@ -3,7 +3,7 @@
 //!
 //! C4 is for media over QUIC. It sends at a nominal rate, the largest delivery rate that it has seen, and lets so much
 //! be in flight as fits the largest RTT of a path without queues: jitter is no congestion for it. Only congestion
-//! lowers the rate, the sooner the faster a flow is; rare or late signals and the limits of an application do not.
+//! lowers the rate, the sooner the faster a flow is. Rare or late signals and the limits of an application do not.
 //!
 //! | specification | here |
 //! | --- | --- |
@@ -20,14 +20,14 @@
 //! payload a second. Open points of the text, and how they are read:
 //! - The sum of a rate and a time in its CWND is read as `pacing_rate * (nominal_max_rtt + margin)`, the quotient in
 //!   beta for delay as `(rtt - nominal_max_rtt - threshold) / threshold`, and draining as 7/8 (a table has 3/4).
-//! - In Initial an era brings an increase if the rate rose by a quarter, a fourth of what its alpha of 2 asks for: the
-//!   rule of version 00 for pushes. Initial is entered again for high jitter once, as in version 00.
+//! - In Initial an era brings an increase if the rate rose by a quarter, a fourth of the rise that its alpha of 2 asks
+//!   for: the rule of version 00 for pushes. Initial is entered again for high jitter once, as in version 00.
 //! - While it probes and pushes, the window grows by a segment at least, as in the authors' code.
-//! - A loss lowers the nominal max RTT with the rate, as in the authors' code; a maximum below the nominal rate alone
+//! - A loss lowers the nominal max RTT with the rate, as in the authors' code. A maximum below the nominal rate alone
 //!   replaces it in persistent congestion. The path's RTT counts as reduced where a whole era was below the minimum.
 //! - Delay is measured by RTTs without delayed ACKs, as far as the transport knows them.
 //! - Losses that only a timeout shows are no signal, but the window is one segment until a delivery shows a rate
-//!   (RFC 5681, section 3.1). Marks are those of accurate ECN; an echo without count marks all that its ACK delivers.
+//!   (RFC 5681, section 3.1). Accurate ECN counts the marks. An echo without count marks all that its ACK delivers.
 //!
 //! Not here: the faster pacing below 1 ms.
 
@@ -147,7 +147,7 @@ pub struct C4 {
     /// The nominal rate when it began, and how many there were before it in this state.
     rate_before: f64,
     eras: u32,
-    /// The rate that sends the window of an earlier connection in a round trip; 0 before Resuming.
+    /// The rate that sends the window of an earlier connection in a round trip, 0 before Resuming.
     resumed_rate: f64,
     // Initial.
     initial_cwnd: f64,
@@ -246,7 +246,7 @@ impl C4 {
         }
     }
 
-    /// A delivery rate raises the nominal rate, but for what left before congestion was seen.
+    /// A delivery rate raises the nominal rate, unless its segments left before congestion was seen.
     fn measure(&mut self, sample: &RateSample) {
         let seconds = sample.interval.as_secs_f64();
         if seconds == 0.0 {
@@ -330,7 +330,7 @@ impl C4 {
         self.enter(State::Initial);
     }
 
-    /// The nominal max RTT is what half the window takes at the nominal rate.
+    /// Half the window takes the nominal max RTT at the nominal rate.
     fn leave_initial(&mut self, congested: bool) {
         if self.nominal_rate > 0.0 {
             self.nominal_max_rtt = (self.cwnd() / 2.0 / self.nominal_rate).max(LEAST_MAX_RTT);
@@ -406,7 +406,7 @@ impl C4 {
         }
     }
 
-    /// What the growth of a probe lacks to a whole segment, in bytes. A window of two segments that grows by a
+    /// The bytes that the growth of a probe lacks to a whole segment. A window of two segments that grows by a
     /// sixteenth lets no third one leave, so that the rate could never rise again.
     fn missing_to_a_segment(&self) -> f64 {
         let growth = (self.alpha - 1.0) * self.nominal_rate * self.nominal_max_rtt;

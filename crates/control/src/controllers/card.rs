@@ -2,7 +2,7 @@
 //! interconnected heterogeneous computer networks", Computer Communication Review 19(5), 1989), in the form without
 //! window that Hayes and Armitage 2011, section 2, give.
 //!
-//! Every other round trip CARD compares the RTT with that of the last decision. If it rose the window gives up an
+//! Every other round trip CARD compares the RTT with the one of the last decision. If it rose the window gives up an
 //! eighth, otherwise it grows by one segment.
 //!
 //! | rule (Hayes and Armitage 2011, section 2) | here |
@@ -13,7 +13,7 @@
 //! Notable points:
 //! - Jain's normalized delay gradient divides by the relative change of the window, so that a window that shrinks
 //!   under rising delay is not blamed. The form without window blames it.
-//! - Slow start, losses and timeouts are NewReno's; the first sign of congestion ends slow start.
+//! - Slow start, losses and timeouts are NewReno's. The first sign of congestion ends slow start.
 //! - tau is the last usable RTT sample of the round trip that ends. After a loss the next decision has nothing to
 //!   compare with, and grows the window.
 
@@ -98,7 +98,7 @@ impl Card {
         self.rtt.take()
     }
 
-    /// Decides on the RTT `tau`; says whether it rose.
+    /// Decides on the RTT `tau`. Returns whether it rose.
     fn decide(&mut self, tau: Span) -> bool {
         let (now, last) = (tau.as_secs_f64(), self.last_rtt.replace(tau).unwrap_or(tau).as_secs_f64());
         self.gradient = (now - last) / (now + last);

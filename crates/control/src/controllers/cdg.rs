@@ -1,9 +1,9 @@
 //! CDG, "CAIA Delay-Gradient" (Hayes and Armitage, "Revisiting TCP Congestion Control using Delay Gradients", IFIP
 //! Networking 2011).
 //!
-//! Once per RTT interval CDG looks at how the smallest and the largest RTT changed. A positive gradient makes it
-//! back off with a probability that grows with the gradient; the signs of both tell whether the bottleneck queue is
-//! full, and only then is a packet loss taken for congestion.
+//! Once per RTT interval CDG looks at how the smallest and the largest RTT changed. A positive gradient makes it back
+//! off with a probability that grows with the gradient. The signs of both show whether the bottleneck queue is full,
+//! and only then does a packet loss count as congestion.
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -13,8 +13,8 @@
 //! | (7): shadow window | `Cdg::on_interval`, `Cdg::resync_shadow` |
 //! | (8): window on a loss | `Cdg::on_loss` |
 //!
-//! Notable differences from the paper, and what it leaves open:
-//! - G is in milliseconds per RTT interval; the paper gives no unit.
+//! Notable differences from the paper, and its open points:
+//! - G is in milliseconds per RTT interval. The paper gives no unit.
 //! - The shadow window starts as the initial window and follows the window's growth, and a congestion loss halves
 //!   it, as Figure 2 draws it and (7) does not say.
 //! - A loss while the queue state is still unknown is congestion (`unknown_is_congestion`), a loss within a round
@@ -23,8 +23,8 @@
 //! - Congestion indications are counted also where they cannot act, in recovery.
 //! - No back-off or loss takes the window below two segments (RFC 5681, equation 4). After a timeout gradients and
 //!   queue state are forgotten.
-//! - A mark (ECN) is congestion whatever the queue looks like; it keeps `beta_l` of the window itself, as it must
-//!   not raise it.
+//! - A mark (ECN) is congestion whatever the queue looks like. It keeps `beta_l` of the window itself, as it must not
+//!   raise it.
 //! - A loss can raise the window, where the shadow window is more than twice as large: (8) taken literally.
 
 use units::Span;
@@ -134,7 +134,7 @@ pub struct Cdg {
     settings: Settings,
     /// w and ssthresh.
     reno: Reno,
-    /// s: the window that NewReno would have; 0 while not tracked.
+    /// s: the window that NewReno would have, 0 while not tracked.
     shadow: f64,
     gradient: DelayGradient,
     /// k: congestion indications since a gradient was last negative.
@@ -194,8 +194,8 @@ impl Cdg {
         congested
     }
 
-    /// The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the
-    /// raw ones before the smoothed, for a timely response (section 3.2, footnote 2).
+    /// The gradient that decides on a back-off: the minimum's before the maximum's. In slow start the raw ones come
+    /// before the smoothed, for a timely response (section 3.2, footnote 2).
     fn deciding_gradient(&self, at: &Moment, g: Gradients) -> Option<f64> {
         let order = if self.reno.grows_exponentially(at) {
             [g.raw_min, g.min, g.raw_max, g.max]
@@ -238,7 +238,7 @@ impl Cdg {
         self.counts.backoffs += 1;
     }
 
-    /// The shadow window after a delay back-off (7), first case; `before` is the window before the cut.
+    /// The shadow window after a delay back-off (7), first case. `before` is the window before the cut.
     fn resync_shadow(&mut self, before: f64) {
         let w = match self.settings.shadow_resync {
             ShadowResync::Before => before,
@@ -247,7 +247,7 @@ impl Cdg {
         self.shadow = self.shadow.max(w);
     }
 
-    /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case; the shadow window
+    /// Growth: as NewReno in slow start, else a segment per closed interval (6), second case. The shadow window
     /// follows.
     fn increase(&mut self, at: &Moment, ack: &Ack, interval_closed: bool) {
         let before = self.reno.window;
@@ -271,7 +271,7 @@ impl Cdg {
         self.settings.loss_tolerance && (not_congested || self.relieved_until.is_some())
     }
 
-    /// Keeps `beta_l` of `from`; the shadow window does what NewReno would.
+    /// Keeps `beta_l` of `from`. The shadow window reacts as NewReno would.
     fn reduce(&mut self, from: f64) {
         self.reno.threshold = (self.settings.beta_l * from).max(Reno::MINIMUM);
         if !self.settings.loss_may_raise {

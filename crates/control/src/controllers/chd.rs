@@ -116,7 +116,7 @@ impl Chd {
         }
     }
 
-    /// Takes the RTT of `ack`. If a round trip ends with it and had one: that of the queue.
+    /// Takes the RTT of `ack`. Returns the queueing delay if a round trip with an RTT ends.
     fn observe(&mut self, ack: &Ack) -> Option<Span> {
         if let Some(rtt) = ack.undelayed_rtt() {
             self.max_rtt = self.max_rtt.max(rtt);
@@ -270,7 +270,7 @@ mod tests {
     fn the_largest_rtt_of_a_round_trip_decides_and_only_at_its_end() {
         let mut world = World::new();
         let mut chd = flow(40.0, 0.0);
-        // 60 ms is q_th above 40; the round trip ends with a smaller one.
+        // 60 ms is q_th above 40. The round trip ends with a smaller one.
         chd.on_ack(&mut world.context(), &Ack { rtt: rtt(60), acknowledged_to: 1, sent_to: 41, ..ack() });
         assert!((chd.window() - 40.025).abs() < 1e-12);
         round(&mut chd, 45, 2);
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!((probed(&chd, "shadow_window"), probed(&chd, "tolerated_losses")), (30.0, 1.0));
         let mut chd = flow(40.0, 0.0);
         chd.max_rtt = Span::from_millis(1000);
-        // p is 939 of 940 parts: the draw backs off. Acknowledged is what was sent before it.
+        // p is 939 of 940 parts: the draw backs off. The acknowledged segments were sent before it.
         round(&mut chd, 61, 10);
         assert_eq!(chd.window(), 20.0);
         chd.observe(&Ack { rtt: rtt(70), ..ack() });

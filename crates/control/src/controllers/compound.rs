@@ -1,8 +1,8 @@
 //! Compound TCP (Tan, Song, Zhang and Sridharan, "A Compound TCP approach for high-speed and long distance networks",
 //! INFOCOM 2006).
 //!
-//! The window is the sum of two: that of standard TCP, and a delay window that grows fast while few segments wait in
-//! the queue and goes back as they become many.
+//! The window is the sum of two: the window of standard TCP, and a delay window that grows fast while few segments wait
+//! in the queue and goes back as they become many.
 //!
 //! | rule (section III), with win = cwnd + dwnd | here |
 //! | --- | --- |
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn two_segments_remain_however_far_the_delay_window_goes_back() {
-        // All but a sixteenth of two segments is dwnd; at twice the base RTT one waits.
+        // All but a sixteenth of two segments is dwnd. At twice the base RTT one waits.
         let mut compound = at(2.0, 1.9375);
         compound.settings = Settings { gamma: 0.5, zeta: 10.0, ..compound.settings };
         round(&mut compound, 200);

@@ -17,16 +17,16 @@
 //! | 1/delta: one more a round trip, half on a loss (section 2.2) | `Copa::end_round`, `Controller::on_loss` |
 //! | 0.7 w where more than 0.3 of the segments are lost (authors' code) | `Copa::count_losses` |
 //!
-//! The paper leaves open: a loss in default mode changes nothing, and the window grows in recovery as well; a
-//! timeout leaves one segment and begins a slow start. An ACK moves the window by no more than what it delivers, and a
-//! window that is not fully used does not grow. A mark counts as a loss.
+//! The paper leaves open: a loss in default mode changes nothing, and the window grows in recovery as well. A timeout
+//! leaves one segment and begins a slow start. An ACK moves the window by no more than it delivers, and a window that
+//! is not fully used does not grow. A mark counts as a loss.
 //!
 //! The paper looks at the direction once a round trip. A velocity of hundreds, earned upwards, then takes the window
 //! from beyond the target down to nothing before that: at 100 Mbit/s and 40 ms it used a quarter of the link. So a
 //! velocity belongs to the direction in which it was earned, as in the Copa that Facebook deployed (mvfst, `Copa.cpp`).
 //! The paper lets losses alone in default mode. Flows that keep a short queue full for ten seconds then take its delay
-//! for RTTmin, see no queueing delay, and lose most of what they send for good. The authors' code
-//! (`ReduceOnLoss` of genericCC) takes 0.3 of the window in such a case, and so does this one.
+//! for RTTmin, see no queueing delay, and lose most of their segments for good. The authors' code (`ReduceOnLoss` of
+//! genericCC) takes 0.3 of the window in such a case, and so does this one.
 
 use units::{Rate, Span, Time};
 
@@ -63,7 +63,7 @@ const NEARLY_EMPTY: f64 = 0.1;
 const STEADY: u32 = 3;
 /// RTTmin is the smallest of so long (section 2).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
-/// Losses are heavy above this share of more than so many segments, within so many RTTs; they leave so much of the
+/// Losses are heavy above this share of more than so many segments, within so many RTTs. They leave so much of the
 /// window (`ReduceOnLoss` of the authors' code).
 const HEAVY: f64 = 0.3;
 const ENOUGH: u64 = 20;
@@ -206,7 +206,7 @@ impl Copa {
         self.steady = 0;
     }
 
-    /// 1/delta after a loss; once a round trip.
+    /// 1/delta after a loss, once a round trip.
     fn halve(&mut self) {
         self.inverse = (self.inverse / 2.0).max(1.0 / self.settings.delta);
         self.halved = true;
@@ -447,7 +447,7 @@ mod tests {
         (copa.competitive, copa.inverse, copa.filled) = (true, 16.0, 6);
         copa.on_loss(&mut world.context(), &loss());
         assert_eq!(copa.inverse, 8.0);
-        // The loss of that round trip has counted; nothing is lost in the next, something in the one after it.
+        // The loss of that round trip has counted. Nothing is lost in the next, something in the one after it.
         copa.end_round(1);
         assert_eq!(copa.inverse, 8.0);
         copa.end_round(1);

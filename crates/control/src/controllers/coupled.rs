@@ -1,6 +1,6 @@
 //! Coupled Reno: the subflows of one multipath flow, by the three rules of Edwan 2010, section 2.7.
 //!
-//! W is the sum of the windows of all subflows, w that of one.
+//! W is the sum of the windows of all subflows, w the window of one.
 //!
 //! | coupling | growth for each segment acknowledged | what a loss takes | here |
 //! | --- | --- | --- | --- |
@@ -92,7 +92,7 @@ pub struct Coupled {
     settings: Settings,
     reno: Reno,
     undo: Undo,
-    /// The smoothed RTT in seconds; 0 before the first sample.
+    /// The smoothed RTT in seconds, 0 before the first sample.
     rtt: f64,
     subflows: Subflows,
     index: usize,

@@ -13,13 +13,13 @@
 //! | section 5.8: application-limited periods do not count as time | `Cubic::discount_unused_time` |
 //!
 //! Notable differences from the RFC:
-//! - The decrease starts from the window, not from FlightSize, as in Linux and FreeBSD; the window does not grow
-//!   while it is not used, which is what FlightSize is to guard against.
+//! - The decrease starts from the window, not from FlightSize, as in Linux and FreeBSD. FlightSize is to guard against
+//!   unused windows, and the window does not grow while it is not used.
 //! - Slow start is left by the HyStart of Linux, not by HyStart++ (RFC 9406), which has a phase of slower growth.
 //! - A window that comes out of slow start above W_max starts a new plateau there: K = 0 and W_max = cwnd, as after
 //!   a timeout.
 //!
-//! Linux's module of today is `linux/cubic.rs`, the module of older kernels `linux/cubic_2_3.rs`; `freebsd/cubic.rs` is
+//! Linux's module of today is `linux/cubic.rs`, the module of older kernels `linux/cubic_2_3.rs`. `freebsd/cubic.rs` is
 //! FreeBSD's. `cubic` is the stack's, `cubic-rfc` the RFC's.
 
 use units::{Span, Time};
@@ -52,7 +52,7 @@ pub const ENTRY: Entry = Entry {
 
 /// The smallest window after a mark (RFC 9438, section 4.6).
 pub(super) const MINIMUM_AFTER_MARK: f64 = 1.0;
-/// The smallest RTT of a HyStart round may lie above that of all by one part in so many.
+/// The smallest RTT of a HyStart round may exceed the smallest of all by one part in so many.
 const HYSTART_DELAY_DIVISOR: u32 = 8;
 
 parameters! {
@@ -94,7 +94,7 @@ pub(super) struct Epoch {
 pub(super) struct State {
     /// cwnd and ssthresh.
     pub(super) reno: Reno,
-    /// The window at which the cubic is flat; 0 while no loss has shown it.
+    /// The window at which the cubic is flat, 0 while no loss has shown it.
     pub(super) w_max: f64,
     /// The window before ssthresh was last set.
     pub(super) cwnd_prior: f64,
@@ -145,7 +145,7 @@ impl State {
     }
 
     /// Multiplicative decrease to the share `kept`, to no window below `minimum`. `converging` is the share of the
-    /// window that fast convergence makes W_max; `None` is without it.
+    /// window that fast convergence makes W_max, `None` without it.
     pub(super) fn reduce(&mut self, kept: f64, converging: Option<f64>, minimum: f64) {
         let cwnd = self.reno.window;
         self.w_max = match converging {
@@ -236,7 +236,8 @@ impl Cubic {
         self.settings.fast_convergence.then_some((1.0 + self.settings.beta) / 2.0)
     }
 
-    /// The share of the window that is `beta` of what is outstanding, where that is less (flight_size, section 4.6).
+    /// The share of the window that is `beta` of the outstanding segments, if these are fewer
+    /// (flight_size, section 4.6).
     fn kept_of(&self, loss: &Loss) -> f64 {
         self.settings.beta * (f64::from(loss.flight_size()) / self.state.reno.window).min(1.0)
     }

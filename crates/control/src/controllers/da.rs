@@ -1,9 +1,9 @@
 //! DA, the Delay Algorithm (Dabbous, "Analysis of a delay based congestion avoidance algorithm", 1992).
 //!
 //! DA times the head of each window, the first packet sent in an epoch of one round trip. If it took substantially
-//! longer than the reference delay, the smallest so far, the window shrinks to what would have had the same
-//! throughput without a queue; if it met no queue, the window grows by one. The paper's equations, which have no
-//! numbers, are numbered here in their order.
+//! longer than the reference delay, the smallest so far, the window shrinks to the size with the same throughput
+//! without a queue. If it met no queue, the window grows by one. The paper's equations, which have no numbers, are
+//! numbered here in their order.
 //!
 //! | equation | here |
 //! | --- | --- |
@@ -14,14 +14,14 @@
 //! | MAX-REDUCE: the reference is replaced (section 5.1) | `Da::decrease` |
 //! | minimal buffering, optimistic increase (section 5.2) | `min_buffer`, `optimistic` |
 //!
-//! Notable differences from the paper, and what it leaves open:
-//! - Slow start ends when NDG is *above* 0.5. The paper prints smaller, which would end it at a window of 2 and not
-//!   at the 13 that it reports; `ndg_sign` has the printed sign.
+//! Notable differences from the paper, and its open points:
+//! - Slow start ends when NDG is *above* 0.5. The paper prints smaller, which would end it at a window of 2 and not at
+//!   the 13 that it reports. `ndg_sign` has the printed sign.
 //! - (D3) computes W^{i+2} from W^i. To the letter these are two windows in turns, which drift apart where sources
-//!   compete. Here one window is decided on in every second epoch; `update_epochs` has the other readings.
+//!   compete. Here one window is decided on in every second epoch. `update_epochs` has the other readings.
 //! - A delay equal to K times the reference holds the window, one equal to the reference grows it: (D3) leaves both
 //!   out.
-//! - In slow start each ACK gives a delay, in avoidance only that of the head of window.
+//! - In slow start each ACK gives a delay, in avoidance only the ACK of the head of window.
 //! - The reference survives losses. Slow start after a loss ends at half the window, if not by NDG before, and grows
 //!   also on ACKs of retransmitted packets, which give no delay.
 //! - The window computed by a decrease is at least one packet.
@@ -38,7 +38,7 @@ use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
 
-/// A delay that exceeds the reference by no more shows no queue: the clock cannot tell the two apart.
+/// A delay that exceeds the reference by no more shows no queue: the clock does not separate the two.
 const EPSILON: Span = Span::from_micros(10);
 
 /// The entry of DA in the registry.
@@ -254,7 +254,7 @@ impl Controller for Da {
             self.begin_epochs(ack);
             return;
         };
-        // A head without a usable delay: the next packet that has one stands in for it.
+        // A head without a usable delay: the next packet that has one replaces it.
         if let Some(delay) = delay.filter(|_| ack.acknowledged_to > head) {
             self.end_of_epoch(ack, delay);
         }

@@ -87,7 +87,7 @@ impl Dctcp {
         }
     }
 
-    /// Counts the marks of `ack`; at the end of a window of data the estimate follows their share.
+    /// Counts the marks of `ack`. At the end of a window of data the estimate follows their share.
     fn estimate(&mut self, ack: &Ack) {
         let repeated = if ack.ecn_echo { ack.newly_delivered } else { 0 };
         let marked = if ack.newly_marked > 0 { ack.newly_marked } else { repeated };
@@ -169,7 +169,7 @@ mod tests {
     fn the_estimate_follows_the_share_of_a_window_of_data() {
         let mut world = World::new();
         let mut dctcp = at(100.0, 0.5);
-        // The first ACK ends a window of data without marks: 0.5 * 15/16 = 0.46875; the next one ends above 110.
+        // The first ACK ends a window of data without marks: 0.5 * 15/16 = 0.46875. The next one ends above 110.
         dctcp.on_ack(&mut world.context(), &marked(10, 110, 0));
         assert_eq!(probed(&dctcp, "alpha"), 0.46875);
         (2..=11).for_each(|n| dctcp.on_ack(&mut world.context(), &marked(10 * n, 110 + 10 * n, 4)));

@@ -12,7 +12,7 @@
 //! | normal probing, loss: slow start and linear growth of Tahoe | [`Reno::grow`], [`Reno::tahoe`] |
 //!
 //! Notable points:
-//! - D_max stands for the RTT with a full queue, which only a loss shows: in slow start, where the RTT is at its
+//! - D_max is taken as the RTT with a full queue, which only a loss shows: in slow start, where the RTT is at its
 //!   largest most of the time, the rule does not apply.
 //! - D is the last usable RTT sample of the round trip that ends.
 //! - A timeout forgets D_max: the path may be another.

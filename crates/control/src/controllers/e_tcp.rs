@@ -8,12 +8,12 @@
 //! | w += a for each segment acknowledged, a = 0.04 | `Controller::on_ack` |
 //! | w -= D(w) for each segment lost, D(w) = a/(p0 + 1.5/w^2) | `ETcp::charge` |
 //!
-//! In equilibrium what the segments from loss to loss add is what a loss takes, a = p D(w): the loss rate is p0 = 0.01
-//! for large windows, and that of NewReno, 1.5/w^2, for small ones.
+//! In equilibrium the segments from loss to loss add as much as a loss takes, a = p D(w). The loss rate is p0 = 0.01
+//! for large windows, and NewReno's 1.5/w^2 for small ones.
 //!
-//! Notable differences from the paper: a and p0 are the paper's; D(w) is reconstructed from the two equilibria between
+//! Notable differences from the paper: a and p0 are the paper's. D(w) is reconstructed from the two equilibria between
 //! which it has to lead, so its shape around w = sqrt(1.5/p0) = 12 segments is ours. Every lost segment counts, as a
-//! window of more than 1/p0 segments loses more than one a round trip; a mark (ECN) counts as one. For the same reason
+//! window of more than 1/p0 segments loses more than one a round trip. A mark (ECN) counts as one. For the same reason
 //! the window grows in recovery as well, which it governs itself: such a flow hardly leaves it. Slow start, a loss that
 //! ends it, and timeouts are NewReno's.
 
@@ -90,7 +90,7 @@ impl Controller for ETcp {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if self.charging {
-            // However the stack counts ACKs: those of recovery stand for many segments.
+            // However the stack counts ACKs, an ACK of recovery covers many segments.
             return self.on_duplicate_ack(cx, ack);
         }
         self.reno.grow_by(cx, ack, self.settings.a * self.reno.window);

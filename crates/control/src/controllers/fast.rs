@@ -14,11 +14,11 @@
 //! At rest w (1 - base RTT/RTT) = alpha, so each flow keeps alpha segments waiting, whatever its RTT.
 //!
 //! The paper leaves open:
-//! - Slow start is NewReno's; it ends when alpha own segments wait at the end of a round trip.
-//! - alpha is one number; the authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and
+//! - Slow start is NewReno's. It ends when alpha own segments wait at the end of a round trip.
+//! - alpha is one number. The authors chose it by the rate of the path, from 20 at 10 Mbit/s to 200 at 1 Gbit/s and
 //!   above.
 //! - A window that is not fully used is not updated, and none falls below two segments.
-//! - The new window holds at once; the paper spreads what it lets go over the round trip.
+//! - The new window holds at once. The paper spreads a decrease over the round trip.
 
 use units::Span;
 

@@ -2,8 +2,8 @@
 //! two versions, `gentle-1` and `gentle-2`.
 //!
 //! A queue that YeAH would estimate decides. While there is none the increase rises by alpha_rocket each round trip
-//! (thrust, or rocket); with a queue up to Q_max it is in inverse proportion to the queue (damping), the weaker the
-//! more often the queue was too long; a longer queue is given up (decongestion), and growth is then that of Reno.
+//! (thrust, or rocket). With a queue up to Q_max it is in inverse proportion to the queue (damping), the weaker the
+//! more often the queue was too long. A longer queue is given up (decongestion), and growth is then Reno's.
 //!
 //! | rule, with Q and L as in YeAH | here |
 //! | --- | --- |
@@ -16,8 +16,8 @@
 //! | loss: as YeAH, and all of it begins anew | `Controller::on_loss` |
 //!
 //! Open points of the thesis, and how they are read:
-//! - Damping has Q_max/Q and NP^v, as all derivations; one print has Q/Q_max, the boxes NP without v.
-//! - AG is counted to its maximum once, then NP grows with every decongestion, as the boxes have it; `ag_reset_on_np`
+//! - Damping has Q_max/Q and NP^v, as all derivations. One print has Q/Q_max, the boxes NP without v.
+//! - AG is counted to its maximum once, then NP grows with every decongestion, as the boxes have it. `ag_reset_on_np`
 //!   counts AG anew for each NP, as the text says. alpha_gl bounds damping only with `alpha_floor`.
 //! - Rocket replaces slow start: `slow_start = false`. The box of version 1 has both.
 //! - RESET_THRESHOLD is not given: 3. A queue below one segment is none.
@@ -275,7 +275,7 @@ impl<N: Numbers> Gentle<N> {
         self.alpha = alpha.min(N::increase(self.settings.alpha_max));
     }
 
-    /// The increase with a queue up to Q_max; a longer one leaves it.
+    /// The increase with a queue up to Q_max. A longer one leaves it.
     fn damp(&mut self) {
         let Settings { alpha_gh, alpha_gl, alpha_floor, v, q_max, .. } = self.settings;
         if !self.bounded.limits.exceeds_queue(&self.bounded.last) {

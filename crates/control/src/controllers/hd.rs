@@ -11,7 +11,7 @@
 //! | p: 0 up to q_min, to p_max at q_th, back to 0 at q_max | `Hump::probability` |
 //! | back-off: w = w/2 | `Controller::on_ack` |
 //!
-//! Everything else is NewReno's. The shape of p is the paper's; its values are those of the module for FreeBSD by Hayes
+//! Everything else is NewReno's. The shape of p is the paper's. Its values come from the module for FreeBSD by Hayes
 //! and Stewart (cc_hd): q_min 5 ms, q_th 20 ms, p_max 5 %. They leave open:
 //! - While no delay beyond q_th was seen, p stays at p_max from there on.
 //! - At most one back-off a round trip, and none in the round trip of a loss, as in FreeBSD, where a back-off is
@@ -89,7 +89,7 @@ impl Hd {
         }
     }
 
-    /// Takes the RTT of `ack`; says whether it gave one.
+    /// Takes the RTT of `ack`. Returns whether it gave one.
     fn observe(&mut self, ack: &Ack) -> bool {
         let Some(rtt) = ack.undelayed_rtt() else { return false };
         self.max_rtt = self.max_rtt.max(rtt);

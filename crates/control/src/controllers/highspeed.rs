@@ -17,7 +17,7 @@
 //! - After a timeout the threshold is (1 - b(w)) w, as after a loss, which the RFC leaves open.
 //!
 //! Linux takes a and b from the next row of the table. The module of Linux 3.5 does so in real numbers and is otherwise
-//! as here; the module of today's Linux is `linux/highspeed.rs`.
+//! as here. The module of today's Linux is `linux/highspeed.rs`.
 
 use crate::entry::{Aim, Entry, Form, Quantity};
 use crate::parts::reno::{delegate, reduce};
@@ -51,8 +51,8 @@ const HIGH_DECREASE: f64 = 0.1;
 /// b of standard TCP.
 const LOW_DECREASE: f64 = 0.5;
 
-/// Appendix B: the windows at which a(w) has grown by more than 1 since the row before. Row i stands for a(w) = i + 1.
-/// As in Linux, the last row has a(w) = 72.
+/// Appendix B: the windows at which a(w) has grown by more than 1 since the row before. Row i has a(w) = i + 1. As in
+/// Linux, the last row has a(w) = 72.
 pub const TABLE: [u32; 72] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,

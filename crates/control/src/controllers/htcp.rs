@@ -12,13 +12,13 @@
 //! | beta = R_min/R_max within 0.5 and 0.8; 0.5 if the throughput changed by more than 20 % since the last loss | `HTcp::adapt` |
 //!
 //! Notable differences from the paper:
-//! - D begins when recovery from the last congestion event ends, as in Linux; the window does not grow before.
+//! - D begins when recovery from the last congestion event ends, as in Linux. The window does not grow before.
 //! - The paper leaves R_max open. As in Linux it follows samples that exceed it by 20 ms at most, and each loss takes
 //!   it 5 % of the way down to R_min.
-//! - The throughput of an epoch is, as in Linux, the largest value of a moving average of what each round trip
-//!   delivered, with weight 1/4 from the fourth round trip on ([`Measures`]).
+//! - The throughput of an epoch is, as in Linux, the largest value of a moving average of the deliveries of each round
+//!   trip, with weight 1/4 from the fourth round trip on ([`Measures`]).
 //!
-//! The module of Linux 3.5 differs from the paper by [`Version`]; the module of today's Linux is `linux/htcp.rs`.
+//! The module of Linux 3.5 differs from the paper by [`Version`]. The module of today's Linux is `linux/htcp.rs`.
 
 use units::{Span, Time};
 
@@ -147,7 +147,7 @@ impl HTcp {
         }
     }
 
-    /// The module of Linux 3.5; its largest share kept is 102/128.
+    /// The module of Linux 3.5. Its largest share kept is 102/128.
     fn of_module(ModuleSettings { rtt_scaling }: ModuleSettings) -> Self {
         let settings = Settings { rtt_scaling, beta_max: 0.797, ..Settings::default() };
         Self { version: MODULE, ..Self::new(settings) }

@@ -9,7 +9,7 @@
 //! | slow start: w += 2^rho - 1 for each ACK | `Hybla::slow_start` |
 //! | congestion avoidance: w += rho^2/w for each ACK | `Controller::on_ack` |
 //!
-//! Notable differences from the paper: rho is that of the smallest smoothed RTT so far, as in Linux; 2^rho is at most
+//! Notable differences from the paper: rho comes from the smallest smoothed RTT so far, as in Linux. 2^rho is at most
 //! 2^16. The first window and threshold are not multiplied by rho, and segments are not paced.
 //!
 //! Linux's module is `linux/hybla.rs`.

@@ -2,7 +2,7 @@
 //! high-speed networks", Performance Evaluation 65, 2008), and Illinois of higher order (Edwan, "Improved Algorithms
 //! for TCP Congestion Control", thesis, Loughborough 2010, chapter 6): TCP-Q, TCP-C, TCP-Fq and TCP-Fs.
 //!
-//! Losses decide when the window shrinks; the queueing delay decides how fast it grows and how much it gives up: a
+//! Losses decide when the window shrinks. The queueing delay decides how fast it grows and how much it gives up: a
 //! short queue means a large increase and a small decrease. In order n the n-th power of the delay decides.
 //!
 //! | rule, with d_a the mean queueing delay of a round trip, d_m the largest, d_i = eta_i d_m | here |
@@ -13,10 +13,10 @@
 //! | alpha_max again only after theta round trips in a row below d_1 | `Illinois::alpha` |
 //! | standard TCP below the window threshold | `Illinois::decide` |
 //!
-//! Notable differences from the paper: the constants that it leaves to the implementation are those of Linux. The
-//! extremes of the RTT are those of single samples, or of the means of round trips (`extrema`); the largest one is of
-//! samples that do not contain a delayed ACK's wait. Linux counts theta over all round trips since the increase last
-//! was alpha_max, not those in a row: `theta_in_a_row = false`, the default of the orders of the thesis.
+//! Notable differences from the paper: the constants that it leaves to the implementation are Linux's. The extremes of
+//! the RTT are of single samples, or of the means of round trips (`extrema`). The largest one is of samples that do not
+//! contain a delayed ACK's wait. Linux counts theta over all round trips since the increase last was alpha_max, not
+//! over round trips in a row: `theta_in_a_row = false`, the default of the orders of the thesis.
 //!
 //! Notable differences from the thesis: eta_3 goes up to 1, where (6.2) prints at most 0.5.
 //!
@@ -155,13 +155,13 @@ impl Settings {
     }
 
     /// The increase at delay `da` above d_1 of at most `dm`: k1/(k2 + da), with k1 and k2 such that it goes from
-    /// alpha_max at d_1 to alpha_min at dm; (6.3) of the thesis.
+    /// alpha_max at d_1 to alpha_min at dm, by (6.3) of the thesis.
     pub(super) fn alpha_at(&self, da: f64, dm: f64) -> f64 {
         let share = share_of_powers(da, self.eta_1 * dm, dm, self.orders().0).min(1.0);
         self.alpha_max / (1.0 + share * (self.alpha_max / self.alpha_min - 1.0))
     }
 
-    /// The decrease at delay `da` of at most `dm`; (6.4) of the thesis.
+    /// The decrease at delay `da` of at most `dm`, by (6.4) of the thesis.
     pub(super) fn beta_at(&self, da: f64, dm: f64) -> f64 {
         if self.form == Form::Fs {
             return self.smoothed_beta_at(da, dm);

@@ -7,11 +7,11 @@
 //! | a loss, found by timer or duplicate ACKs: W = 1 | [`Reno::tahoe`] |
 //!
 //! Notable points:
-//! - Every loss and every expiry of the timer halves the threshold anew, as BSD does; the window then is one segment
+//! - Every loss and every expiry of the timer halves the threshold anew, as BSD does. The window then is one segment
 //!   even under a transport with fast recovery. Tahoe itself is the transport option `fast_recovery = false`.
-//! - The window stops at `max_window`, as BSD's does at the largest window of the connection; growth ends there, not
+//! - The window stops at `max_window`, as BSD's does at the largest window of the connection. Growth ends there, not
 //!   only the flight.
-//! - The paper gives no threshold for the start; by default the first slow start lasts until a loss or `max_window`.
+//! - The paper gives no threshold for the start. By default the first slow start lasts until a loss or `max_window`.
 
 use serde_json::Value;
 

@@ -14,11 +14,10 @@
 //! | congestion timeout: 1 MSS | `Controller::on_timeout` |
 //!
 //! FILTER is the minimum. The RFC leaves to others:
-//! - The initial window and the congestion timeout are those of the transport.
+//! - The initial window and the congestion timeout are the transport's.
 //! - `slow_start`: slow start as NewReno until the target is reached or data is lost, and after a timeout. The RFC
 //!   begins at once with its own rule.
-//! - The RTT takes the place of an unknown one-way delay; the queueing delay then includes that of the reverse
-//!   path.
+//! - The RTT takes the place of an unknown one-way delay. The queueing delay then includes the reverse path's.
 //! - A window that is not fully used does not grow, and one ACK counts for at most one window.
 //!
 //! Unlike in the RFC, MIN_CWND does not lift a window that a timeout has left at one segment.
@@ -138,7 +137,7 @@ impl History {
         self.update_current(delay);
     }
 
-    /// The base delay; zero before the first sample.
+    /// The base delay, zero before the first sample.
     pub(crate) fn base(&self) -> Span {
         self.base
     }

@@ -1,8 +1,8 @@
 //! LEDBAT++, background transport of Windows (draft-irtf-iccrg-ledbat-plus-plus).
 //!
-//! LEDBAT by round-trip times, with what it lacked: it grows more slowly than NewReno, comes down in proportion to its
-//! window, leaves slow start before the target, and empties its part of the queue now and then, so that everyone sees
-//! the delay of the path.
+//! LEDBAT by round-trip times, amended: it grows more slowly than NewReno, comes down in proportion to its window,
+//! leaves slow start before the target, and empties its part of the queue now and then, so that everyone sees the delay
+//! of the path.
 //!
 //! | draft, section 4 | here |
 //! | --- | --- |
@@ -14,9 +14,9 @@
 //! | two round trips after the first slow start two segments, for two round trips | `Slowdown` |
 //! | again nine times as long after each as it took | `LedbatPlusPlus::end_slowdown` |
 //!
-//! Differences: initial window and timeout are those of the transport, so the draft's initial window of two segments
-//! has to be set there. A window that is not fully used does not grow, and one ACK counts for at most one window. A
-//! loss halves the window, and puts off a slowdown that has begun.
+//! Differences: initial window and timeout are the transport's, so the draft's initial window of two segments has to be
+//! set there. A window that is not fully used does not grow, and one ACK counts for at most one window. A loss halves
+//! the window, and puts off a slowdown that has begun.
 
 use units::{Span, Time};
 
@@ -47,13 +47,13 @@ pub const ENTRY: Entry = Entry {
 
 /// The share of the window kept on a loss.
 const BETA: f64 = 0.5;
-/// The smallest window, which is that of a slowdown, in segments.
+/// The smallest window, also the window of a slowdown, in segments.
 const LEAST: f64 = 2.0;
 /// The first slow start ends at this share of the target.
 const EXIT: f64 = 0.75;
 /// GAIN is at least one of so many parts.
 const SLOWEST: f64 = 16.0;
-/// Round trips from the end of slow start to the first slowdown, and those of two segments.
+/// Round trips from the end of slow start to the first slowdown, and round trips with two segments.
 const WAIT: u32 = 2;
 const HOLD: u32 = 2;
 
@@ -87,7 +87,7 @@ enum Slowdown {
     Awaited(u32),
     /// Two segments for so many round trips, since then.
     Holding(u32, Time),
-    /// Slow start back to the window before; the slowdown began then.
+    /// Slow start back to the window before. The slowdown began then.
     Regaining(Time),
     /// The next one begins then.
     Due(Time),
@@ -127,7 +127,7 @@ impl LedbatPlusPlus {
         1.0 / (2.0 * self.settings.target.as_secs_f64() / base).ceil().clamp(1.0, SLOWEST)
     }
 
-    /// GAIN for each segment, up to the threshold; the first one ends before the target.
+    /// GAIN for each segment, up to the threshold. The first slow start ends before the target.
     fn slow_start(&mut self, ack: &Ack) {
         if self.slowdown == Slowdown::None && self.excess() > EXIT {
             self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
@@ -185,7 +185,7 @@ impl LedbatPlusPlus {
         self.slowdowns += 1;
     }
 
-    /// The window is what it was before the slowdown, which began at `start`.
+    /// The window is as before the slowdown, which began at `start`.
     fn end_slowdown(&mut self, now: Time, start: Time) {
         self.slowdown = Slowdown::Due(now + now.since(start) * u64::from(self.settings.slowdown_interval));
     }
@@ -257,7 +257,7 @@ mod tests {
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
-    /// One sample counts; base delay `base` ms, past the first slow start.
+    /// One sample counts. Base delay `base` ms, past the first slow start.
     fn cruising(window: f64, base: u64) -> LedbatPlusPlus {
         let mut ledbat = LedbatPlusPlus::new(Settings { current_filter: 1, ..Settings::default() });
         ledbat.history.observe(Time::ZERO, MS(base));

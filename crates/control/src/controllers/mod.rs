@@ -1,5 +1,5 @@
 //! The controllers: one file each, with a folder beside it where one file is not enough. A line here lists a controller
-//! in the registry, too. Those of Linux are in `linux/`, those of FreeBSD in `freebsd/`.
+//! in the registry, too. Linux's are in `linux/`, FreeBSD's in `freebsd/`.
 
 pub mod africa;
 pub mod aimd;

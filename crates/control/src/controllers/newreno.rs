@@ -1,8 +1,8 @@
 //! NewReno: additive increase, multiplicative decrease (RFC 5681, RFC 6582).
 //!
-//! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one
-//! segment per window of counted segments instead of rounding each step; halving starts from the window, not from
-//! FlightSize, as Linux and FreeBSD do. Linux's reno is `linux/reno.rs`.
+//! Differences from the RFCs: the window is a real number of segments, so congestion avoidance adds exactly one segment
+//! per window of counted segments instead of rounding each step. Halving starts from the window, not from FlightSize,
+//! as Linux and FreeBSD do. Linux's reno is `linux/reno.rs`.
 //!
 //! | equation | here |
 //! | --- | --- |

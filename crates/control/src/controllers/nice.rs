@@ -11,12 +11,11 @@
 //! | w below 1: a segment every 1/w round trips | `Controller::pacing_rate` |
 //! | loss, timeout: as Vegas and Reno | [`Vegas`] |
 //!
-//! Notable differences from the paper, and what it leaves open:
-//! - Vegas is that of [`crate::vegas`], which FreeBSD has, with alpha 1 and beta 3.
-//! - An ACK counts the segments that it delivers, so that delayed ACKs do not halve the count; one that may contain the
+//! Notable differences from the paper, and its open points:
+//! - Vegas is [`crate::vegas`], the form of FreeBSD, with alpha 1 and beta 3.
+//! - An ACK counts the segments that it delivers, so that delayed ACKs do not halve the count. One that may contain the
 //!   delayed-ACK timer counts none.
-//! - The slow start of a new connection is that of Vegas alone: it is what finds max RTT. After that slow start heeds
-//!   the rule.
+//! - The slow start of a new connection is Vegas's alone, as it finds max RTT. Later slow starts heed the rule.
 //! - Below one segment the window offered to the transport stays 1, and pacing at w segments per smoothed RTT spaces
 //!   them.
 

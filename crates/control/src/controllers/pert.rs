@@ -1,8 +1,8 @@
 //! PERT, probabilistic early response TCP (Bhandarkar, Reddy, Zhang and Loguinov, "Emulating AQM from end hosts",
 //! SIGCOMM 2007).
 //!
-//! The sender does to itself what a router with RED and ECN would do to it: with a probability that grows with the
-//! queueing delay it reduces its window, by less than a loss would, as the queue is still short.
+//! The sender acts as a router with RED and ECN would: with a probability that grows with the queueing delay it reduces
+//! its window, by less than a loss would, as the queue is still short.
 //!
 //! | rule | here |
 //! | --- | --- |

@@ -3,7 +3,7 @@
 //!
 //! After a loss on the last link the gaps between duplicate ACKs are multiples of T, the time of a packet on the
 //! slowest link: a large span and a pattern. After congestion they are all about T, or cross traffic has made them
-//! random. A canceller of differences removes the pattern; what it leaves below T is noise.
+//! random. A canceller of differences removes the pattern. Differences that it leaves below T are noise.
 //!
 //! | rule, with S the gaps | here |
 //! | --- | --- |
@@ -14,10 +14,9 @@
 //! | the ACK that ends recovery: w = ssthresh = (1 - beta') w at the loss | `Controller::on_recovered` |
 //!
 //! Open points of the thesis, and how they are read:
-//! - Until recovery ends the window is that of NewReno: only then all gaps are known. Timeouts and marks are
-//!   NewReno's.
-//! - rho counts differences that are not zero nor T but for rounding, a thousandth of T; `definition` has their sum
-//!   and their share. mu is printed without the limit of 1.
+//! - Until recovery ends the window is NewReno's: only then all gaps are known. Timeouts and marks are NewReno's.
+//! - rho counts differences that are not zero nor T but for rounding, a thousandth of T. `definition` has their sum and
+//!   their share. mu is printed without the limit of 1.
 //! - T is the smallest time between new ACKs, per segment, that is not below half of the median of the last 32.
 //! - The first hundred gaps of a loss event count, and at most 5000 differences of an iteration.
 //! - The capture ends with the first ACK of new data, also where more segments were lost.
@@ -194,7 +193,7 @@ pub(crate) struct Pit<N = Real> {
     reno: Reno,
     undo: Undo,
     numbers: N,
-    /// When the last ACK came, new or duplicate; `None` before the first.
+    /// When the last ACK came, new or duplicate, `None` before the first.
     last_ack: Option<Time>,
     capture: Capture,
     /// The window at the loss, from its detection to the end of recovery.
@@ -279,7 +278,7 @@ impl<N: Numbers> Controller for Pit<N> {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         if ack.newly_acknowledged == 0 {
-            // The stack lets the window grow by what it SACKs.
+            // The stack lets the window grow by SACKed segments.
             self.on_duplicate_ack(cx, ack);
         } else {
             // The one that ends recovery covers what duplicate ACKs announced: its gap is none of new ACKs.
@@ -351,7 +350,7 @@ mod tests {
 
     const T: u64 = 2_000_000;
 
-    /// A window of 40 that loses a segment; duplicate ACKs come after these gaps, in units of T, of 2 ms.
+    /// A window of 40 that loses a segment. Duplicate ACKs come after these gaps, in units of T, of 2 ms.
     fn after(settings: Settings, gaps: &[f64]) -> Pit {
         let mut world = World::new();
         let mut pit = Pit::new(Settings { packet_time: Span::from_nanos(T), ..settings });

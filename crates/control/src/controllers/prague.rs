@@ -89,7 +89,7 @@ pub struct Prague {
     /// Round trips since slow start.
     rounds: u32,
     next_round: u64,
-    /// The last reduction for a mark: when it was, and what was sent by then.
+    /// The last reduction for a mark: its time, and the number of segments sent by then.
     reduced: Option<(Time, u64)>,
     /// No growth until more than this is acknowledged: the round trip after a loss.
     lost_to: Option<u64>,
@@ -131,7 +131,7 @@ impl Prague {
         ack.acknowledged_to > end && (self.virtual_rtt() <= self.smoothed_rtt || now.since(start) >= self.virtual_rtt())
     }
 
-    /// Counts the marks of `ack`, which are returned; after a virtual round trip the estimate follows their share.
+    /// Counts and returns the marks of `ack`. After a virtual round trip the estimate follows their share.
     fn estimate(&mut self, now: Time, ack: &Ack) -> u32 {
         let repeated = if ack.ecn_echo { ack.newly_delivered } else { 0 };
         let marked = if ack.newly_marked > 0 { ack.newly_marked } else { repeated };
@@ -174,7 +174,7 @@ impl Prague {
         self.reno.additive_increase(unmarked(ack.avoidance_credit(at)), scale * scale);
     }
 
-    /// Takes in the marks of an ACK; gives the segments that it reports as marked.
+    /// Takes in the marks of an ACK. Returns the segments that it reports as marked.
     fn on_marks(&mut self, now: Time, ack: &Ack) -> u32 {
         self.smoothed_rtt = ack.smoothed_rtt;
         if ack.acknowledged_to > self.next_round {
@@ -292,7 +292,7 @@ mod tests {
     fn a_mark_takes_half_the_estimate_and_growth_goes_on_by_what_was_not_marked() {
         let mut world = World::new();
         let mut prague = Prague { round_end: 1000, ..at(100.0, 0.2) };
-        // 100 less a tenth is 90; the seven unmarked add 7/90.
+        // 100 less a tenth is 90. The seven unmarked add 7/90.
         prague.on_ack(&mut world.context(), &acked(10, 110, 3));
         assert_eq!((prague.window(), prague.slow_start_threshold()), (90.0 + 7.0 / 90.0, 90.0));
         // No further reduction up to 110, but growth.
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn it_paces_by_its_window_twice_as_fast_in_slow_start_in_bursts_of_250_us() {
-        // 100 segments of 1448 bytes in 40 ms are 28.96 Mbit/s, 0.6 segments in 250 us; ten times that are 6.
+        // 100 segments of 1448 bytes in 40 ms are 28.96 Mbit/s, 0.6 segments in 250 us. Ten times that are 6.
         let mut world = World::new();
         let mut prague = at(99.9, 0.0);
         prague.on_ack(&mut world.context(), &Ack { window_limited: false, ..acked(10, 110, 0) });

@@ -1,7 +1,7 @@
 //! Relentless TCP (Mathis, "Relentless congestion control", PFLDNeT 2009).
 //!
 //! Additive increase as NewReno, but on losses strict conservation of packets: the window is smaller by as many
-//! segments as were lost. It expects queue management that shares the link; beside standard TCP it leaves nothing to
+//! segments as were lost. It expects queue management that shares the link. It leaves nothing to standard TCP beside
 //! it.
 //!
 //! | rule | here |
@@ -9,8 +9,8 @@
 //! | a segment more a round trip | [`Reno::grow`] |
 //! | window after recovery = window before - segments lost | `Relentless::charge` |
 //!
-//! Notable differences from the paper: slow start, timeouts and what is lost while a timeout is repaired are NewReno's.
-//! A mark (ECN) counts as one lost segment.
+//! Notable differences from the paper: slow start, timeouts and losses while a timeout is repaired are NewReno's. A
+//! mark (ECN) counts as one lost segment.
 
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;

@@ -10,8 +10,8 @@
 //! | standard TCP up to the legacy window | `Settings::legacy_window` |
 //!
 //! Notable differences from the paper: none. Linux keeps seven eighths at every window and is standard TCP in its
-//! increase up to 1/a segments. With 1 % of loss windows are small, and Linux's are twice as large as the paper's.
-//! The module since 5.6 is `linux/scalable.rs`; the module of Linux 3.5 differs from the paper by its numbers.
+//! increase up to 1/a segments. With 1 % of loss windows are small, and Linux's are twice as large as the paper's. The
+//! module since 5.6 is `linux/scalable.rs`. The module of Linux 3.5 differs from the paper by its numbers.
 
 use crate::entry::{Aim, Entry, Form};
 use crate::parameters::parameters;

@@ -2,7 +2,7 @@
 //! Latency", ETH TIK technical report 367, 2016).
 //!
 //! On a loss SIAD gives up what waits in the queue, by its RTTs, and aims to be back at the window of the loss after a
-//! configured number of RTTs, whatever the rate: between two losses lie always as many round trips.
+//! configured number of RTTs, whatever the rate: two losses are always as many round trips apart.
 //!
 //! | equation (section III.A) | here |
 //! | --- | --- |
@@ -14,19 +14,19 @@
 //! | (15) to (19): Additional Decrease | `Siad::additional_decrease` |
 //! | section III.B, base RTT | `siad/base_rtt.rs` |
 //!
-//! Notable differences from the paper, and what it leaves open:
-//! - Windows are whole segments and alpha is a real number; every window is rounded down.
+//! Notable differences from the paper, and its open points:
+//! - Windows are whole segments and alpha is a real number. Every window is rounded down.
 //! - (13) goes with alpha at or above half the window, and (12) takes off one segment at least.
 //! - (18) divides by one where it would divide by zero, and its alpha is one at least.
-//! - If alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has
-//!   reached alpha, and alpha stays; `clamp_after_ad` sets alpha to the window, which the paper's words allow as well.
+//! - If alpha exceeds the window after an Additional Decrease, the window grows as in slow start until it has reached
+//!   alpha, and alpha stays. `clamp_after_ad` sets alpha to the window, which the paper's words allow as well.
 //! - An Additional Decrease comes when the window is more than alpha + 2 above the threshold: about one RTT after the
 //!   decrease.
 //! - `num_ms` alone gives the RTTs of an epoch, two at least.
 //! - Segments SACKed before do not count when the cumulative point moves over them.
-//! - A timeout is a regular decrease, unless the window of data had one, with a window of one segment; until the next
+//! - A timeout is a regular decrease, unless the window of data had one, with a window of one segment. Until the next
 //!   one there is no Additional Decrease. A spurious loss is taken back.
-//! - RTT samples are taken on ACKs that may grow the window, as in the author's implementation; none is below a tick.
+//! - RTT samples are taken on ACKs that may grow the window, as in the author's implementation. None is below a tick.
 
 mod base_rtt;
 mod settings;
@@ -174,7 +174,8 @@ impl Siad {
 
     /// The RTT sample of `ack`, if there is one. By the timestamps at least a tick, as a shorter one would be no
     /// time at all. Whole ticks count of the smoothed RTT, too, so that an empty queue has the same RTT again and
-    /// again; on a short path halves of a tick, quarters and so on, of which an RTT has at least `LEAST_PARTS`.
+    /// again. On a short path these are halves of a tick, quarters and so on, and an RTT has at least `LEAST_PARTS` of
+    /// them.
     fn sample(&self, cx: &Context<'_>, ack: &Ack) -> Option<Span> {
         let timestamp = match self.settings.rtt_source {
             RttSource::Timestamp => ack.timestamp_rtt(cx),
@@ -312,7 +313,7 @@ impl Siad {
     }
 
     /// Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip
-    /// with an empty queue. `left` is what the path itself holds of the window about one RTT ago.
+    /// with an empty queue. `left` is the part of the window about one RTT ago that the path itself holds.
     fn additional_decrease(&mut self, left: f64) {
         self.credit = 0.0;
         self.additional_decreases += 1;
@@ -413,7 +414,7 @@ impl Controller for Siad {
     }
 
     fn slow_start_threshold(&self) -> f64 {
-        // An Additional Decrease to two segments leaves one; nobody but SIAD needs to know.
+        // An Additional Decrease to two segments leaves one. Only SIAD needs to know.
         self.epoch.reno.threshold.max(Reno::MINIMUM)
     }
 

@@ -12,12 +12,12 @@
 //! | no growth in the inference phase, else w += 1/w | `Controller::on_ack` |
 //!
 //! Everything else is NewReno's. The paper leaves open:
-//! - The slow start of a new connection is left by a loss alone: it is what finds d_max. After that slow start heeds
+//! - Only a loss ends the slow start of a new connection, as this slow start finds d_max. Later slow starts heed
 //!   indications.
 //! - Segments acknowledged within a round trip of a back-off were sent before it and are no second indication.
 //! - The inference phase is three smoothed RTTs, and every indication begins it anew.
-//! - The RTT takes the place of an unknown one-way delay: the rule needs differences of delays only, but
-//!   cannot tell the reverse path from the forward path then.
+//! - The RTT takes the place of an unknown one-way delay: the rule needs differences of delays only, but cannot
+//!   separate the reverse path from the forward path then.
 
 use units::{Span, Time};
 
@@ -75,7 +75,7 @@ pub struct TcpLp {
     reno: Reno,
     undo: Undo,
     delays: Option<Delays>,
-    /// The end of the inference phase; in the past if there is none.
+    /// The end of the inference phase, in the past if there is none.
     inference_until: Time,
     inferring: bool,
     /// Segments before this one were sent before the last back-off.
@@ -177,7 +177,7 @@ mod tests {
         TcpLp { reno: Reno { window, threshold: 2.0 }, delays, ..TcpLp::new(Settings::default()) }
     }
 
-    /// An ACK of a segment that took `millis`; everything sent before `n` is acknowledged, `n + 10` is next.
+    /// An ACK of a segment that took `millis`. Everything sent before `n` is acknowledged, and `n + 10` is next.
     fn arrived(n: u64, millis: u64) -> Ack {
         Ack { one_way_delay: Some(MS(millis)), acknowledged_to: n, sent_to: n + 10, ..ack() }
     }

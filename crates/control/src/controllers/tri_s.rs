@@ -11,11 +11,10 @@
 //! | after it: w = 1, and w += 1 for each segment while NTG > th_d | `Controller::on_ack` |
 //! | then each round trip w += 1, and back a round trip later if NTG < th_i | `TriS::search` |
 //!
-//! Notable differences from the thesis, and what it leaves open: a loss that duplicate ACKs show counts as a timeout,
-//! as the scheme is older than fast recovery. The thresholds are not given: a half each. T_1 is one segment in the
-//! smallest RTT. The throughput of a round trip is what its ACKs show to be
-//! delivered. After a segment
-//! was given back it holds for a round trip; `strict` gives two back, for less than there was before.
+//! Notable differences from the thesis, and its open points: a loss that duplicate ACKs show counts as a timeout, as
+//! the scheme is older than fast recovery. The thresholds are not given: a half each. T_1 is one segment in the
+//! smallest RTT. The throughput of a round trip is the delivery that its ACKs show. After a segment was given back it
+//! holds for a round trip. `strict` gives two back, for less than there was before.
 
 use units::Time;
 
@@ -262,7 +261,7 @@ mod tests {
         round(&mut world, &mut tri_s, 100);
         round(&mut world, &mut tri_s, 100);
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (3.0, 2.0));
-        // Two segments in 100 ms, then three in 142: 21.1 a second after 20, a ninth of what the first brought.
+        // Two segments in 100 ms, then three in 142: 21.1 a second after 20, a ninth of the gain by the first.
         round(&mut world, &mut tri_s, 142);
         assert_eq!((tri_s.window(), probed(&tri_s, "mode")), (3.0, 3.0));
         assert!((probed(&tri_s, "ntg") - 0.1127).abs() < 1e-3, "{}", probed(&tri_s, "ntg"));

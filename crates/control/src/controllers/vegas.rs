@@ -11,16 +11,15 @@
 //! | slow start grows in every other round trip (section IV-C) | `Vegas::decide` |
 //!
 //! Notable differences from the paper:
-//! - Slow start ends when diff exceeds beta, with the window one segment smaller; the window grows in the next round
+//! - Slow start ends when diff exceeds beta, with the window one segment smaller. The window grows in the next round
 //!   trip only if diff is below alpha. `slow_start_exit = "gamma"` is the paper's: when diff exceeds the threshold
-//!   gamma. The paper does not say with which window; here it stays.
-//! - Losses are handled as NewReno does; the finer retransmission timer of the paper is the business of the transport.
-//! - w in diff is the window when the measured segment was sent: what stood in the queue before it came from that
-//!   window. The actual rate is taken as w / RTT; the paper counts the bytes sent, which is less only where the
-//!   application limits the flow, and there no decision is taken at all.
-//! - RTT is that of the ACK which ends the round trip, or, if that gave no usable sample, the last usable one in
-//!   it. A round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round
-//!   trip.
+//!   gamma. The paper does not say with which window. Here it stays.
+//! - Losses are handled as NewReno does. The finer retransmission timer of the paper is the business of the transport.
+//! - w in diff is the window when the measured segment was sent: the queue before it came from that window. The actual
+//!   rate is taken as w / RTT. The paper counts the bytes sent, which is less only where the application limits the
+//!   flow, and there no decision is taken at all.
+//! - RTT is the sample of the ACK that ends the round trip, or, if that is not usable, the last usable one in it. A
+//!   round trip without any leaves nothing to decide on: the window then grows as NewReno's for one round trip.
 //!
 //! Linux's module is `linux/vegas.rs`.
 

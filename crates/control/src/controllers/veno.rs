@@ -2,7 +2,7 @@
 //! 2003).
 //!
 //! NewReno that estimates its segments in the queue as Vegas does. With few, a loss is taken for one of the link, not
-//! of congestion, and takes a fifth; with many the window grows by a segment in two round trips.
+//! of congestion, and takes a fifth. With many the window grows by a segment in two round trips.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | N >= beta: one segment in two round trips | `Controller::on_ack` |
 //! | loss: 4/5 kept with N < beta, else 1/2 | `Veno::kept` |
 //!
-//! Notable differences from the paper: R_min is the smallest RTT of a round trip; half a segment a round trip stands
-//! for one in two. A timeout halves.
+//! Notable differences from the paper: R_min is the smallest RTT of a round trip. Half a segment a round trip replaces
+//! one in two. A timeout halves.
 //!
 //! Linux's module is `linux/veno.rs`.
 

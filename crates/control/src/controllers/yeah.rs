@@ -16,7 +16,7 @@
 //! Notable differences from the paper: epsilon and delta are logarithms, as in Linux. A round trip with fewer than
 //! three RTT samples decides nothing.
 //!
-//! The module of Linux (`tcp_yeah.c`) computes in whole segments and microseconds; `kernel/yeah.bpf.c` does the same.
+//! The module of Linux (`tcp_yeah.c`) computes in whole segments and microseconds. `kernel/yeah.bpf.c` does the same.
 //! It differs from the original in two points. The window after a timeout is the transport's. A timeout begins a round
 //! trip of measurement, where the original goes on with the present one. With a stack that counts ACKs it is the module
 //! of that time: in fast mode it counts the segments that an ACK covers, in slow mode ACKs.

@@ -1,4 +1,5 @@
-//! What YeAH and TCP-Gentle share: when the queue is too long, how much of it a window gives up, and what a loss takes.
+//! Common rules of YeAH and TCP-Gentle: when the queue is too long, how much of it a window gives up, and the decrease
+//! on a loss.
 
 use crate::parts::queue_meter::Estimate;
 
@@ -41,15 +42,15 @@ impl Limits {
         by_time || self.exceeds_queue(estimate)
     }
 
-    /// What a decongestion leaves of `window` with `queue` segments waiting, not below `floor`.
+    /// The window after a decongestion of `window` with `queue` segments waiting, not below `floor`.
     pub(crate) fn decongested(&self, window: f64, queue: f64, floor: f64) -> f64 {
         let share = self.rounded(window / f64::from(1u32 << self.epsilon));
         let part = self.rounded(queue / f64::from(self.gamma));
         (window - part.min(share)).max(floor)
     }
 
-    /// What a loss takes of `window` after `rounds` round trips with a long queue, the last of them with `queue`
-    /// segments in it.
+    /// The segments that a loss takes of `window` after `rounds` round trips with a long queue, the last of them with
+    /// `queue` segments in it.
     pub(crate) fn cut(&self, window: f64, queue: f64, rounds: u32) -> f64 {
         let half = self.rounded(window / 2.0).max(2.0);
         if rounds >= self.rho {

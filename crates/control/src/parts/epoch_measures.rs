@@ -45,7 +45,7 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// Takes the RTT of `ack`; R_min is that of the connection.
+    /// Takes the RTT of `ack`. R_min is the connection's.
     pub(crate) fn observe(&mut self, rtt_min: &mut Span, ack: &Ack) {
         if ack.min_rtt != Span::MAX {
             *rtt_min = ack.min_rtt;
@@ -58,7 +58,7 @@ impl Measures {
         }
     }
 
-    /// Counts what `ack` delivers; it may end a round trip.
+    /// Counts the delivery of `ack`, which may end a round trip.
     pub(crate) fn deliver(&mut self, now: Time, rtt_min: Span, ack: &Ack) {
         self.delivered += ack.newly_delivered;
         if !ack.round_start {

@@ -7,9 +7,9 @@
 //! | (3), (4): moving average | [`MovingAverage`] |
 //! | Figure 1: queue state | [`Queue::next`] |
 //!
-//! Differences from the paper: equation (3) as printed sums a+1 terms, here a, as in (4); gradients that are not
-//! there yet count as zero; RTTs are read on a clock tick, without which an exactly flat minimum, hence an empty
-//! queue, would hardly be seen.
+//! Differences from the paper: equation (3) as printed sums a+1 terms, here a, as in (4). Gradients that are not there
+//! yet count as zero. RTTs are read on a clock tick, without which an exactly flat minimum, hence an empty queue, would
+//! hardly be seen.
 
 use units::Span;
 
@@ -71,7 +71,7 @@ pub(crate) struct Gradients {
     pub(crate) max: f64,
 }
 
-/// What an ACK did to the RTT interval.
+/// The effect of an ACK on the RTT interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Interval {
     /// It goes on.
@@ -100,7 +100,7 @@ pub(crate) struct DelayGradient {
 }
 
 impl DelayGradient {
-    /// Averages over `a` intervals (0 or 1: no smoothing; at most [`CAPACITY`]); RTTs on a clock of `tick`, zero
+    /// Averages over `a` intervals (0 or 1: no smoothing, at most [`CAPACITY`]). RTTs are on a clock of `tick`, zero
     /// for an exact one.
     pub(crate) fn new(a: usize, tick: Span) -> Self {
         Self {
@@ -137,12 +137,12 @@ impl DelayGradient {
         }
     }
 
-    /// The next interval gives no gradient: what was just done shows only in the one after it (section 3.5).
+    /// The next interval gives no gradient: the last change shows only in the one after it (section 3.5).
     pub(crate) fn skip_next(&mut self) {
         self.comparable = false;
     }
 
-    /// Forgets gradients and queue state: the path is not what it was.
+    /// Forgets gradients and queue state: the path is another.
     pub(crate) fn forget(&mut self) {
         self.comparable = false;
         self.min.clear();
@@ -155,7 +155,7 @@ impl DelayGradient {
         self.queue
     }
 
-    /// The latest gradients; zero before the first.
+    /// The latest gradients, zero before the first.
     pub(crate) fn gradients(&self) -> Gradients {
         self.gradients
     }

@@ -4,8 +4,8 @@ use units::{Span, Time};
 
 use crate::{Ack, Context, Counting, Moment, Reno};
 
-/// Ticks a second of a kernel's clock (CONFIG_HZ), where nothing else is said: those of the kernel that this project is
-/// compared with.
+/// Ticks a second of a kernel's clock (CONFIG_HZ), by default: the value of the kernel that this project is compared
+/// with.
 pub(crate) const HZ: u32 = 250;
 
 /// `snd_cwnd_cnt`: segments acknowledged since the window last grew in congestion avoidance.
@@ -36,7 +36,7 @@ impl Counter {
             }
             return;
         }
-        // What was counted towards a larger number counts now.
+        // Segments counted towards a larger number count now.
         if self.0 >= every {
             self.0 = 0;
             reno.window += 1.0;
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_window_counts_for_the_next_segment() {
         let (mut reno, mut counter) = (at(10.0), Counter::default());
-        // 25 of ten each are two segments, and five are left; seven more are another one.
+        // 25 of ten each are two segments, and five are left. Seven more are another one.
         counter.grow(&mut reno, 10, 25, Counting::Segments);
         assert_eq!((reno.window, counter.0), (12.0, 5));
         counter.grow(&mut reno, 12, 7, Counting::Segments);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn instants_round_down_to_ticks_and_spans_up() {
-        // 4 ms and 1 ms; parts of a microsecond do not count.
+        // 4 ms and 1 ms. Parts of a microsecond do not count.
         for (nanos, of_250, of_1000) in [
             (40_000_000, (10, 10), (40, 40)),
             (40_000_999, (10, 10), (40, 40)),
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_an_ack_that_slow_start_uses_up() {
-        // Two segments to a threshold of ten; of the third one is left.
+        // Two segments to a threshold of ten. Of the third one is left.
         for (delivered, left, window) in [(1, None, 9.0), (2, None, 10.0), (3, Some(1), 10.0)] {
             let mut reno = Reno { window: 8.0, threshold: 10.0 };
             let ack = Ack { newly_acknowledged: delivered, newly_delivered: delivered, ..ack() };

@@ -15,13 +15,13 @@ pub(crate) struct QueueBounded {
     undo: Undo,
     pub(crate) counter: Counter,
     pub(crate) meter: QueueMeter,
-    /// What the last round trip has shown.
+    /// The estimate of the last round trip.
     pub(crate) last: Estimate,
     /// The window of a virtual Reno flow (reno_count).
     pub(crate) virtual_window: f64,
-    /// Round trips with a long queue in a row (doing_reno_now; do_reno).
+    /// Round trips with a long queue in a row (doing_reno_now or do_reno).
     pub(crate) long_rounds: u32,
-    /// Round trips without, in which the virtual flow is remembered (fast_count; gm_count).
+    /// Round trips without, in which the virtual flow is remembered (fast_count or gm_count).
     short_rounds: u32,
     /// After more of them than this it is forgotten (zeta).
     forgotten_after: u32,
@@ -34,7 +34,7 @@ pub(crate) struct QueueBounded {
 struct Disorder {
     /// Something above the cumulative point has arrived (TCP_CA_Disorder).
     seen: bool,
-    /// The window was reduced, so that what is missing is repaired, until that is over.
+    /// The window was reduced, so that missing segments are repaired, until the repair is over.
     repaired: bool,
 }
 

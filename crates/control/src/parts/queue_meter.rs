@@ -27,7 +27,7 @@ impl Estimate {
 /// Takes RTT samples, and closes round trips.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueMeter {
-    /// In whole microseconds, one more than measured, and whole segments, as Linux; otherwise in nanoseconds.
+    /// In whole microseconds, one more than measured, and whole segments, as Linux. Otherwise in nanoseconds.
     whole: bool,
     /// The smallest RTT of all and of this round trip.
     base: u64,
@@ -66,7 +66,7 @@ impl QueueMeter {
         self.repaired_at = Some(outstanding);
     }
 
-    /// Whether what a timeout found outstanding is not yet acknowledged.
+    /// Whether some segment outstanding at a timeout is not yet acknowledged.
     pub(crate) fn is_repairing(&self) -> bool {
         self.repaired_at.is_some()
     }

@@ -54,7 +54,7 @@ impl Reno {
         credit - room
     }
 
-    /// Grows by `increase` segments per window of counted segments (RFC 5681, equation 3, for 1); one ACK counts a
+    /// Grows by `increase` segments per window of counted segments (RFC 5681, equation 3, for 1). One ACK counts a
     /// window at most, as after a timeout it may cover far more than the window then is.
     pub fn additive_increase(&mut self, credit: f64, increase: f64) {
         self.window += increase * (credit / self.window).min(1.0);
@@ -87,12 +87,12 @@ impl Reno {
         }
     }
 
-    /// Keeps `beta` of the window, as threshold at least [`Self::MINIMUM`]; never raises the window.
+    /// Keeps `beta` of the window, as threshold at least [`Self::MINIMUM`], and never raises the window.
     pub fn multiplicative_decrease(&mut self, beta: f64) {
         self.reduce_to(self.window * beta);
     }
 
-    /// A loss takes the window to `threshold`, at least two segments; it does not raise it.
+    /// A loss takes the window to `threshold`, at least two segments, and does not raise it.
     pub fn reduce_to(&mut self, threshold: f64) {
         self.threshold = threshold.max(Self::MINIMUM);
         self.window = self.window.min(self.threshold);
@@ -105,7 +105,7 @@ impl Reno {
         self.window = self.threshold;
     }
 
-    /// A timeout: the first of a row sets the threshold, to at least two segments; the window is one segment.
+    /// A timeout: the first of a row sets the threshold, to at least two segments. The window is one segment.
     pub fn time_out_to(&mut self, threshold: f64, loss: &Loss) {
         if !loss.again {
             self.threshold = threshold.max(Self::MINIMUM);
@@ -119,7 +119,7 @@ impl Reno {
         self.threshold = self.threshold.max(window);
     }
 
-    /// Timeout: the threshold remembers `beta` of the window on the first of a row; the window is one segment
+    /// Timeout: the threshold remembers `beta` of the window on the first of a row. The window is one segment
     /// (RFC 5681, section 3.1).
     pub fn timeout(&mut self, beta: f64, again: bool) {
         if !again {
@@ -135,13 +135,13 @@ impl Reno {
         self.window = 1.0;
     }
 
-    /// Takes back a reduction: window and threshold are at least what they were `before` it.
+    /// Takes back a reduction: window and threshold are at least as `before` it.
     pub fn restore(&mut self, before: Self) {
         self.window = self.window.max(before.window);
         self.threshold = self.threshold.max(before.threshold);
     }
 
-    /// After idle: no more than the initial window (RFC 5681, section 4.1), or what the stack says.
+    /// After idle: no more than the initial window (RFC 5681, section 4.1), or the values of the stack.
     pub fn idle_restart(&mut self, cx: &Context<'_>) {
         let Some(restart) = cx.restart else {
             self.window = self.window.min(cx.initial_window);
@@ -265,7 +265,7 @@ mod tests {
     fn slow_start_stops_at_the_threshold_and_the_rest_counts_for_avoidance() {
         let mut reno = Reno { window: 9.0, threshold: 10.0 };
         reno.grow(&Moment::EMPTY, &Ack { newly_acknowledged: 6, newly_delivered: 6, ..ack() });
-        // One segment to the threshold; the other five add 5/10.
+        // One segment to the threshold. The other five add 5/10.
         assert_eq!(reno, Reno { window: 10.5, threshold: 10.0 });
     }
 
@@ -297,7 +297,7 @@ mod tests {
         let mut reno = before;
         reno.idle_restart(&world.context());
         assert_eq!(reno, Reno { window: 10.0, threshold: 40.0 });
-        // Three quarters of 120; half the window after one timeout.
+        // Three quarters of 120, then half the window after one timeout.
         reno = before;
         world.connection.restart = Some(Restart { window: 60.0, threshold: 90.0, idle: true });
         reno.idle_restart(&world.context());

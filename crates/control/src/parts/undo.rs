@@ -1,15 +1,15 @@
-//! What a controller was before a reduction, to put back if that was spurious.
+//! The state of a controller before a reduction, restored if that was spurious.
 
 use crate::{Loss, Reno};
 
-/// What a controller was before its last reduction, in case that proves spurious: written down when loss is detected,
-/// put back when nothing turns out to have been lost (RFC 4015, section 3.2, steps (0) and (REV); `undo` in Linux). To
-/// find that out is for the transport (RFC 3522, RFC 5682).
+/// The state of a controller before its last reduction, in case that proves spurious. It is saved when loss is
+/// detected, and restored when nothing turns out to have been lost (RFC 4015, section 3.2, steps (0) and (REV), and
+/// `undo` in Linux). The transport finds that out (RFC 3522, RFC 5682).
 #[derive(Clone, Copy, Debug)]
 pub struct Undo<T = Reno>(Option<T>);
 
 impl<T> Undo<T> {
-    /// A reduction begins: `state` is what there was before it.
+    /// A reduction begins: `state` is the one before it.
     pub fn remember(&mut self, state: T) {
         self.0 = Some(state);
     }
@@ -33,7 +33,7 @@ impl<T> Undo<T> {
 }
 
 impl Undo<Reno> {
-    /// The reduction was spurious: `reno` gets back what it gave up, and keeps what it has grown since.
+    /// The reduction was spurious: `reno` gets back its reduction, and keeps its growth since.
     pub fn restore(&mut self, reno: &mut Reno) {
         if let Some(before) = self.take() {
             reno.restore(before);

@@ -28,7 +28,7 @@ impl WindowedMax {
         self.largest.value
     }
 
-    /// `value` is seen at `at`; what is older than `window` no longer counts.
+    /// `value` is seen at `at`. Values older than `window` no longer count.
     pub(crate) fn update(&mut self, window: u64, at: u64, value: u64) {
         let new = Candidate { at, value };
         if value >= self.largest.value || at - self.third.at > window {
@@ -75,7 +75,7 @@ impl WindowedMin {
         Span::from_nanos(u64::MAX - self.0.get())
     }
 
-    /// `value` is seen at `now`; what is older than `window` no longer counts.
+    /// `value` is seen at `now`. Values older than `window` no longer count.
     pub(crate) fn update(&mut self, window: Span, now: Time, value: Span) {
         let inverted = u64::MAX - value.as_nanos().min(u64::MAX - 1);
         self.0.update(window.as_nanos(), now.as_nanos(), inverted);

@@ -1,5 +1,5 @@
-//! What tests of controllers share, here and in other crates (feature `testing`): a clock, an ACK of one segment, a
-//! loss, and recordings of what a controller was called with.
+//! Helpers for tests of controllers, here and in other crates (feature `testing`): a clock, an ACK of one segment, a
+//! loss, and recordings of the calls of a controller.
 
 mod recording;
 

@@ -49,7 +49,7 @@ pub enum Event {
 pub struct Recording {
     /// The connection, but for the time and the pacing of each event.
     pub connection: Moment,
-    /// When, and what.
+    /// Time and event.
     pub events: Vec<(Time, Event)>,
 }
 
@@ -95,7 +95,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records the calls of `controller`; the recording is shared.
+    /// Records the calls of `controller`. The recording is shared.
     pub fn new(controller: Box<dyn Controller>) -> (Self, Arc<Mutex<Recording>>) {
         let recording = Arc::new(Mutex::new(Recording::new(Bytes::new(1), 1.0)));
         (Self { controller, recording: recording.clone() }, recording)

@@ -1,4 +1,4 @@
-//! What the tests over all controllers share.
+//! Helpers for the tests over all controllers.
 
 #![allow(dead_code, reason = "each test takes what it needs of the common part")]
 
@@ -24,7 +24,7 @@ pub(crate) fn default_controller(entry: &Entry) -> Box<dyn Controller> {
     entry.build(&Parameters::new()).unwrap()
 }
 
-/// Every form of every controller: its name with the stack, the parameters that choose it, and what is declared.
+/// Every form of every controller: its name with the stack, the parameters that choose it, and its declaration.
 pub(crate) fn forms() -> impl Iterator<Item = (&'static Entry, String, Parameters, Form)> {
     CONTROLLERS.iter().flat_map(|entry| {
         let of_stacks = stacks::of(entry.name)

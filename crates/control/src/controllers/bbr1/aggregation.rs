@@ -36,7 +36,7 @@ impl Aggregation {
         self.extra[0].max(self.extra[1])
     }
 
-    /// A round trip ends; a span has `length` of them.
+    /// A round trip ends. A span has `length` of them.
     pub(super) fn end_round(&mut self, length: u32) {
         self.rounds += 1;
         if self.rounds >= length {
@@ -46,7 +46,7 @@ impl Aggregation {
         }
     }
 
-    /// `acked` segments were delivered at `now`, where `bandwidth` was expected; the window is `window`.
+    /// `acked` segments were delivered at `now`, where `bandwidth` was expected. The window is `window`.
     pub(super) fn observe(&mut self, now: Time, bandwidth: u64, acked: u32, window: u32) {
         let acked = u64::from(acked);
         let epoch = micros_between(self.epoch_start, now);

@@ -1,5 +1,5 @@
-//! The model of the path that BBR goes by, and the modes that follow from it: what an ACK says of bandwidth, smallest
-//! RTT, and how full the pipe is.
+//! The model of the path that BBR goes by, and the modes that follow from it. An ACK updates the bandwidth and the
+//! smallest RTT, and shows how full the pipe is.
 
 use units::{Span, Time};
 
@@ -75,8 +75,8 @@ impl Bbr1 {
         }
     }
 
-    /// True if a phase of ProbeBW is over: one above the bandwidth once it has that much in flight, or a loss; one
-    /// below as soon as no more than the bandwidth-delay product is in flight.
+    /// True if a phase of ProbeBW is over. A phase above the bandwidth ends once it has that much in flight, or at a
+    /// loss. A phase below ends as soon as no more than the bandwidth-delay product is in flight.
     fn ends_phase(&self, cx: &Context<'_>, ack: &Ack, losses: u32) -> bool {
         let full_length = micros_between(self.cycle_start, self.delivered_at) > micros(self.min_rtt);
         let bandwidth = self.bandwidths.get();
@@ -133,7 +133,7 @@ impl Bbr1 {
             self.threshold = target(self).into();
         }
         if self.mode == Mode::Drain {
-            // As Linux, by the gain that still holds: that of Startup when Drain has just begun.
+            // As in Linux, by the gain that still holds: Startup's when Drain has just begun.
             if self.in_flight_at_departure(cx, ack.in_flight) <= target(self) {
                 self.enter_probe_bandwidth(cx);
             }

@@ -49,7 +49,7 @@ pub(super) struct Policer {
     in_use: bool,
     /// Round trips in the interval, or since the rate is used.
     rounds: u32,
-    /// The rate of the last interval; 0 without one.
+    /// The rate of the last interval, 0 without one.
     bandwidth: u64,
     start_ms: u64,
     start_delivered: u64,
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn two_lossy_intervals_of_one_rate_show_a_policer() {
-        // The first round trip counts for the first interval, which ends with the fourth after 300 ms and 300 segments;
-        // four more end the second. 100 segments in 100 ms: 2^24 / 1000 a microsecond.
+        // The first round trip counts for the first interval, which ends with the fourth after 300 ms and 300 segments.
+        // Four more end the second. 100 segments in 100 ms: 2^24 / 1000 a microsecond.
         assert_eq!(found(20, 20), Some((8, Some(BANDWIDTH_UNIT / 1000))));
     }
 
@@ -219,7 +219,7 @@ mod tests {
             let finding = policer.end_interval(&count(10, 20), second, |_| bytes_per_second);
             (finding == Finding::Policed, policer.bandwidth, policer.rounds)
         };
-        // The rate of a policer is half-way between both; else the second one counts for the next interval.
+        // The rate of a policer is half-way between both. Otherwise the second one counts for the next interval.
         assert_eq!(same(9000, 501), (true, 8500, 0));
         assert_eq!(same(9001, 501), (false, 9001, 0));
         assert_eq!(same(7000, 501), (true, 7500, 0));
@@ -235,7 +235,7 @@ mod tests {
             let delivered_at = Time::ZERO + Span::from_millis(millis);
             Policer::default().interval_bandwidth(&Count { delivered, lost, delivered_at, ..count(0, 0) })
         };
-        // 50 of 256 are lossy; 49 are not. In two milliseconds 256 are 128 a millisecond.
+        // 50 of 256 are lossy, 49 are not. In two milliseconds 256 are 128 a millisecond.
         assert_eq!(rate(256, 50, 2), Some(128 * BANDWIDTH_UNIT / 1000));
         assert_eq!((rate(256, 49, 2), rate(0, 50, 2), rate(256, 50, 0)), (None, None, None));
         assert!(rate(1 << 20, 1 << 20, LONGEST - 1).is_some() && rate(1 << 20, 1 << 20, LONGEST).is_none());

@@ -1,4 +1,4 @@
-//! BBR by hand: a flow whose segments are acknowledged at a chosen rate, with what is in flight at a chosen number.
+//! BBR by hand: a flow whose segments are acknowledged at a chosen rate, with a chosen number in flight.
 
 use super::*;
 use crate::testing::{World, ack, loss, probed, starting};
@@ -214,7 +214,7 @@ fn after_ten_seconds_four_segments_measure_the_rtt_anew() {
     // first.
     assert_eq!(flow.world.now, Time::ZERO + Span::from_millis(10_010));
     assert_eq!(flow.bbr.window, 4);
-    // Once four are in flight 200 ms begin; they end with a round trip.
+    // Once four are in flight 200 ms begin. They end with a round trip.
     flow.ack_at(40, 34, 4, 40, 0.1, false);
     (0..5).for_each(|_| flow.ack_at(40, 40, 4, 40, 0.1, false));
     assert_eq!((flow.mode(), flow.bbr.window), (4.0, 4));

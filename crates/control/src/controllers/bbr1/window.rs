@@ -1,5 +1,5 @@
-//! The window of BBR (`bbr_set_cwnd`), and what recovery makes of it: in its first round trip a segment leaves for each
-//! one delivered, then up to two. Afterwards the window is what it was before.
+//! The window of BBR (`bbr_set_cwnd`), and its course in recovery. In the first round trip of recovery a segment leaves
+//! for each one delivered, then up to two. Afterwards the former window holds again.
 
 use units::{Span, Time};
 
@@ -42,7 +42,8 @@ pub(super) struct Repair {
     pub(super) conserves: bool,
     /// The window before recovery or ProbeRTT.
     pub(super) prior_window: u32,
-    /// The last ACK: when it came, what was delivered by then and by it, what it left in flight, and the window before.
+    /// The last ACK: its time, the segments delivered by then and by it, the segments left in flight, and the window
+    /// before.
     at: Time,
     pub(super) delivered: u64,
     acked: u32,
@@ -79,13 +80,13 @@ impl Bbr1 {
             self.begin_conservation(self.repair.acked, self.repair.in_flight);
             self.limit_in_probe_rtt();
         } else {
-            // A timer found it, and no ACK counts what it shows.
+            // A timer detected the loss, and no ACK counts it.
             self.lost += u64::from(loss.newly_lost);
         }
     }
 
-    /// One ACK has ended a recovery and begins the next. BBR looks at the state of the connection once an ACK, so that
-    /// for it the recovery goes on: it does not begin again to send one segment for each one delivered.
+    /// One ACK has ended a recovery and begins the next. BBR reads the state of the connection once an ACK, and sees
+    /// one recovery that goes on: it does not begin again to send one segment for each one delivered.
     fn continue_recovery(&mut self, ended: Ended, loss: &Loss) {
         (self.repair.state, self.repair.previous) = (State::Recovery, State::Recovery);
         self.repair.point = loss.sent_to;
@@ -105,7 +106,7 @@ impl Bbr1 {
         self.repair.point = loss.sent_to;
     }
 
-    /// Recovery is over, or was not necessary: the window is what it was before, at least.
+    /// Recovery is over, or was not necessary: the window is at least the former one.
     pub(super) fn leave_repair(&mut self) {
         if self.repair.previous >= State::Recovery {
             self.window = self.window.max(self.repair.prior_window);
@@ -136,7 +137,7 @@ impl Bbr1 {
         self.limit_in_probe_rtt();
     }
 
-    /// The window for what the last ACK delivered.
+    /// The window for the segments that the last ACK delivered.
     fn follow_flight(&mut self) {
         if self.repair.conserves {
             self.window = self.window.max(self.repair.in_flight + self.repair.acked);
@@ -158,7 +159,7 @@ impl Bbr1 {
         self.repair.previous = self.repair.state;
     }
 
-    /// Grows by what was delivered towards the target, and is cut to it once the pipe has been full.
+    /// Grows by the delivered segments towards the target, and is cut to it once the pipe has been full.
     fn approach_target(&mut self) {
         let Repair { acked, delivered, .. } = self.repair;
         let target = self.product(self.bandwidth(), self.window_gain).saturating_add(self.extra_window());

@@ -30,7 +30,7 @@ impl Aggregation {
         self.largest.get() as f64
     }
 
-    /// UpdateACKAggregation(): an ACK in round trip `round` for `newly_acked` segments, at the bandwidth `bw`; the
+    /// UpdateACKAggregation(): an ACK in round trip `round` for `newly_acked` segments, at the bandwidth `bw`. The
     /// value is at most `cwnd`.
     pub(super) fn update(&mut self, now: Time, newly_acked: f64, bw: f64, cwnd: f64, (round, is_full): (u64, bool)) {
         let mut expected = bw * now.since(self.start).as_secs_f64();

@@ -1,4 +1,4 @@
-//! Losses and marks by round trips (sections 5.5.10 and 5.5.11), and what a spurious recovery gives back.
+//! Losses and marks by round trips (sections 5.5.10 and 5.5.11), and the undo of a spurious recovery.
 
 use super::State;
 use super::model::{Bounds, Sample};
@@ -47,7 +47,7 @@ impl Losses {
         self.recovery_end.is_some_and(|end| acknowledged_to >= end)
     }
 
-    /// An ACK comes; so many segments were lost by then.
+    /// An ACK arrives, and `lost` segments were lost by then.
     pub(super) fn count(&mut self, lost: u64) {
         self.lost = lost;
     }
@@ -109,7 +109,7 @@ impl Losses {
         self.recovery_end.take().is_some()
     }
 
-    /// The recovery was spurious: what it began with.
+    /// The recovery was spurious. Returns the state that it began with.
     pub(super) fn take_undo(&mut self) -> Undo {
         self.recovery_end = None;
         self.is_in_round = false;

@@ -49,8 +49,8 @@ impl Sample {
         sample
     }
 
-    /// The same ACK with what the loss of a segment shows that left with `tx_in_flight` in flight, of which `lost` were
-    /// lost since.
+    /// The same ACK with the sample of a lost segment. That segment left with `tx_in_flight` in flight, of which `lost`
+    /// were lost since.
     pub(super) fn at_loss(self, tx_in_flight: f64, lost: f64, is_app_limited: bool) -> Self {
         Self { tx_in_flight, lost, is_app_limited, ..self }
     }
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!((sample.delivery_rate, sample.delivered, sample.lost), (500.0, 20.0, 3.0));
         assert_eq!((sample.tx_in_flight, sample.inflight, sample.newly_acked), (50.0, 45.0, 2.0));
         assert!(sample.is_app_limited && !Sample::of(&ack, |prior| prior == 31).is_app_limited);
-        // Without one there is what is in flight now, and no rate.
+        // Without one the sample has the present flight, and no rate.
         let none = Sample::of(&Ack { rate: Some(RateSample { interval: Span::ZERO, ..rate }), ..ack }, |_| true);
         assert_eq!((none.delivery_rate, none.delivered, none.lost, none.tx_in_flight), (0.0, 0.0, 0.0, 45.0));
         assert!(!none.is_app_limited);

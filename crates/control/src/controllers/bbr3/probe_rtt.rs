@@ -69,7 +69,7 @@ impl MinRtt {
 pub(super) struct ProbeRtt {
     done_stamp: Option<Time>,
     round_done: bool,
-    /// Segments that left when so many were delivered do not show the bandwidth: those of the last visit.
+    /// The range of delivered counts in the last visit. Segments that left at these counts do not show the bandwidth.
     held_back: (u64, u64),
     idle_restart: bool,
 }

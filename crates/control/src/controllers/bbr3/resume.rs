@@ -2,8 +2,8 @@
 //! earlier one over the same path sends in Startup at half of that one's rate, until two round trips later the delivery
 //! rates show it. Congestion before then ends Startup, and Drain learns no bandwidth.
 //!
-//! What was saved is a parameter: a run has no earlier connection to learn from. A change of path shows itself by the
-//! RTT alone.
+//! The saved window and RTT are parameters: a run has no earlier connection to learn from. A change of path shows
+//! itself by the RTT alone.
 
 use units::Span;
 
@@ -15,7 +15,7 @@ const ROUNDS: u64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// What was saved may be used.
+    /// The saved window may be used.
     Reconnaissance,
     /// "carefully-resuming": up to a round trip, at a rate in segments a second.
     Unvalidated {
@@ -27,7 +27,7 @@ enum Phase {
     Normal,
 }
 
-/// What was saved, and its use.
+/// The saved window and RTT, and their use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resume {
     saved_window: f64,
@@ -41,7 +41,7 @@ impl Resume {
         Self { saved_window, saved_rtt, phase }
     }
 
-    /// The least rate in segments a second; 0 for none.
+    /// The least rate in segments a second, 0 for none.
     pub(super) fn rate(&self) -> f64 {
         if let Phase::Unvalidated { rate, .. } = self.phase { rate } else { 0.0 }
     }

@@ -1,5 +1,5 @@
-//! The states and what leads from one to the next: Startup, Drain, ProbeBW, ProbeRTT, and the answers to losses and
-//! marks. The components decide by themselves; here they are asked in the draft's order.
+//! The states and their transitions: Startup, Drain, ProbeBW, ProbeRTT, and the answers to losses and marks. The
+//! components decide by themselves. Here they are asked in the draft's order.
 
 use super::losses::{BETA, Undo, inflight_at_loss, is_inflight_too_high};
 use super::{Bbr3, State};
@@ -9,7 +9,7 @@ use crate::{Context, Loss, Marks, SegmentReport};
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
-    /// A round trip of Startup begins or ends the use of what an earlier connection saved.
+    /// A round trip of Startup begins or ends the use of the window of an earlier connection.
     pub(super) fn check_resume(&mut self) {
         if self.state == State::Startup && !self.full_pipe.is_reached() && self.rounds.begins() {
             let delivered = self.rs.total_delivered as f64 >= self.window.initial_cwnd() && !self.rs.is_app_limited;

@@ -12,7 +12,7 @@ struct Flow {
     bbr: Bbr3,
     delivered: u64,
     lost: u64,
-    /// What was in flight when the segments left that are acknowledged now, and what was lost by then.
+    /// The flight when the segments left that are acknowledged now, and the losses by then.
     sent_in_flight: u32,
     lost_when_sent: u64,
     application_limited: bool,
@@ -209,7 +209,7 @@ fn startup_ends_by_losses_after_a_round_trip_of_recovery_in_six_places() {
 fn it_cruises_at_the_bandwidth_with_twice_the_product_as_window() {
     let flow = Flow::cruising();
     assert_near(flow.pace(), 5.0 * 0.99);
-    // 400, and what ACKs ran ahead: an epoch begins with 5 segments of which none were expected yet.
+    // 400, and the segments by which ACKs ran ahead: an epoch begins with 5 segments of which none were expected yet.
     assert_near(flow.bbr.window(), 405.0);
     assert_eq!(flow.bbr.send_quantum(), 4);
 }
@@ -279,7 +279,7 @@ fn a_loss_while_it_cruises_lowers_the_short_term_bounds_to_what_is_delivered_or_
     let window = flow.bbr.window();
     flow.lose(1);
     (0..41).for_each(|_| flow.ack(4.0, 180, 40));
-    // 4 segments a millisecond were delivered, 160 in a round trip; 0.7 of 5 are less, 0.7 of the window more.
+    // 4 segments a millisecond were delivered, 160 in a round trip. 0.7 of 5 are less, 0.7 of the window more.
     assert_near(probed(&flow.bbr, "bw"), 4000.0);
     assert_near(probed(&flow.bbr, "inflight_shortterm"), 0.7 * window);
     assert_near(flow.pace(), 4.0 * 0.99);
@@ -302,7 +302,7 @@ fn probe_rtt_comes_after_five_seconds_without_a_smaller_rtt_and_takes_200_ms() {
     let since = flow.world.now.since(Time::ZERO).as_secs_f64();
     // The last RTT of 40 ms: of the first ACK, after which none was smaller.
     assert!((5.0..5.01).contains(&since), "{since}");
-    // Half of 5 * 40; the time runs from when no more is in flight, and a round trip has to pass as well.
+    // Half of 5 * 40. The time runs from when no more is in flight, and a round trip has to pass as well.
     assert_near(flow.bbr.window(), 100.0);
     flow.ack(5.0, 100, 40);
     let begun = flow.world.now;
@@ -311,7 +311,7 @@ fn probe_rtt_comes_after_five_seconds_without_a_smaller_rtt_and_takes_200_ms() {
     }
     let took = flow.world.now.since(begun).as_millis_f64();
     assert_eq!((flow.state(), took), (State::Cruise, 201.0));
-    // The window is what it was, and low rates of this time do not count.
+    // The window is the former one, and low rates of this time do not count.
     assert!(flow.bbr.window() > 300.0, "{}", flow.bbr.window());
     assert_near(probed(&flow.bbr, "max_bw"), 5000.0);
 }

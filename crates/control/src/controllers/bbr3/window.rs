@@ -2,7 +2,7 @@
 
 use units::Span;
 
-/// A quantum takes so long at the pacing rate, and is no longer than this, in bytes; two segments at least.
+/// A quantum takes so long at the pacing rate, and is no longer than this, in bytes. It has two segments at least.
 const QUANTUM_SECONDS: f64 = 0.001;
 const LONGEST_QUANTUM: f64 = 65_536.0;
 const SHORTEST_QUANTUM: f64 = 2.0;

@@ -1,13 +1,13 @@
 //! Resuming: a connection that knows the window of an earlier one over the same path sends so much a round trip, until
 //! it has seen two round trips of that. Their delivery rate is the nominal rate, and Recovery follows. By the authors'
-//! code (`c4_enter_resuming` of picoquic); the text has no more than the name.
+//! code (`c4_enter_resuming` of picoquic). The text has no more than the name.
 
 use super::{C4, State};
 use crate::Ack;
 
-/// The state has an alpha for form's sake: what is sent then makes a queue.
+/// The state has an alpha for form's sake: segments sent then make a queue.
 pub(super) const ALPHA: f64 = 3.0;
-/// Eras of it, of which the second shows what the first has sent.
+/// Eras of Resuming. The second one shows the delivery of the first.
 const ERAS: u32 = 2;
 /// An era begins anew as long as no more than this share of the window is in flight.
 const FULL: f64 = 16.0 / 17.0;

@@ -94,7 +94,8 @@ impl C4 {
         self.ecn_alpha > self.mark_threshold()
     }
 
-    /// Congestion, which takes the share `beta` of the rate; only while it cruises, as at other times more was sent.
+    /// Congestion, which takes the share `beta` of the rate. It does so only while it cruises, as at other times more
+    /// was sent.
     fn on_signal(&mut self, signal: Signal, beta: f64) {
         match self.state {
             State::Initial => {

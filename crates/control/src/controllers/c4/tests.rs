@@ -5,7 +5,7 @@ use crate::RttSample;
 use crate::testing::{World, ack, loss, probed};
 use units::Span;
 
-/// Bytes of a segment; 1000 segments a second are this in kilobytes.
+/// Bytes of a segment. 1000 segments a second are this in kilobytes.
 const SEGMENT: f64 = 1448.0;
 
 struct Flow {
@@ -153,7 +153,8 @@ fn a_faster_flow_is_more_sensitive() {
 fn before_a_measure_ten_segments_leave_unpaced_and_then_at_twice_the_rate() {
     let mut flow = Flow::new();
     assert_eq!((flow.c4.window(), flow.c4.pacing_rate()), (10.0, None));
-    // Ten segments in 100 ms, 144.8 kB/s, twice that; the window grows by what is delivered to 20: 2 * 10 is as much.
+    // Ten segments in 100 ms, 144.8 kB/s, twice that; the window grows by the delivered segments to 20: 2 * 10 is as
+    // much.
     flow.ack(10, Brings { rate: 100.0, ..STEADY });
     assert_eq!(flow.c4.window(), 20.0);
     assert_eq!(flow.c4.pacing_rate(), Some(Rate::from_bits_per_second(2_316_800)));
@@ -243,7 +244,7 @@ fn pushing_that_goes_on_is_initial_again() {
     assert!(flow.is(State::Pushing));
     flow.era(Brings { rate: 1700.0, ..STEADY });
     assert!(flow.is(State::Initial));
-    // The nominal rate for the nominal max RTT, and twice that by the model.
+    // The nominal rate for the nominal max RTT, and twice as much by the model.
     assert!((flow.c4.window() - 2.0 * 170.0).abs() < 1e-6, "{}", flow.c4.window());
 }
 
@@ -258,8 +259,8 @@ fn a_flow_without_data_does_not_probe() {
 
 #[test]
 fn delay_beyond_the_threshold_takes_its_excess_from_the_rate() {
-    // 1000 segments of 1448 B a second: 0.92 + 0.08 * 448 / 9000 = 0.923982; the threshold of 100 ms is
-    // 6.25 ms + 0.076018 * 18.75 ms = 7.675 ms.
+    // 1000 segments of 1448 B a second: 0.92 + 0.08 * 448 / 9000 = 0.923982. The threshold of 100 ms is 6.25 ms +
+    // 0.076018 * 18.75 ms = 7.675 ms.
     let mut flow = Flow::cruising();
     assert!((flow.c4.delay_threshold() - 7.675_333e-3).abs() < 1e-8);
     flow.ack(1, Brings { rtt: 107, ..STEADY });
@@ -325,7 +326,7 @@ fn marks_lower_the_rate_and_probes_go_less_far_then() {
 #[test]
 fn jitter_raises_the_nominal_max_rtt_at_once_and_is_forgotten_by_eighths() {
     let mut flow = Flow::cruising();
-    // The first era of Cruising: what is acknowledged in it left in Recovery. 104 ms are within the threshold.
+    // The first era of Cruising: segments acknowledged in it left in Recovery. 104 ms are within the threshold.
     flow.ack(1, Brings { rtt: 104, ..STEADY });
     flow.era(STEADY);
     assert!((flow.c4.nominal_max_rtt - 0.104).abs() < 1e-12);

@@ -102,7 +102,7 @@ fn fast_convergence_lowers_the_plateau_of_a_loss_below_the_last() {
     cubic.on_loss(&mut world.context(), &loss());
     cubic.state.reno.window = 80.0;
     cubic.on_loss(&mut world.context(), &loss());
-    // 80 * (1 + 0.7)/2; the window itself is reduced as always.
+    // 80 * (1 + 0.7)/2. The window itself is reduced as always.
     assert!((probed(&cubic, "w_max") - 68.0).abs() < 1e-9);
     assert!((cubic.window() - 56.0).abs() < 1e-9);
 
@@ -154,7 +154,7 @@ fn time_in_which_the_window_is_not_used_does_not_count() {
     cubic.on_idle_restart(&mut world.context());
     cubic.on_transmit_start(&mut world.context(), &starting(Span::from_secs(5)));
     assert_eq!(cubic.state.epoch.unwrap().start, start + Span::from_secs(5));
-    // Idle sends the window back to the initial one; congestion avoidance will start anew from the end of slow start.
+    // Idle sends the window back to the initial one. Congestion avoidance will start anew from the end of slow start.
     assert_eq!(cubic.window(), 10.0);
 }
 

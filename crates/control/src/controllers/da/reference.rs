@@ -1,4 +1,4 @@
-//! The reference delay of DA: what the round trip would take if nothing queued.
+//! The reference delay of DA: the time of a round trip without a queue.
 
 use units::Span;
 
@@ -11,7 +11,7 @@ pub(crate) struct Reference {
     delay: Option<Span>,
     /// The last delays, for a reference that forgets (section 5.1).
     ring: [Span; CAPACITY],
-    /// How many of them count; 0 if the reference never forgets.
+    /// How many of them count, 0 if the reference never forgets.
     memory: usize,
     next: usize,
 }
@@ -45,7 +45,7 @@ impl Reference {
         smallest
     }
 
-    /// The path is another: what was measured before no longer counts (section 5.1).
+    /// The path is another: older delays no longer count (section 5.1).
     pub(crate) fn replace(&mut self, measured: Span) {
         *self = Self { memory: self.memory, ..Self::min() };
         self.observe(measured);

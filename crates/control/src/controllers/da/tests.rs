@@ -37,7 +37,7 @@ impl Flow {
         flow
     }
 
-    /// The head of window comes back after `value`; returns the window then.
+    /// The head of window comes back after `value`. Returns the window then.
     fn head(&mut self, value: Span) -> f64 {
         let acknowledged_to = self.sent + 1;
         self.sent += 50;
@@ -165,7 +165,7 @@ fn a_shorter_delay_is_the_next_reference() {
 fn every_second_epoch_decides_and_the_other_only_lowers_the_reference() {
     let mut flow = Flow::cruising(Settings::default(), 20.0, 200);
     let windows = [200, 400, 200, 180, 300].map(|millis| flow.head_ms(millis));
-    // The head of 400 ms left before the window grew, that of 180 likewise; 22 * 180/300 = 13.2.
+    // The head of 400 ms left before the window grew, and so did the head of 180. 22 * 180/300 = 13.2.
     assert_eq!(windows[..4], [21.0, 21.0, 22.0, 22.0]);
     assert!((windows[4] - 13.2).abs() < 1e-12, "{}", windows[4]);
 }
@@ -304,7 +304,7 @@ fn a_spurious_timeout_returns_to_avoidance() {
     assert_eq!((flow.da.window(), flow.da.slow_start_threshold()), (1.0, 2.0));
     flow.da.on_spurious(&mut flow.world.context());
     assert_eq!((flow.da.window(), flow.phase()), (20.0, 2.0));
-    // The next ACK names a head; the head after it decides.
+    // The next ACK names a head. The head after it decides.
     flow.head_ms(200);
     assert_eq!([flow.head_ms(200), flow.head_ms(200)], [20.0, 21.0]);
 }

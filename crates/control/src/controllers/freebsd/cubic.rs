@@ -11,8 +11,8 @@
 //! | `cubic_record_rtt`: the smoothed RTT, from the eighth sample on | `State::record_rtt` |
 //!
 //! Differences from FreeBSD: real numbers for fixed points of 8 bits. With less in flight than the threshold FreeBSD
-//! resumes after a recovery from what is in flight, else from 0.8*max_cwnd; here the stack resumes from what is in
-//! flight, up to the threshold.
+//! resumes after a recovery from the flight, else from 0.8*max_cwnd. Here the stack resumes from the flight, up to the
+//! threshold.
 
 use units::{Span, Time};
 
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// After the loss of a window of 100 segments, and its recovery; the mean RTT is 100 ms.
+    /// After the loss of a window of 100 segments, and its recovery. The mean RTT is 100 ms.
     fn recovered() -> (World, Cubic) {
         let (mut world, mut cubic) = (World::new(), at_100());
         for _ in 0..LEAST_SAMPLES {

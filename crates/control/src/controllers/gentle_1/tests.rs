@@ -78,7 +78,7 @@ fn after_epochs(settings: Settings, epochs: u32) -> (u32, u32) {
 
 #[test]
 fn ag_is_counted_once_and_then_np_with_every_decongestion() {
-    // AG 1 to 8 in seven epochs, NP 1 to 7 in six; then AG is 1 again, and NP stays.
+    // AG 1 to 8 in seven epochs, NP 1 to 7 in six. Then AG is 1 again, and NP stays.
     for (epochs, np, ag) in [(7, 1, 8), (8, 2, 8), (13, 7, 8), (14, 7, 1)] {
         assert_eq!(after_epochs(first(), epochs), (np, ag), "{epochs}");
     }

@@ -171,7 +171,7 @@ fn linux_counts_short_queues_over_all_round_trips() {
 fn extremes_may_be_those_of_the_means_of_round_trips() {
     let mut illinois = Illinois::new(Settings { extrema: Extrema::WindowAverage, ..Settings::default() });
     illinois.reno = Reno { window: 100.0, threshold: 2.0 };
-    // Means of 100 and 180 ms; then one of 140: 40 of 80 ms. The samples would have given 100 and 200.
+    // Means of 100 and 180 ms, then one of 140: 40 of 80 ms. The samples would have given 100 and 200.
     for (first, last) in [(100, 100), (160, 200), (100, 180)] {
         let of = |millis: u64| Ack { rtt: rtt(millis), min_rtt: Span::from_millis(100), ..ack() };
         illinois.on_ack(&mut World::new().context(), &of(first));

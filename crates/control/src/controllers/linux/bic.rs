@@ -48,7 +48,7 @@ const SCALE: u32 = 1024;
 const UNKNOWN_EVERY: u32 = 20;
 /// The count of an unchanged window is computed again after so many ticks.
 const REFRESH: u64 = HZ as u64 / 32;
-/// Segments per ACK are in 16ths (`ACK_RATIO_SHIFT`); two at first.
+/// Segments per ACK are in 16ths (`ACK_RATIO_SHIFT`), two at first.
 const RATIO: u32 = 16;
 
 /// The controller.
@@ -232,12 +232,12 @@ mod tests {
         // 32 - 32/16 + 3.
         bic.on_ack(&mut World::new().context(), &Ack { newly_acknowledged: 3, newly_delivered: 3, ..ack() });
         assert_eq!(bic.ratio, 33);
-        // The first duplicate ACK covers none, 33 - 33/16; those after it do not count.
+        // The first duplicate ACK covers none, 33 - 33/16. Those after it do not count.
         for first_duplicate in [true, false] {
             bic.on_duplicate_ack(&mut World::new().context(), &Ack { newly_acknowledged: 0, first_duplicate, ..ack() });
         }
         assert_eq!(bic.ratio, 31);
-        // Nor does the ACK that ends a recovery, which covers what was SACKed.
+        // Nor does the ACK that ends a recovery, which covers SACKed segments.
         let end = Ack { newly_acknowledged: 20, newly_delivered: 1, ends_recovery: true, ..ack() };
         bic.on_ack(&mut World::new().context(), &end);
         assert_eq!(bic.ratio, 31);

@@ -11,8 +11,8 @@
 //! | a spurious loss gives back window and threshold, not the cubic | `Controller::on_spurious` |
 //! | timeout: W_max is forgotten, HyStart begins anew (`bictcp_reset`) | `Controller::on_timeout` |
 //!
-//! Numbers are those of Linux: C and beta in 1024ths, times in 1024ths of a second. Its cubic root takes 341/1024 for a
-//! third, so that K comes out a thousandth short; here it lies within one part of Linux's.
+//! Numbers are Linux's: C and beta in 1024ths, times in 1024ths of a second. Its cubic root takes 341/1024 for a third,
+//! so that K comes out a thousandth short. Here it is within one part of Linux's.
 
 use units::{Span, Time};
 
@@ -96,7 +96,7 @@ struct Cubic {
     undo: Undo,
     hystart: HyStart,
     counter: Counter,
-    /// The window at the last loss; 0 while none has shown it.
+    /// The window at the last loss, 0 while none has shown it.
     w_max: f64,
     /// The window before the threshold was last set.
     cwnd_prior: f64,
@@ -178,7 +178,7 @@ impl Cubic {
         if self.w_max == 0.0 { count.min(BEFORE_LOSS) as u32 } else { count as u32 }
     }
 
-    /// The count by which the window reaches that of a Reno flow in a round trip.
+    /// The count by which the window reaches a Reno flow's in a round trip.
     fn count_of_reno(&mut self, cwnd: f64) -> u32 {
         let beta = self.settings.beta;
         let scale = (RENO_EIGHTHS * (1.0 + beta) / (1.0 - beta) / 3.0).floor();

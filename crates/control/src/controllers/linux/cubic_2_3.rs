@@ -1,4 +1,4 @@
-//! CUBIC of Linux 2.6.22 to 3.5 (`tcp_cubic.c`). The RFC's is `controllers/cubic.rs`, that of Linux 6 `linux/cubic.rs`.
+//! CUBIC of Linux 2.6.22 to 3.5 (`tcp_cubic.c`). The RFC's is `controllers/cubic.rs`, Linux 6's is `linux/cubic.rs`.
 //!
 //! Differences from the RFC:
 //!
@@ -46,7 +46,7 @@ pub(crate) const CUBIC_2_6_22: Form = Form {
 
 const VALUES_2_6_22: &[(&str, Literal)] = &[("beta", Literal::Number(0.7998)), ("hystart", Literal::Switch(false))];
 
-/// The smallest RTT of a HyStart round may lie above that of all by one part in so many.
+/// The smallest RTT of a HyStart round may exceed the smallest of all by one part in so many.
 const HYSTART_DELAY_DIVISOR: u32 = 16;
 /// The time in which the window grows by [`Version::max_increment`].
 const INCREMENT_TIME: f64 = 0.1;

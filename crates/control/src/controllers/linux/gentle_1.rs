@@ -1,6 +1,6 @@
-//! TCP-Gentle in whole numbers, as listing 7.1 of the thesis has it and `kernel/gentle.h` computes: windows of whole
-//! segments, which grow once the segments counted, times alpha, make a window; RTTs in whole microseconds; alpha in
-//! 65536ths. The rules are those of `controllers/gentle_1.rs`.
+//! TCP-Gentle in whole numbers, as listing 7.1 of the thesis has it and `kernel/gentle.h` computes. Windows are whole
+//! segments, and grow once the segments counted, times alpha, make a window. RTTs are in whole microseconds, alpha in
+//! 65536ths. `controllers/gentle_1.rs` has the rules.
 
 use crate::controllers::gentle_1::{self, Gentle, Numbers, Settings, VERSION_2};
 use crate::entry::{Form, with_values};

@@ -1,8 +1,8 @@
 //! HighSpeed TCP of Linux (`tcp_highspeed.c`). The RFC's is `controllers/highspeed.rs`.
 //!
-//! Differences from the RFC: a and b are those of a row of its table, b in 256ths rounded down. a(w)/w is added for
-//! each ACK, however many segments it covers. The row is looked for on ACKs in congestion avoidance only, so the loss
-//! that ends slow start halves at every window. Windows are whole segments.
+//! Differences from the RFC: a and b come from a row of its table, b in 256ths rounded down. a(w)/w is added for each
+//! ACK, however many segments it covers. The row is looked for on ACKs in congestion avoidance only, so the loss that
+//! ends slow start halves at every window. Windows are whole segments.
 
 use crate::controllers::highspeed::{self, decrease_256ths, row};
 use crate::entry::Form;

@@ -43,7 +43,7 @@ parameters! {
 
 /// 1 as a share or an increase.
 const ONE: u32 = 128;
-/// The RTT to which the increase is scaled is a tenth of a second; the ratio to it is in eighths, within these.
+/// The RTT to which the increase is scaled is a tenth of a second. The ratio to it is in eighths, within these.
 const RATIO: u64 = 8;
 const LEAST_RATIO: u64 = 4;
 const GREATEST_RATIO: u64 = 80;
@@ -62,7 +62,7 @@ const RTT_STEP: Span = Span::from_millis(20);
 /// So many R_min of an epoch have a throughput that is not averaged.
 const UNSMOOTHED: u64 = 3;
 
-/// What the connection goes through.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -83,7 +83,8 @@ struct HTcp {
     beta: u32,
     /// Epochs in a row without a change of throughput (modeswitch).
     stable: u32,
-    /// What the next ACK in congestion avoidance counts (pkts_acked), and what was counted (snd_cwnd_cnt).
+    /// The segments that the next ACK in congestion avoidance counts (pkts_acked), and the segments counted
+    /// (snd_cwnd_cnt).
     covered: u32,
     counted: u32,
     /// R_min, 0 before the first sample, and R_max.
@@ -95,7 +96,7 @@ struct HTcp {
     /// Segments acknowledged since then (packetcount, lasttime).
     acknowledged: u32,
     since: u64,
-    /// Their rate on average, B: the largest of the epoch, and that of the epoch before (Bi, maxB, old_maxB).
+    /// Their rate on average, B: the largest of the epoch, and of the epoch before (Bi, maxB, old_maxB).
     average: u64,
     most: u64,
     before: u64,
@@ -203,7 +204,8 @@ impl HTcp {
             let ratio = (RATIO * hz / (10 * self.rtt_min)).clamp(LEAST_RATIO, GREATEST_RATIO);
             f = (RATIO * f / ratio).max(1);
         }
-        // After hours without a loss it no longer fits, and Linux keeps what is left; of nothing, one segment.
+        // After hours without a loss it no longer fits, and Linux keeps the lower bits. If they are zero it keeps one
+        // segment.
         let alpha = (2 * f * u64::from(ONE - self.beta)) as u32;
         self.alpha = if alpha == 0 { ONE } else { alpha };
     }

@@ -9,7 +9,7 @@
 //! | Reno's growth in disorder and while a timeout is repaired | `Controller::on_ack` |
 //!
 //! Differences from Linux: the first window, which Linux sets to rho of the handshake (one segment up to an RTT of 50
-//! ms, four at 100 ms); its largest window of 65535 segments.
+//! ms, four at 100 ms), and its largest window of 65535 segments.
 
 use units::Span;
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn acks_of_slow_start_do_not_count_for_the_growth_after_it() {
-        // Five ACKs to the threshold; then a window of ACKs adds a segment.
+        // Five ACKs to the threshold. Then a window of ACKs adds a segment.
         let (mut hybla, ack) = at(295.0, 300.0, 10);
         acks(&mut hybla, &ack, 5 + 299);
         assert_eq!(hybla.window(), 300.0);

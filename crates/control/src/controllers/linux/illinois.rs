@@ -1,5 +1,5 @@
 //! TCP-Illinois of Linux (`tcp_illinois.c`), and the orders of Edwan's thesis in its whole numbers: RTTs in
-//! microseconds, the increase in 128ths, the decrease in 64ths. The paper's is `controllers/illinois.rs`;
+//! microseconds, the increase in 128ths, the decrease in 64ths. The paper's is `controllers/illinois.rs`.
 //! `kernel/illinois.bpf.c` does the same as this file.
 //!
 //! | rule of tcp_illinois.c | here |
@@ -9,9 +9,9 @@
 //! | alpha_max again after theta round trips with a short queue since the last long one, in a row or not | `Illinois::alpha` |
 //! | the window grows once the segments counted times alpha make a window | `Illinois::grow` |
 //!
-//! Differences from Linux: its constants are parameters; powers above the first, which Linux does not have; the window
-//! after a timeout, which is the transport's. `legacy_beta_bug` has the module of before 2.6.23, whose threshold after
-//! a loss is the part that should have been given up.
+//! Differences from Linux: its constants are parameters. Linux does not have powers above the first. The window after a
+//! timeout is the transport's. `legacy_beta_bug` has the module of before 2.6.23, whose threshold after a loss is the
+//! part that should have been given up.
 
 use crate::controllers::illinois::{self, Extrema, Form as Curves, LINUX_THETA, Settings};
 use crate::entry::Form;
@@ -158,7 +158,7 @@ impl Illinois {
         }
     }
 
-    /// A round trip begins; it ends with an ACK beyond `end`.
+    /// A round trip begins. It ends with an ACK beyond `end`.
     fn restart(&mut self, end: u64) {
         (self.end, self.count, self.sum) = (end, 0, 0);
     }

@@ -1,6 +1,6 @@
 //! Reno with loss differentiation in whole numbers, as `kernel/pit.bpf.c` computes it, because the kernel has no
-//! floating point. Shares are in units of 2^-32, and rounded down; windows are whole segments. The rules are those of
-//! `controllers/pit.rs`.
+//! floating point. Shares are in units of 2^-32, and rounded down. Windows are whole segments. `controllers/pit.rs` has
+//! the rules.
 
 use crate::controllers::pit::{self, Combine, Definition, Evidence, Numbers, Pit, Settings, Shown};
 use crate::entry::{Form, with_values};
@@ -90,7 +90,7 @@ fn exponential(x: u64) -> u64 {
     }
     // x/ln 2 in units of 2^-24: exp(-x) is two to the power of minus that, of which whole halvings are shifts.
     let halvings = ((x >> 8) * 1_549_082_005) >> 30;
-    // ln 2 times the rest, below ln 2, in units of 2^-30; its power series to the eighth power.
+    // ln 2 times the rest, below ln 2, in units of 2^-30. Its power series to the eighth power.
     let rest = ((halvings & 0xff_ffff) * 744_261_118) >> 24;
     let series = (1..=8).rev().fold(UNIT, |sum, k| UNIT - ((rest * sum) >> 30) / k);
     (series >> (halvings >> 24)) << 2

@@ -140,7 +140,7 @@ impl Vegas {
         }
         self.reno.window = self.reno.window.max(Reno::MINIMUM);
         let three_quarters = (self.reno.window / 2.0).floor() + (self.reno.window / 4.0).floor();
-        // Linux's threshold may be 1 here; below two segments it makes no difference, as the window is never less.
+        // Linux's threshold may be 1 here. Below two segments it makes no difference, as the window is never less.
         self.reno.threshold = self.reno.threshold.max(three_quarters).max(Reno::MINIMUM);
         self.growing = self.reno.in_slow_start();
     }
@@ -265,7 +265,7 @@ mod tests {
         vegas.on_loss(&mut world.context(), &loss());
         assert_eq!(vegas.window(), 25.0);
         vegas.on_recovered(&mut world.context());
-        // It begins with this ACK, and ends with that of a segment above the 60 sent by now.
+        // It begins with this ACK, and ends with the ACK of a segment above the 60 sent by now.
         let of = |acknowledged_to| Ack { rtt: rtt(40), acknowledged_to, sent_to: 60, ..ack() };
         for acknowledged_to in [40, 45, 50, 60] {
             vegas.on_ack(&mut world.context(), &of(acknowledged_to));

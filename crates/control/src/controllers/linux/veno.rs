@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn disorder_grows_as_reno_and_the_ack_that_ends_it_has_no_sample() {
-        // Nine are outstanding; one of them was SACKed.
+        // Nine are outstanding. One of them was SACKed.
         for (in_flight, after) in [(9, 50.0), (8, 51.0)] {
             let mut veno = at(50.0);
             let ack = Ack { rtt: rtt(110), in_flight, ..ack() };

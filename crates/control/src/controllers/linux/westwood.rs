@@ -9,7 +9,7 @@
 //! | an ACK delivers what it covers less what duplicate ACKs counted (`westwood_acked_count`) | `Westwood::delivered_by` |
 //!
 //! Differences from Linux: every ACK takes the slow path. On the fast path Linux does not take off the segments that
-//! duplicate ACKs have counted. A loss that proves spurious gives the window back for good; Linux sets the estimate
+//! duplicate ACKs have counted. A loss that proves spurious gives the window back for good. Linux sets the estimate
 //! when recovery ends all the same. The window after a timeout is the transport's.
 
 use units::Span;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_segment_a_millisecond_gives_the_window_of_its_rtt() {
-        // 1448 B/ms and 40 ms are 40 segments, less what is rounded down.
+        // 1448 B/ms and 40 ms are 40 segments, less the rounding.
         let (mut westwood, mut world) = at(100.0);
         for _ in 0..5000 {
             world.pass(Span::from_millis(1));
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn an_rtt_is_rounded_up_to_a_tick_of_the_kernels_clock() {
-        // 41 ms are 11 ticks of 4 ms: 44 ms. A segment a millisecond is 5792 B a tick: 5792 * 11 / 1448 = 44, less what
-        // is rounded down.
+        // 41 ms are 11 ticks of 4 ms: 44 ms. A segment a millisecond is 5792 B a tick: 5792 * 11 / 1448 = 44, less the
+        // rounding.
         for (hz, most) in [(1000, 41.0), (250, 44.0)] {
             let (mut westwood, mut world) = at(100.0);
             westwood.settings.hz = hz;

@@ -1,5 +1,5 @@
-//! The difference canceller (Edwan 2010, section 8.3): of gaps that are multiples of a packet time, all differences
-//! are, too; what lies between is noise.
+//! The difference canceller (Edwan 2010, section 8.3): if gaps are multiples of a packet time, all their differences
+//! are, too. Differences between multiples are noise.
 
 /// So many gaps of a loss event count: their 4950 differences are below [`LARGEST_SET`].
 const CAPACITY: usize = 100;
@@ -8,7 +8,7 @@ const LARGEST_SET: usize = 5000;
 /// Differences closer than one part of so many of the packet time to 0, or to it from below, are rounding.
 const GUARD: u64 = 1000;
 
-/// The gaps between duplicate ACKs, nanoseconds; one above four seconds counts as 2^32 - 1.
+/// The gaps between duplicate ACKs, nanoseconds. One above four seconds counts as 2^32 - 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gaps {
     values: [u32; CAPACITY],
@@ -31,7 +31,7 @@ impl Gaps {
         Self { values: [0; CAPACITY], count: 0 }
     }
 
-    /// One gap more; beyond the capacity it does not count.
+    /// One gap more. Beyond the capacity it does not count.
     pub(super) fn push(&mut self, gap: u64) {
         if self.count < CAPACITY {
             self.values[self.count] = u32::try_from(gap).unwrap_or(u32::MAX);
@@ -43,7 +43,7 @@ impl Gaps {
         &self.values[..self.count]
     }
 
-    /// S_min and S_max; `None` without a gap above 0.
+    /// S_min and S_max, `None` without a gap above 0.
     pub(super) fn extremes(&self) -> Option<(u32, u32)> {
         let (least, most) = (self.all().iter().min()?, self.all().iter().max()?);
         (*most > 0).then_some((*least, *most))
@@ -99,7 +99,7 @@ mod tests {
     fn of_four_multiples_four_of_fifteen_second_differences_are_without_packet_time() {
         // T, 2T, 3T, 4T: T three times, 2T twice, 3T. Four of their fifteen differences have no T, those among the T
         // (three pairs) and among the 2T (one). Noise of each gap, a 20th of T at most and none twice, shows these
-        // alone: all other second differences lie within a tenth of T, or three, of a multiple of it.
+        // alone: all other second differences are within a tenth of T, or three, of a multiple of it.
         let unit = 1_000_000;
         let noisy = gaps(&[1_000_000, 2_010_000, 3_050_000, 4_140_000]);
         let first = noisy.cancel(unit, 1);

@@ -27,7 +27,7 @@ impl BaseRtt {
         guard: Guard { risen: [Span::ZERO; 3], count: 0 },
     };
 
-    /// Takes a sample; `grown` says that the window has grown for about one RTT since it was reduced. Returns whether
+    /// Takes a sample. `grown` says that the window has grown for about one RTT since it was reduced. Returns whether
     /// the sample shows that the queue has been empty.
     pub(super) fn observe(&mut self, sample: Span, grown: bool) -> bool {
         self.current = sample.min(self.previous);
@@ -37,7 +37,7 @@ impl BaseRtt {
             self.of_epoch = self.minimum;
             return true;
         }
-        // Seen again after a round trip of growth, the smallest RTT of the epoch is that of an empty queue: it may be a
+        // Seen again after a round trip of growth, the smallest RTT of the epoch shows an empty queue: it may be a
         // larger one.
         if at_most(sample, self.of_epoch) {
             self.of_epoch = sample.min(self.of_epoch);
@@ -57,7 +57,7 @@ impl BaseRtt {
         (self.current != Span::MAX).then_some(left.min(window))
     }
 
-    /// The mean of RTT_min and RTT_curr: what the coming epoch, which leads from one to the other, will see.
+    /// The mean of RTT_min and RTT_curr: the coming epoch leads from one to the other.
     pub(super) fn expected_mean(&self) -> Option<Span> {
         (self.current != Span::MAX).then(|| (self.minimum + self.current) / 2)
     }
@@ -67,8 +67,7 @@ impl BaseRtt {
         self.minimum = self.guard.check(self.minimum);
     }
 
-    /// The last congestion event, until which all was as `before`, was spurious: only what was measured since then
-    /// stays.
+    /// The last congestion event, until which all was as `before`, was spurious: only samples since then stay.
     pub(super) fn take_event_back(&mut self, before: &Self) {
         if self.guard.last() == Some(self.minimum) {
             self.minimum = before.minimum;

@@ -1,6 +1,6 @@
 //! Careful Resume (RFC 9959; draft-ietf-tsvwg-careful-resume): a connection that knows the window of an earlier one
 //! over the same path jumps to half of it once its initial window was delivered and the RTT is about the same. If the
-//! path does not hold what was sent then, the window falls to half of what it did hold.
+//! path does not hold the jump, the window falls to half of the flight that it did hold.
 //!
 //! | phase | here |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | Safe Retreat: CWND = PipeSize / 2, then ssthresh = PipeSize | [`Phase::Retreat`] |
 //! | Normal | [`Phase::Normal`] |
 //!
-//! What was saved is a parameter: a run has no earlier connection to learn from. A change of path shows itself by the
-//! RTT alone.
+//! The saved window and RTT are parameters: a run has no earlier connection to learn from. A change of path shows
+//! itself by the RTT alone.
 
 use units::{Rate, Span};
 
@@ -21,11 +21,11 @@ use crate::Ack;
 const SHORTER: u64 = 2;
 const LONGER: u64 = 10;
 
-/// What the sender is doing.
+/// The phase of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Phase {
     Reconnaissance,
-    /// The first segment of the jump, and what the path held by then.
+    /// The first segment of the jump, and the segments that the path held by then.
     Unvalidated {
         first: u64,
         pipe: f64,
@@ -42,16 +42,16 @@ pub(super) enum Phase {
     Normal,
 }
 
-/// What the window becomes.
+/// The next window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Order {
-    /// What slow start makes of it.
+    /// Growth by slow start.
     Grow,
-    /// What it is.
+    /// The present window.
     Hold,
     /// So many segments.
     Set(f64),
-    /// What it is, with this threshold.
+    /// The present window, with this threshold.
     End(f64),
 }
 
@@ -74,7 +74,7 @@ impl CarefulResume {
         self.rate
     }
 
-    /// An ACK, with the window before it and the initial one; `segment` bytes a segment.
+    /// An ACK, with the window before it and the initial one. A segment has `segment` bytes.
     pub(super) fn observe(&mut self, ack: &Ack, window: f64, initial: f64, segment: u64) -> Order {
         let acked = f64::from(ack.newly_delivered);
         match &mut self.phase {
@@ -126,7 +126,7 @@ impl CarefulResume {
         Order::Set(target)
     }
 
-    /// A congestion event, after which `sent_to` ends what was sent: what the window may be at most.
+    /// A congestion event when segments below `sent_to` were sent. Returns the largest window allowed.
     pub(super) fn congested(&mut self, sent_to: u64) -> Option<f64> {
         self.rate = None;
         let (pipe, end) = match self.phase {
@@ -185,7 +185,7 @@ mod tests {
         // 100 segments of 1000 bytes in 100 ms.
         assert_eq!(resume.rate(), Some(Rate::from_bits_per_second(8_000_000)));
         assert_eq!(resume.observe(&acked(10, 20, 60), 100.0, 10.0, 1000), Order::Hold);
-        // The first segment of the jump is the 25th. Of it 60 are in flight: what the flow needs.
+        // The first segment of the jump is the 25th. Of it 60 are in flight, as many as the flow needs.
         assert_eq!(resume.observe(&acked(5, 25, 90), 100.0, 10.0, 1000), Order::Set(60.0));
         assert_eq!((resume.rate(), resume.phase), (None, Phase::Validating { end: 90, pipe: 20.0 + 15.0 }));
         assert_eq!(resume.observe(&acked(65, 90, 200), 60.0, 10.0, 1000), Order::Grow);

@@ -2,11 +2,11 @@
 //! Computer Networks 55(9), 2011), with the constants of current Linux.
 //!
 //! Two signs, looked for once the window has [`LOW_WINDOW`] segments, end slow start: a train of closely spaced
-//! ACKs that lasts half the minimum RTT, as then the window fills the pipe, or a smallest RTT of the round that
-//! lies clearly above the minimum RTT, as then a queue builds.
+//! ACKs that lasts half the minimum RTT, as then the window fills the pipe, or a smallest RTT of the round that is
+//! clearly above the minimum RTT, as then a queue builds.
 //!
-//! Linux takes the smallest of all RTTs of a round since 5.8. Before, that of the first eight stayed, which leaves slow
-//! start on a queue that has drained meanwhile: `first_samples`.
+//! Linux takes the smallest of all RTTs of a round since 5.8. Before, the smallest of the first eight stayed, which
+//! leaves slow start on a queue that has drained meanwhile: `first_samples`.
 //!
 //! A stack whose segments leave in trains allows for them in the length of an ACK train (in Linux since 5.6).
 
@@ -20,7 +20,7 @@ const LOW_WINDOW: f64 = 16.0;
 const TRAIN_SPACING: Span = Span::from_millis(2);
 /// RTT samples of a round before its smallest is trusted.
 const SAMPLES: u32 = 8;
-/// How far above the minimum the smallest RTT of a round may lie: a part of it, within these bounds.
+/// How far above the minimum the smallest RTT of a round may be: a part of it, within these bounds.
 const LEAST_RISE: Span = Span::from_millis(4);
 const GREATEST_RISE: Span = Span::from_millis(16);
 
@@ -50,7 +50,7 @@ pub(crate) struct HyStart {
 
 impl HyStart {
     /// Looks for either sign, or one of them. `divisor`: how small a part of the minimum RTT is a rise (8 in current
-    /// Linux). `first_samples`: whether the smallest RTT of a round is that of its first eight.
+    /// Linux). `first_samples`: whether only the first eight RTTs of a round count for its smallest.
     pub(crate) fn new(ack_train: bool, delay: bool, divisor: u32, first_samples: bool) -> Self {
         Self {
             ack_train,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_drains_after_eight_samples_counts_in_linux_of_old() {
-        // Eight RTTs of 60 ms on a path of 40, where 45 are allowed; the ninth is 41.
+        // Eight RTTs of 60 ms on a path of 40, where 45 are allowed. The ninth is 41.
         for (first_samples, ends) in [(false, None), (true, Some(8))] {
             let mut hystart = HyStart::new(false, true, 8, first_samples);
             let ended = (0..12).find(|&n| {

@@ -1,6 +1,6 @@
-//! HyStart++ (RFC 9406): where the smallest RTT of a round lies above that of the round before, conservative slow start
+//! HyStart++ (RFC 9406): if the smallest RTT of a round is above the one of the round before, conservative slow start
 //! (CSS) grows a quarter as fast for five rounds. If the RTT falls again meanwhile, it was noise, and slow start goes
-//! on; if not, congestion avoidance begins.
+//! on. If not, congestion avoidance begins.
 //!
 //! | RFC 9406, section 4 | here |
 //! | --- | --- |
@@ -13,7 +13,7 @@ use units::Span;
 use super::Step;
 use crate::Ack;
 
-/// How far above the smallest of the last round that of a round may lie: MIN_RTT_THRESH, MAX_RTT_THRESH,
+/// How far the smallest RTT of a round may exceed the one of the last round: MIN_RTT_THRESH, MAX_RTT_THRESH,
 /// MIN_RTT_DIVISOR.
 const LEAST_RISE: Span = Span::from_millis(4);
 const GREATEST_RISE: Span = Span::from_millis(16);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn an_rtt_that_falls_again_resumes_slow_start() {
         let (growth, ended) = play(&[80, 90, 90, 85, 86, 86, 86, 86, 86]);
-        // At the eighth sample of the fourth round; the two after that grow as before.
+        // At the eighth sample of the fourth round. The two after that grow as before.
         assert_eq!(growth, [1.0, 0.25, 0.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         assert_eq!(ended, None);
     }

@@ -1,9 +1,9 @@
 //! Slow start as a part of its own: one way to start can take the place of another under every controller that starts
-//! slowly as Reno does ([`Controller::reno`](crate::Controller::reno)). The parameters here are those of all of them,
-//! beside their own.
+//! slowly as Reno does ([`Controller::reno`](crate::Controller::reno)). All of them have the parameters here, beside
+//! their own.
 //!
-//! A method says what an ACK in slow start adds to the window, and when slow start ends ([`Step`]). [`Start`] is the
-//! controller that has another one inside, of which it takes the growth in slow start. HyStart is that of CUBIC, too.
+//! A method says how an ACK in slow start raises the window, and when slow start ends ([`Step`]). [`Start`] is the
+//! controller that has another one inside, of which it takes the growth in slow start. CUBIC uses HyStart, too.
 
 mod careful_resume;
 pub(crate) mod hystart;
@@ -76,7 +76,8 @@ parameters! {
 /// The parameters that every controller has which starts slowly, beside its own.
 pub const PARAMETERS: &[crate::Parameter] = Settings::PARAMETERS;
 
-/// What an ACK in slow start is to do: for each segment counted the window grows by `growth`; then slow start may end.
+/// The effect of an ACK in slow start: for each segment counted the window grows by `growth`, and then slow start may
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     growth: f64,
@@ -89,8 +90,8 @@ impl Step {
     }
 }
 
-/// What is `given` to `controller`: the parameters of slow start, and the rest. Names that are neither stay with the
-/// rest, but for misspelt ones of slow start, which are refused.
+/// The parameters `given` to `controller`, in two parts: slow start's, and the rest. Names that are neither stay with
+/// the rest, but for misspelt ones of slow start, which are refused.
 pub(crate) fn split(
     controller: &str,
     own: &[crate::Parameter],

@@ -1,6 +1,7 @@
 //! Rapid Start (draft-kazuho-ccwg-rapid-start): the window triples in a round trip while no queue is seen to build, and
 //! otherwise doubles. The first congestion event scales the window down so far that the queue empties a little, and
-//! then by what recovery finds delivered and lost, so that recovery ends with beta times what the path held.
+//! then by the segments that recovery finds delivered and lost, so that recovery ends with beta times the segments that
+//! the path held.
 //!
 //! | draft | here |
 //! | --- | --- |
@@ -14,7 +15,7 @@ use super::Step;
 use super::hystart_plus_plus::Rounds;
 use crate::{Ack, Reno};
 
-/// By how much the smallest RTT of a round may lie above that of the connection.
+/// By how much the smallest RTT of a round may exceed the one of the connection.
 const RISE: Span = Span::from_millis(4);
 const RISE_PERCENT: u64 = 10;
 /// K.

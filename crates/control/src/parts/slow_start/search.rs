@@ -1,13 +1,13 @@
-//! SEARCH (draft-chung-ccwg-search-09): slow start ends where what is delivered no longer keeps up with what was sent a
+//! SEARCH (draft-chung-ccwg-search-09): slow start ends where delivery no longer keeps up with the segments sent a
 //! round trip before. Both are counted in bins over a window of 3.5 initial RTTs, which evens out what links do.
 //!
-//! The window is of ten bins. At the end of each, what was delivered in the window is compared with what was sent in
-//! that of one RTT ago: more than 26 % less ends slow start. An RTT that is no whole number of bins is interpolated
-//! between the two windows next to it.
+//! The window is of ten bins. At the end of each, the segments delivered in the window are compared with those sent in
+//! the window of one RTT ago: more than 26 % less ends slow start. An RTT that is no whole number of bins is
+//! interpolated between the two windows next to it.
 //!
 //! As in the draft's implementations, bins that were skipped for a whole window begin anew. Differences: the draft's
-//! optional way down to what the path holds without a queue is left out, and segments are counted in whole numbers,
-//! without the draft's shifts.
+//! optional reduction to the capacity of the path without a queue is left out, and segments are counted in whole
+//! numbers, without the draft's shifts.
 
 use units::{Span, Time};
 
@@ -27,11 +27,11 @@ pub(super) struct Search {
     /// WINDOW_SIZE_FACTOR and THRESH.
     factor: f64,
     threshold: f64,
-    /// What was sent and delivered by the end of each bin, rings.
+    /// Segments sent and delivered by the end of each bin, as rings.
     sent: [u64; SENT],
     acked: [u64; ACKED],
     bin: Span,
-    /// The end of the present bin; `None` before the first ACK.
+    /// The end of the present bin, `None` before the first ACK.
     end: Option<Time>,
     index: usize,
 }
@@ -70,7 +70,7 @@ impl Search {
         (self.sent[0], self.acked[0]) = (ack.sent_to, ack.delivered);
     }
 
-    /// Bins without an ACK have what the one before has.
+    /// Bins without an ACK have the counts of the one before.
     fn fill(&mut self, passed: usize, ack: &Ack) {
         let (sent, acked) = (self.sent[self.index % SENT], self.acked[self.index % ACKED]);
         for index in self.index + 1..self.index + passed {
@@ -80,8 +80,8 @@ impl Search {
         (self.sent[self.index % SENT], self.acked[self.index % ACKED]) = (ack.sent_to, ack.delivered);
     }
 
-    /// The share of what was sent in the window of one `rtt` ago that was not delivered in the present one. `None` if
-    /// the bins do not reach that far.
+    /// The share of the segments sent in the window of one `rtt` ago that were not delivered in the present one. `None`
+    /// if the bins do not reach that far.
     fn shortfall(&self, rtt: Span) -> Option<f64> {
         let back = (rtt.as_nanos() / self.bin.as_nanos()) as usize;
         let fraction = (rtt.as_nanos() % self.bin.as_nanos()) as f64 / self.bin.as_nanos() as f64;
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn where_a_quarter_of_it_is_not_delivered_it_ends() {
         // 100 segments a bin are sent and 75 or 73 delivered: short by 25 % and 27 %. A window of 10 bins and 2 to look
-        // back lie behind the 13th bin, for which the earlier of both windows begins in the first.
+        // back have ended by the 13th bin, for which the earlier of both windows begins in the first.
         assert_eq!(play(|bin| 100 * bin, |bin| 75 * bin, 100), None);
         assert_eq!(play(|bin| 100 * bin, |bin| 73 * bin, 100), Some(13));
     }

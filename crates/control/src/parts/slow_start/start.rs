@@ -66,7 +66,7 @@ impl Start {
         self.inner.reno().expect("only a controller that starts slowly is put into another start")
     }
 
-    /// What the method makes of an ACK in slow start. Most are for the first one of a connection only, and after a
+    /// The method's answer to an ACK in slow start. Most are for the first one of a connection only, and after a
     /// timeout the window doubles up to the threshold.
     fn step(&mut self, now: Time, ack: &Ack) -> Step {
         let Reno { window, threshold } = *self.reno_inside();

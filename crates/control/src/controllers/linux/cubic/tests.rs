@@ -81,7 +81,7 @@ fn computes_its_growth_anew_after_a_thirty_second_of_a_second() {
     world.pass(Span::from_millis(28));
     cubic.on_ack(&mut world.context(), &segments(2));
     assert_eq!(cubic.window(), 10.0, "3 of 20 were counted");
-    // Reno's window lies 10 above: one segment for every 2 from now on.
+    // Reno's window is 10 above: one segment for every 2 from now on.
     world.pass(Span::from_millis(4));
     cubic.on_ack(&mut world.context(), &segments(1));
     assert_eq!(cubic.window(), 11.0);

@@ -27,8 +27,8 @@ fn the_window_grows_on_the_ack_after_the_count_and_alpha_is_renewed_then() {
     assert_eq!(htcp.window(), 10.0);
     acks(&mut world, &mut htcp, 1, 2, 100);
     assert_eq!((htcp.window(), htcp.counted), (11.0, 0));
-    // Alpha is that of the growth before: 2 s later it still is 1, and then, with 10 less for the first second,
-    // `1 + (10 * 2006 + 1006^2/4/1000)/1000 - 10 = 11`.
+    // Alpha comes from the growth before: 2 s later it still is 1, and then, with 10 less for the first second, `1 +
+    // (10 * 2006 + 1006^2/4/1000)/1000 - 10 = 11`.
     world.pass(Span::from_secs(2));
     acks(&mut world, &mut htcp, 6, 2, 100);
     assert_eq!((htcp.window(), probed(&htcp, "alpha")), (11.0, 1.0));
@@ -93,7 +93,7 @@ fn the_throughput_is_that_of_windows_of_segments() {
     }
     // 100 segments in 100 ms, of which the first 99 ms are no RTT.
     assert_eq!((most[98], most[99], most[199]), (0.0, 1000.0, 1000.0));
-    // In a reduction nothing counts; after it the count is that of the time since.
+    // In a reduction nothing counts. After it the count begins anew.
     htcp.on_loss(&mut world.context(), &loss());
     world.pass(Span::from_millis(50));
     htcp.on_duplicate_ack(&mut world.context(), &unused);

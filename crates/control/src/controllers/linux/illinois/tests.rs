@@ -35,7 +35,7 @@ fn has_increase_and_decrease_in_128ths_and_64ths() {
     }
 }
 
-// ca->acked is of the ACK that ends the recovery, which covers what was SACKed before.
+// ca->acked is of the ACK that ends the recovery, which covers segments SACKed before.
 #[test]
 fn counts_all_that_the_end_of_a_recovery_covers() {
     let mut illinois = at(Settings::default(), 32.0, 100);
@@ -49,7 +49,7 @@ fn counts_all_that_the_end_of_a_recovery_covers() {
 
 #[test]
 fn whole_numbers_follow_the_curves_of_every_order() {
-    // Within a 128th and a 64th, and what dropped bits of the delay leave.
+    // Within a 128th and a 64th, and the error of dropped bits of the delay.
     for (order, form) in [
         (1, Curves::Power),
         (2, Curves::Power),

@@ -148,7 +148,7 @@ fn without_trend_the_target_is_the_window_at_the_loss_and_at_random_it_is_about_
     };
     assert_eq!(target(Trend::Paper), 158.0);
     assert_eq!(target(Trend::None), 124.0);
-    // The decrease is from 124 to 81: the target lies within 21.5 of 124.
+    // The decrease is from 124 to 81: the target is within 21.5 of 124.
     let mut flow = Flow::cruising(Settings { trend: Trend::Random, ..default() }, 126.0, 84.0, 130.0);
     let (mut below, mut above) = (0, 0);
     for _ in 0..100 {

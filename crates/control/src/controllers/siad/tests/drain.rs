@@ -1,4 +1,4 @@
-//! The base RTT (section III.B) and what seeks it: Additional Decrease, equations (15) to (19).
+//! The base RTT (section III.B) and the search for it: Additional Decrease, equations (15) to (19).
 
 use super::*;
 

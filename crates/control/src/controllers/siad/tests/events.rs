@@ -60,7 +60,7 @@ fn a_spurious_loss_does_not_count_for_the_guard() {
         }
         flow.probe("rtt_min_ms")
     };
-    // Without the spurious 104, 106 is the third in a row; 108 is the fourth, spurious first.
+    // Without the spurious 104, 106 is the third in a row. 108 is the fourth, spurious first.
     let events = [(100, false), (102, false), (104, true), (106, false), (108, true), (108, false)];
     assert_eq!(events.map(|(millis, spurious)| lose(millis, spurious)), [100.0, 102.0, 104.0, 106.0, 108.0, 100.0]);
 }
@@ -81,7 +81,7 @@ fn given(name: &str, value: serde_json::Value) -> crate::Parameters {
 
 #[test]
 fn num_rtt_changes_at_once_and_keeps_the_target() {
-    // 20 segments to the target in 20 round trips; with 10 of them it is two segments a round trip.
+    // 20 segments to the target in 20 round trips. With 10 of them it is two segments a round trip.
     let mut flow = Flow::cruising(Settings::default(), 40.0, 20.0, 40.0);
     flow.siad.epoch.alpha = 1.0;
     assert_eq!(flow.siad.set_parameters(&given("num_rtt", 10.into())), Ok(()));

@@ -116,7 +116,7 @@ fn without_a_handshake_or_where_it_is_switched_off_the_initial_window_is_not_pac
 fn hystart_ends_slow_start_under_newreno_as_under_cubic() {
     let (mut controller, mut world) = started("newreno", r#"{"slow_start": "hystart"}"#);
     (1..=2).for_each(|n| controller.on_ack(&mut world.context(), &Ack { rtt: None, ..acked(10, 10 * n) }));
-    // On a path of 40 ms 46 are too long; eight samples, and the ninth ends it.
+    // On a path of 40 ms 46 are too long. Eight samples, and the ninth ends it.
     for n in 1..=9 {
         assert!(controller.slow_start_threshold().is_infinite());
         world.pass(Span::from_millis(5));
@@ -148,7 +148,7 @@ fn another_start_shows_window_and_threshold_of_the_controller_inside() {
     assert_eq!(controller.reno().copied(), Some(Reno { window: 5.0, threshold: 5.0 }));
 }
 
-/// A controller that notes what it is called with.
+/// A controller that records its calls.
 struct Inside {
     reno: Reno,
     calls: Arc<Mutex<Vec<&'static str>>>,
