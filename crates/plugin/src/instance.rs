@@ -134,6 +134,6 @@ pub(crate) unsafe extern "C" fn message(instance: *const c_void) -> Text<'static
 pub(crate) unsafe extern "C" fn end(instance: *mut c_void) {
     // SAFETY: of `make`, and nothing calls it afterwards.
     let instance = unsafe { Box::from_raw(instance.cast::<Instance>()) };
-    // A destructor that panics leaks what is left.
+    // A destructor that panics leaks the rest.
     drop(catch_unwind(AssertUnwindSafe(|| drop(instance))));
 }

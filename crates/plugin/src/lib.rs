@@ -46,7 +46,7 @@
 //! ```
 //!
 //! Nothing of Rust's own layout crosses between object and simulator: they may come from different compilers, and from
-//! different builds of `control`. `signals.rs` and `table.rs` have all that does; [`VERSION`] counts its changes. No
+//! different builds of `control`. `signals.rs` and `table.rs` have all that does. [`VERSION`] counts its changes. No
 //! panic crosses either: a function says that it failed, and why. `shim` is the side that loads objects.
 #![allow(unsafe_code)]
 

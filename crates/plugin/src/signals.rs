@@ -192,7 +192,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of an event; the random stream is borrowed as long as it is handled.
+    /// The context of an event. The random stream is borrowed as long as it is handled.
     pub fn new(of: &mut control::Context<'_>) -> Self {
         Self { moment: of.moment.mirror(), random: std::ptr::from_mut::<Random>(of.random).cast() }
     }
@@ -274,11 +274,11 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Those of a controller that has yet to be made.
+    /// The decisions of a controller that has yet to be made.
     pub const NONE: Self =
         Self { window: 1.0, threshold: f64::INFINITY, pacing: Maybe::No, quantum: 1, timeout: Maybe::No, keeps: false };
 
-    /// Those of `controller`.
+    /// The decisions of `controller`.
     pub fn of(controller: &dyn control::Controller) -> Self {
         let (window, threshold, pacing) = controller.decisions();
         Self {

@@ -15,7 +15,7 @@ pub const VERSION: u32 = 4;
 /// The name of the table in an object.
 pub const SYMBOL: &CStr = c"ACKCLOCK_CONTROLLER";
 
-/// Text in UTF-8, as long as what it is about.
+/// Text in UTF-8, valid as long as its subject.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
@@ -93,7 +93,7 @@ pub extern "C" fn stream(memory: &mut [u64; 2]) {
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// The sizes of what crosses, and the fields of all signals.
+    /// The sizes of the types that cross, and the fields of all signals.
     pub const LAYOUT: u32 = DIGEST.wrapping_add(Self::SIZES);
 
     const SIZES: u32 = (size_of::<Ack>() + size_of::<SegmentReport>() * 3 + size_of::<Context>() * 5) as u32
