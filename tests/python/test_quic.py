@@ -188,7 +188,7 @@ def test_in_real_time_it_runs_over_sockets(capsys, file):
     short = ("--set", "duration=2s", "--set", "warmup=500ms")
     status, out, error = run(capsys, "run", file, "--engine", "quic", "--live", *short, "--json")
     # A busy machine may be late, which the run says.
-    assert status in (0, 1), error
+    assert status in (0, 3), error
     [found] = json.loads(out)["runs"]
     assert (found["engine"]["kind"], found["engine"]["state_source"]) == ("quic-live", "noq")
     # Those of the namespaces are of TCP.
