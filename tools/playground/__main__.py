@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -152,12 +153,28 @@ def packed(wasm: bytes) -> bytes:
     return compressed
 
 
+def completed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The part of the JSON schema from which the editor completes: names, words, kinds, first sentences."""
+
+    def inner(one: Any) -> Any:
+        return [completed(each) for each in one] if isinstance(one, list) else completed(one)
+
+    kept: dict[str, Any] = {key: schema[key] for key in ("$ref", "enum", "const", "type") if key in schema}
+    kept |= {key: inner(schema[key]) for key in ("anyOf", "oneOf", "allOf", "items") if key in schema}
+    for key in ("properties", "$defs"):
+        if key in schema:
+            kept[key] = {name: completed(one) for name, one in schema[key].items()}
+    if (about := schema.get("title", schema.get("description"))) is not None:
+        kept["title"] = re.split(r"[.\n]", about)[0][:60]
+    return kept
+
+
 def page(wasm: bytes) -> str:
     """The page with the module ``wasm`` in it."""
     from jinja2 import Environment, StrictUndefined
 
     data = {
-        "schema": json.loads(_engine.schema()),
+        "schema": completed(json.loads(_engine.schema())),
         "controllers": [{"name": one["name"], "title": one["title"]} for one in _engine.controllers()],
         "looks": all_looks(),
         "columns": _engine.first_page_columns(),
