@@ -3,6 +3,7 @@
 import pytest
 
 import citations
+from calling import needs_git
 
 DOCUMENTS = {
     "RFC 5681": {"sections": {"3.1": "Slow Start", "4.2": "ACKs"}, "equations": "2-4"},
@@ -27,6 +28,7 @@ def faults(text, path="a.rs"):
     return [fault for one in reader.citations(path) if (fault := one.fault(DOCUMENTS))]
 
 
+@needs_git
 def test_every_citation_names_a_document_and_a_place_in_it():
     documents = citations.load()
     every = citations.citations()

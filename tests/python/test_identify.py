@@ -192,7 +192,7 @@ def test_without_scikit_learn_no_simulation_begins(capsys, monkeypatch, tmp_path
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     monkeypatch.setattr(identify, "table", lambda _: pytest.fail("it simulates"))
     capture, _ = recorded(tmp_path, capsys, "cubic")
-    assert "needs sklearn" in refused(capsys, "read", "--controllers", capture)
+    assert "needs scikit-learn" in refused(capsys, "read", "--controllers", capture)
 
 
 def test_samples_too_far_apart_are_named_in_a_short_result(capsys, tmp_path):
