@@ -37,6 +37,12 @@ def test_the_version_is_the_same_everywhere():
     assert cited.groups() == next(one for one in headings if one[1] != "unreleased")
 
 
+def test_examples_and_pages_ask_for_the_crates_of_this_version():
+    files = [*ROOT.glob("examples/*/Cargo.toml"), *ROOT.glob("docs/**/*.md")]
+    asked = {version for file in files for version in re.findall(r'ackclock-\w+ = "(.*?)"', file.read_text())}
+    assert asked == {WORKSPACE["package"]["version"].rpartition(".")[0]}
+
+
 def test_published_crates_depend_on_published_ones_and_name_the_version():
     dependencies = WORKSPACE["dependencies"]
     for name in PUBLISHED:

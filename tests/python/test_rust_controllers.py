@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ackclock
+from ackclock import _engine
 from calling import SCENARIO, run
 
 pytestmark = [
@@ -40,6 +41,8 @@ pub const ENTRY: Entry = Entry {
 """
 
 PATH = ackclock.Path("10mbit", "40ms", "20p", loss=0.005)
+SERIES = _engine.version().rpartition(".")[0]
+"""The versions of the interface that this program takes, as Cargo asks for them."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +54,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "mine" / "src" / "lib.rs").write_text(NEWRENO + ENTRY)
     (tmp_path / "mine" / "Cargo.toml").write_text(
         '[package]\nname = "mine"\nversion = "0.1.0"\nedition = "2024"\n\n'
-        '[dependencies]\nackclock-control = "0.1"\n'
+        f'[dependencies]\nackclock-control = "{SERIES}"\n'
     )
     return tmp_path
 
@@ -110,7 +113,7 @@ def test_what_does_not_compile_is_said_in_one_sentence(capsys, folder):
 
 def test_a_crate_for_another_version_of_the_interface_is_refused(capsys, folder):
     manifest = folder / "mine" / "Cargo.toml"
-    manifest.write_text(manifest.read_text().replace('"0.1"', '"99"'))
+    manifest.write_text(manifest.read_text().replace(f'"{SERIES}"', '"99"'))
     said = sentence(capsys, "compare", "./mine", "--duration", "1s")
     assert "mine` cannot be built: " in said
     assert "ackclock-control" in said
