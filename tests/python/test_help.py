@@ -1,12 +1,17 @@
 """Help on a terminal of 80 columns: no word is broken, and flags have no type."""
 
 import re
+from pathlib import Path
 
 import click
 import pytest
 
+from ackclock.cli import former
 from ackclock.cli.app import HIDDEN, NAMES, application
 from calling import run
+from sources import by_hand
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def words(capsys, monkeypatch, command, columns):
@@ -47,3 +52,11 @@ def test_a_command_has_at_most_twenty_options():
 def test_help_breaks_no_word_at_80_columns(capsys, monkeypatch, command):
     narrow, wide = (words(capsys, monkeypatch, command, columns) for columns in (80, 220))
     assert narrow <= wide
+
+
+def test_no_page_names_a_command_that_went():
+    """Measured tables keep the commands of their day."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    lines = [(page.name, number, line) for page in pages for number, line in by_hand(page.read_text("utf-8"))]
+    named = re.compile(rf"ackclock ({'|'.join(former.COMMANDS)})\b")
+    assert [one for one in lines if named.search(one[2])] == []
