@@ -25,7 +25,7 @@ from ackclock.figure import HeatMap
 from ackclock.printable import write_csv
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
-from ackclock.sweeps.plan import Plan
+from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import of_document
 
 if TYPE_CHECKING:
@@ -130,16 +130,16 @@ def plan(
     """
     by_name = {one.name: one for one in compared}
     runs: dict[str, tuple[str, ...]] = {}
-    scenarios, files = {}, _engine.Files()
+    variants, files = [], _engine.Files()
     for pair in every_pair(list(by_name)) if wanted is None else wanted:
         label = " | ".join(pair)
         kinds = [by_name[name] for name in dict.fromkeys(pair)]
         flows = [one.flow(pair.count(one.name)) for one in kinds]
         runs[label] = pair
-        scenarios[label] = of_document(setting.document(label, flows), files)
+        variants.append(Variant(of_document(setting.document(label, flows), files), label))
     factories = [one.factory for one in compared if one.factory is not None]
     context = "\0".join(one.context for one in compared)
-    return Plan(scenarios, Design(()), seeds, settings, factories, context), runs
+    return Plan(variants, Design(()), seeds, settings, factories, context), runs
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ackclock.errors import InputError
 from ackclock.result import ResultError
 from ackclock.sweeps import METRICS, Place, executors, work
 from ackclock.sweeps.axes import Design, axis, numbers, parse
-from ackclock.sweeps.plan import Plan
+from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import Pace, execute, finish, of_document
 from calling import PATIENCE, refused, run
 
@@ -186,7 +186,7 @@ def document(cc):
 
 def plan_of(queues=6):
     design = Design((axis("queue", [f"{k}p" for k in range(2, 2 + queues)]),))
-    return Plan({"cdg": of_document(document("cdg"))}, design, range(1, 3))
+    return Plan([Variant(of_document(document("cdg")), "cdg")], design, range(1, 3))
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path):

@@ -32,7 +32,7 @@ from ackclock.report import Page, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
 from ackclock.sweeps.axes import DRAWS, Design, parse
 from ackclock.sweeps.folder import SweepFolder
-from ackclock.sweeps.plan import Plan, Resolve
+from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
 
 MOST_ROWS = 60
@@ -109,32 +109,32 @@ def sweep(
     count, draw = _samples(samples)
     design = Design(tuple(map(parse, over)), count, draw, repeats.first)
     set_keys = repeats.keys
-    scenarios, compared = _scenarios(what, {"path": keys, **common}, options, engine.name)
+    variants, compared = _variants(what, {"path": keys, **common}, options, engine.name)
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
     else:
-        first = next(iter(scenarios.values()))(list(set_keys.items()))
+        first = variants[0].resolve(list(set_keys.items()))
         trust.check(Path(what[0]), first, set_keys.values(), trusted)
     if seed is not None and "seed" in design.keys and count is None:
         raise InputError(f"--seed {seed}: the seed is swept")
     seeds = repetitions.seeds(
-        first_seed(scenarios, design, set_keys) if seed is None else seed, repeats.repeat
+        first_seed(variants, design, set_keys) if seed is None else seed, repeats.repeat
     )
     factories = [one.factory for one in compared if one.factory is not None]
     code = "\0".join(one.context for one in compared)
-    plan = Plan(scenarios, design, seeds, set_keys, factories, code)
+    plan = Plan(variants, design, seeds, set_keys, factories, code)
     runner = engine.make(**engine.with_python(factories))
     plan = plan.on(runner)
     for sentence in [*plan.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
         notes.print(sentence, markup=False, soft_wrap=True)
     workers = workers_for(plan, runner, executor)
-    title = _title(scenarios, design, keys if compared else {}, list(set_keys.items()))
     out = report.out
     with growing_folder(report, "sweep", runner) as folder:
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
             raise click.exceptions.Exit(INTERRUPTED)
+        title = _title(swept.controllers, design, keys if compared else {}, list(set_keys.items()))
         if out is not None and not outcome.stopped:
             _page(swept, folder, len(seeds), title)
             report.done(out)
@@ -148,10 +148,10 @@ def sweep(
     outcome.leave(out)
 
 
-def _scenarios(
+def _variants(
     what: Sequence[str], base: Mapping[str, Any], options: Sequence[str], engine: str
-) -> tuple[dict[str, Resolve], list[Contender]]:
-    """The scenario of each label: of each controller, or the one file; and the controllers."""
+) -> tuple[list[Variant], list[Contender]]:
+    """The scenario of each controller, or of the one file; and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
@@ -159,13 +159,19 @@ def _scenarios(
             raise InputError(
                 f"--{options[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
-        label, resolve = of_file(Path(what[0]))
-        return {label: resolve}, []
+        return [Variant(of_file(Path(what[0])))], []
     compared = contenders(what, engine)
     files = _engine.Files()
     documents = {one.name: {"name": one.name, **base, "flows": [one.flow(1)]} for one in compared}
-    scenarios = {name: of_document(json.dumps(document), files) for name, document in documents.items()}
-    return scenarios, compared
+    return [
+        Variant(of_document(json.dumps(document), files), name) for name, document in documents.items()
+    ], compared
+
+
+SEVERAL_LINKS = (
+    "Utilization and queueing delay are those of the bottleneck that the row names. "
+    "Goodput and loss are of all flows, whatever their direction."
+)
 
 
 @dataclass
@@ -278,7 +284,15 @@ def _cells(swept: Sweep, place: Place, names: Iterable[str], repeat: int) -> lis
 
 
 def _heads(swept: Sweep) -> list[str]:
-    return [*(key.removeprefix("path.") for key in swept.design.keys), "controller"]
+    """The columns that name a row; the link of the queue among them, where there are several."""
+    keys = [key.removeprefix("path.") for key in swept.design.keys]
+    return [*keys, "controller", *(["bottleneck"] if swept.bottlenecks else [])]
+
+
+def _named(swept: Sweep, place: Place) -> list[str]:
+    """The cells below ``_heads``."""
+    values = [*(value for _, value in place.point), place.controller]
+    return [*values, swept.bottlenecks[place]] if swept.bottlenecks else values
 
 
 def _table(swept: Sweep, repeat: int, title: str) -> Table:
@@ -293,9 +307,7 @@ def _table(swept: Sweep, repeat: int, title: str) -> Table:
     for name in names:
         table.add_column(HEADS[name], justify="right", no_wrap=True)
     for place in _by_point(places)[:MOST_ROWS]:
-        texts = [Text(value) for _, value in place.point]
-        cells = _cells(swept, place, names, repeat)
-        table.add_row(*texts, Text(place.controller), *map(Text, cells))
+        table.add_row(*map(Text, [*_named(swept, place), *_cells(swept, place, names, repeat)]))
     return table
 
 
@@ -311,12 +323,11 @@ def _page(swept: Sweep, folder: Path, repeat: int, title: str) -> None:
         page.paragraph(f"Numbers and bars: {INTERVAL}.")
     for sentence in output.same_repetitions(swept.alike):
         page.paragraph(f"{sentence[:1].upper()}{sentence[1:]}.", "note")
+    if swept.bottlenecks:
+        page.paragraph(SEVERAL_LINKS, "note")
     heads = [*_heads(swept), *(head.replace("\n", " ") for head in HEADS.values())]
     places = _by_point(list(swept.values))
-    rows = [
-        [*(value for _, value in place.point), place.controller, *_cells(swept, place, HEADS, repeat)]
-        for place in places[:1000]
-    ]
+    rows = [[*_named(swept, place), *_cells(swept, place, HEADS, repeat)] for place in places[:1000]]
     page.table(heads, rows)
     several_flows = any(value < 1.0 for of in swept.values.values() for value in of["jain"])
     for name, metric in METRICS.items():

@@ -13,17 +13,14 @@ from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock.figure import Axis, Panel, Series
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import NEUTRAL, colours, dashes_of, on_dark, style
+from ackclock.plots.style import NEUTRAL, colours, dashes_of, logarithmic, on_dark, style
 
 MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: it would be too long to read."""
-SHORT_LOG_AXIS = 300.0
-"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
 LEGEND_COLUMNS = 4
 HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
@@ -154,17 +151,9 @@ def _colours(series: Sequence[Series], controllers: Sequence[str]) -> list[str]:
 
 def _axes(grid: Any, x: Axis, y: Axis) -> None:
     first = grid[0, 0]
-    for axis, set_scale, set_limits, own in (
-        (x, first.set_xscale, first.set_xlim, first.xaxis),
-        (y, first.set_yscale, first.set_ylim, first.yaxis),
-    ):
+    for axis, set_limits, own in ((x, first.set_xlim, first.xaxis), (y, first.set_ylim, first.yaxis)):
         if axis.scale != "linear":
-            set_scale(axis.scale)
-            own.set_major_formatter(StrMethodFormatter("{x:g}"))
-            own.set_minor_formatter(NullFormatter())
-            low, high = own.get_view_interval()
-            if high < SHORT_LOG_AXIS * low:
-                own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            logarithmic(own)
         set_limits(axis.low, axis.high)
     for axes in grid[-1, :]:
         axes.set_xlabel(x.label)

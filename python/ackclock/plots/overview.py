@@ -13,7 +13,7 @@ from ackclock.figure import Panel
 from ackclock.overview import Overview
 from ackclock.plots.draw import in_legend
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import NEUTRAL, looks, style
+from ackclock.plots.style import NEUTRAL, logarithmic, looks, style
 
 LEGEND_LIMIT = 12
 """A figure with more curves than this has no legend: it would be too long to read."""
@@ -86,14 +86,12 @@ def _panel(axes: Axes, panel: Panel, of_curves: Mapping[tuple[str, str], Mapping
         across = axes.get_xaxis_transform()
         axes.vlines(ticks.at, low, low + 0.04, transform=across, color=colour, linewidth=0.5)
     if panel.y.scale == "log":
-        axes.set_yscale("log")
+        logarithmic(axes.yaxis)
         axes.set_ylim(bottom=panel.y.low and panel.y.low / 1.1)
-        axes.yaxis.set_major_formatter("{x:g}")
     elif panel.y.low is not None:
         axes.set_ylim(bottom=panel.y.low)
     if panel.x.scale == "log":
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+        logarithmic(axes.xaxis)
     axes.set_ylabel(panel.y.label)
 
 

@@ -12,7 +12,9 @@ from functools import cache
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ackclock import _engine
 from ackclock.plots import difference
@@ -227,3 +229,20 @@ def on_dark(colour: str) -> str:
     red, green, blue = to_rgb(colour)
     brightness = 0.299 * red + 0.587 * green + 0.114 * blue
     return _mixed(colour, max(0.0, (0.5 - 0.55 * brightness) / (1.0 - brightness)))
+
+
+SHORT_LOG_AXIS = 300.0
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
+
+
+def logarithmic(axis: Axis) -> None:
+    """Makes an axis of a plot logarithmic, with plain numbers at its ticks.
+
+    Matplotlib writes formulas at the minor ticks of short logarithmic axes, which ``STYLE`` shows as text.
+    """
+    (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+    low, high = axis.get_view_interval()
+    if high < SHORT_LOG_AXIS * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

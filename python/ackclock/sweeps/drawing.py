@@ -17,7 +17,7 @@ from ackclock.metrics import Array
 from ackclock.plots.draw import MARKERS, in_legend
 from ackclock.plots.figure import Figure
 from ackclock.plots.heat_maps import heat_map
-from ackclock.plots.style import colours, style
+from ackclock.plots.style import colours, logarithmic, style
 from ackclock.sweeps.axes import Axis, Design, numbers
 from ackclock.sweeps.metrics import Interval, Place
 
@@ -32,6 +32,8 @@ MOST_LETTERS = 6
 """Longer values stand askew below the columns of a heat map."""
 LEAST_TALL = 2.6
 """The least height of heat maps, in inches: the title of their colours stands beside them."""
+MOST_NAMES = 24
+"""An axis of more texts names every second of them, or third."""
 MOST_TICKS = 8
 """An axis of no more values has a tick at each of them."""
 
@@ -88,8 +90,7 @@ def _lines(design: Design, controllers: Sequence[str], label: str, found: Interv
         axes.set_ylabel(label)
         low_end, high_end = axes.get_ylim()
         if shown and min(shown) > 0.0 and max(shown) > TENFOLD * min(shown):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
+            logarithmic(axes.yaxis)
         elif low_end > 0.0:
             axes.set_ylim(0.0, high_end)
         figure.legend(loc="outside right upper")
@@ -155,11 +156,15 @@ def _samples(design: Design, controllers: Sequence[str], label: str, found: Inte
         panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
         for axes, axis in zip(panels.flat, design.axes, strict=False):
             scale = _Scale(axis)
+            shown: list[tuple[float, float, str]] = []
             for cc, colour in zip(controllers, colours(controllers), strict=True):
-                own = _of(cc, found)
-                x = [scale.at(dict(place.point)[axis.keys[0]]) for place, _ in own]
-                y = [interval.median for _, interval in own]
-                axes.plot(x, y, ".", color=colour, markersize=3.0, alpha=0.7, label=in_legend(cc))
+                axes.plot([], [], ".", color=colour, label=in_legend(cc))
+                for place, interval in _of(cc, found):
+                    shown.append((scale.at(dict(place.point)[axis.keys[0]]), interval.median, colour))
+            # In an order of chance, so that no controller covers the others.
+            order = np.random.default_rng(0).permutation(len(shown))
+            x, y, of = zip(*(shown[one] for one in order), strict=True) if shown else ((), (), ())
+            axes.scatter(x, y, s=9.0, c=of, alpha=0.7, linewidths=0.0)
             scale.apply(axes)
         for axes in panels.flat[len(design.axes) :]:
             axes.set_axis_off()
@@ -196,10 +201,11 @@ class _Scale:
     def apply(self, axes: Axes) -> None:
         """Labels and scale of the axis."""
         if not self.ordered:
-            axes.set_xticks(range(len(self.names)), self.names, rotation=40 if len(self.names) > 4 else 0)
+            step = math.ceil(len(self.names) / MOST_NAMES)
+            named = range(0, len(self.names), step)
+            axes.set_xticks(named, self.names[::step], rotation=40 if len(named) > 4 else 0)
         elif min(self.known) > 0.0 and max(self.known) >= LOG_FROM * min(self.known):
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter("{x:g}")
+            logarithmic(axes.xaxis)
         if self.ordered and 1 < len(self.names) <= MOST_TICKS:
             axes.set_xticks(sorted(set(self.known)))
             axes.xaxis.set_minor_locator(NullLocator())

@@ -11,6 +11,7 @@ from ackclock import _engine, repetitions
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.identity import Identities
+from ackclock.scenario import display_name
 from ackclock.sweeps import work
 from ackclock.sweeps.axes import Design
 
@@ -27,11 +28,32 @@ ROWS_ONLY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A scenario of a sweep before the overrides of a point."""
+
+    resolve: Resolve
+    controller: str | None = None
+    """The controller, as tables call it; None where the flows of the scenario have theirs."""
+
+    def label(self, plan: _engine.Plan) -> str:
+        """The controllers of a run, as tables call them: an override of the point may have set them."""
+        return self.controller or label_of(json.loads(plan.resolved)["flows"])
+
+
+def label_of(flows: Sequence[Mapping[str, Any]]) -> str:
+    """The controllers of the flows, each once, joined by ``+``.
+
+    The controller of datagrams does not react: it counts only where there is nothing else.
+    """
+    reacting = [flow for flow in flows if flow.get("kind") != "datagram"]
+    return "+".join(dict.fromkeys(display_name(flow["cc"]) for flow in reacting or flows))
+
+
+@dataclass(frozen=True)
 class Plan:
     """The runs of a sweep: every controller at every point, ``repeat`` times."""
 
-    scenarios: Mapping[str, Resolve]
-    """The scenario of each label; a label is the controller, as tables call it."""
+    variants: Sequence[Variant]
     design: Design
     seeds: range
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -47,14 +69,15 @@ class Plan:
         return replace(self, context=f"{self.context}\0{json.dumps(engine.identity())}")
 
     def __len__(self) -> int:
-        return len(self.scenarios) * len(self.design) * len(self.seeds)
+        return len(self.variants) * len(self.design) * len(self.seeds)
 
     def places(self) -> Iterator[tuple[str, Mapping[str, str], _engine.Plan]]:
         """Label, point and plan of each place. Raises ScenarioError."""
-        for label, resolve in self.scenarios.items():
+        for variant in self.variants:
             for point in self.design.points():
                 overrides = {**ROWS_ONLY, **self.settings, **point}
-                yield label, point, resolve(list(overrides.items()))
+                plan = variant.resolve(list(overrides.items()))
+                yield variant.label(plan), point, plan
 
     def items(self) -> Iterator[work.Item]:
         """The runs, the repetitions of a place one after the other."""

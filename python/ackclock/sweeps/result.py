@@ -102,6 +102,32 @@ class Sweep:
                     into[name].append(float(values[run]))
         return found
 
+    @cached_property
+    def bottlenecks(self) -> dict[Place, str]:
+        """The link of utilization and queueing delay at each place, where runs have more than one link.
+
+        A link is named as in tables. Names are joined by ``, `` where the link changes among the repetitions.
+        """
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        links = pq.read_table(self.folder / f"{LINKS}.parquet", columns=["link", "name"])
+        if pc.count_distinct(links["name"]).as_py() < 2:
+            return {}
+        file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
+        keys = self.design.keys
+        names = ["controller", *(self._column(file, key) for key in keys)]
+        rows = file.read([*names, "link_name"])
+        places = rows.group_by([*names, "link_name"], use_threads=False).aggregate([]).to_pylist()
+        found: dict[Place, str] = {}
+        for row in places:
+            place = Place(
+                row["controller"], tuple((key, row[name]) for key, name in zip(keys, names[1:], strict=True))
+            )
+            named = row["link_name"] or "-"
+            found[place] = f"{found[place]}, {named}" if place in found else named
+        return found
+
     @staticmethod
     def _column(file: pq.ParquetFile, key: str) -> str:
         """The column of a swept key: see ``work.key_column``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import re
 import shutil
@@ -23,12 +22,12 @@ from ackclock.engines import NamedEngine, Progress, registry
 from ackclock.errors import InputError
 from ackclock.report.files import write_json
 from ackclock.running import Described, described
-from ackclock.scenario import Factory, Scenario, display_name, read
+from ackclock.scenario import Factory, display_name, read
 from ackclock.sweeps import executors, work
 from ackclock.sweeps.axes import DRAWS, Axis, Design, axis, parse
 from ackclock.sweeps.executors import Workers
 from ackclock.sweeps.folder import SweepFolder
-from ackclock.sweeps.plan import Plan, Resolve
+from ackclock.sweeps.plan import Plan, Resolve, Variant
 from ackclock.sweeps.result import DESCRIPTION, Sweep
 
 CHUNK_S = 1.5
@@ -134,8 +133,12 @@ def execute(
 def finish(plan: Plan, folder: Path) -> Sweep:
     """Puts the rows of the sweep in order, writes its tables and its description, and gives the result."""
     store = SweepFolder(folder)
-    store.write([item.digest for item in plan.items()])
-    sweep = Sweep(folder, plan.design, list(plan.scenarios))
+    digests, controllers = [], dict[str, None]()
+    for item in plan.items():
+        digests.append(item.digest)
+        controllers[item.controller] = None
+    store.write(digests)
+    sweep = Sweep(folder, plan.design, list(controllers))
     write_json(folder / DESCRIPTION, {"version": _engine.version(), **sweep.described()})
     return sweep
 
@@ -189,14 +192,14 @@ def sweep(
     design = Design(tuple(_axes(over)), samples, draw, 1 if seed is None else seed)
     given = {"duration": duration, "warmup": warmup, "seed": seed}
     set_keys = {key: str(value) for key, value in given.items() if value is not None}
-    scenarios, factories = _scenarios(scenario, controllers)
-    first = first_seed(scenarios, design, set_keys)
+    variants, factories = _variants(scenario, controllers)
+    first = first_seed(variants, design, set_keys)
     # No digest covers a controller in Python, so its runs are never taken from a folder.
     context = uuid.uuid4().hex if factories else ""
     if factories and kind.no_python is None:
         options |= {"controllers": tuple(factories)}
     runner = registry.make(engine, **options)
-    plan = Plan(scenarios, design, repetitions.seeds(first, repeat), set_keys, factories, context)
+    plan = Plan(variants, design, repetitions.seeds(first, repeat), set_keys, factories, context)
     plan = plan.on(runner)
     plan.check(runner)
     where = executors.one_thread() if runner.real_time else executors.workers(executor, processes)
@@ -215,10 +218,10 @@ def sweep(
     return result
 
 
-def first_seed(scenarios: Mapping[str, Resolve], design: Design, settings: Mapping[str, str]) -> int:
-    """The seed of the first repetition: that of the scenario, with its overrides. Raises ScenarioError."""
-    resolve, point = next(iter(scenarios.values())), next(design.points())
-    return resolve(list({**settings, **point}.items())).seed
+def first_seed(variants: Sequence[Variant], design: Design, settings: Mapping[str, str]) -> int:
+    """The seed of the scenario, with its overrides: the first repetition has it. Raises ScenarioError."""
+    point = next(design.points())
+    return variants[0].resolve(list({**settings, **point}.items())).seed
 
 
 def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterator[Axis]:
@@ -232,29 +235,26 @@ def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterato
         yield from map(parse, over)
 
 
-def _scenarios(
+def _variants(
     scenario: Described, controllers: Sequence[str | type[Controller]] | None
-) -> tuple[dict[str, Resolve], list[Factory]]:
-    """The scenario of each label, and the makers of controllers written in Python."""
+) -> tuple[list[Variant], list[Factory]]:
+    """The scenario with each controller, or as it is, and the makers of controllers written in Python."""
     if isinstance(controllers, str):
         raise TypeError(f'controllers is {controllers!r}: it must be a list, as in ["cubic"]')
     if controllers is None and isinstance(scenario, str | os.PathLike):
-        label, resolve = of_file(Path(scenario))
-        return {label: resolve}, []
-    lists: list[list[str | type[Controller]] | None] = [[cc] for cc in controllers or ()]
+        return [Variant(of_file(Path(scenario)))], []
     files = _engine.Files()
-    variants = [described(scenario, flows, files) for flows in lists or [None]]
-    scenarios: dict[str, Resolve] = {}
+    variants: list[Variant] = []
     factories: list[Factory] = []
-    for variant in variants:
-        label = label_of(variant)
-        if label in scenarios:
-            raise InputError(f"{label}: is named twice")
-        text, own = variant.as_json()
+    for cc in controllers or (None,):
         # The makers of all scenarios are one list: each scenario counts its own from 0.
-        scenarios[label] = of_document(_counted_from(len(factories), text), files)
+        text, own = described(scenario, None if cc is None else [cc], files).as_json()
+        name = None if cc is None else display_name(cc) if isinstance(cc, str) else cc.__name__
+        if name is not None and name in [one.controller for one in variants]:
+            raise InputError(f"{name}: is named twice")
+        variants.append(Variant(of_document(_counted_from(len(factories), text), files), name))
         factories += own
-    return scenarios, factories
+    return variants, factories
 
 
 def _counted_from(first: int, text: str) -> str:
@@ -268,22 +268,7 @@ def of_document(document: str, files: _engine.Files | None = None) -> Resolve:
     return lambda overrides: _engine.resolve_json(document, overrides, files)
 
 
-def of_file(file: Path) -> tuple[str, Resolve]:
-    """The label of a scenario file, and the scenario to be resolved with overrides.
-
-    Raises ScenarioError, or OSError if it cannot be read.
-    """
+def of_file(file: Path) -> Resolve:
+    """A scenario file, to be resolved with overrides. Raises ScenarioError, or OSError."""
     text, files = read(file), _engine.Files()
-
-    def resolve(overrides: Sequence[tuple[str, str]]) -> _engine.Plan:
-        return _engine.resolve(text, os.fspath(file), overrides, files)
-
-    return label_of(Scenario.from_document(json.loads(resolve([]).resolved))), resolve
-
-
-def label_of(scenario: Scenario) -> str:
-    """The label of a scenario with flows of its own: its controllers, each once."""
-    names = dict.fromkeys(
-        display_name(flow.cc) if isinstance(flow.cc, str) else flow.cc.__name__ for flow in scenario.flows
-    )
-    return "+".join(names)
+    return lambda overrides: _engine.resolve(text, os.fspath(file), overrides, files)
