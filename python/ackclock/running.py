@@ -23,8 +23,8 @@ from ackclock.scenario import Factory, Scenario, override_list, read
 Flows: TypeAlias = Sequence[Flow | str | type[Controller]]
 """Flows, or their controllers alone."""
 
-Described: TypeAlias = Scenario | Path | str | os.PathLike[str]
-"""A scenario, a path for ``flows``, or a scenario file."""
+Described: TypeAlias = Scenario | Path | Mapping[str, Any] | str | os.PathLike[str]
+"""A scenario, a path for ``flows``, the document of a scenario, or a scenario file."""
 
 
 class Options(SimulatorOptions, QuicOptions, LiveOptions, UmlOptions, total=False):
@@ -67,7 +67,7 @@ def simulate(
     progress: Progress | None = None,
     **options: Any,
 ) -> Run | Runs:
-    """Runs a scenario, a scenario file, or ``flows`` on a path:
+    """Runs a scenario, its document as a dict, a scenario file, or ``flows`` on a path:
 
         run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
         print(run.flows.select(["name", "goodput_bps"]))
@@ -138,6 +138,10 @@ def described(scenario: Described, flows: Flows | None, files: _engine.Files | N
     """The scenario that the first two arguments of ``simulate`` describe. Raises ScenarioError."""
     if isinstance(scenario, Path):
         scenario = Scenario(path=scenario)
+    elif isinstance(scenario, Mapping):
+        scenario = Scenario.from_document(scenario)
+    elif not isinstance(scenario, Scenario | str | os.PathLike):
+        raise TypeError(f"scenario is {scenario!r}: it must be a Scenario, a Path, a dict or a scenario file")
     elif not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario, files=files)
     if flows is not None:

@@ -13,7 +13,7 @@ import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
 from ackclock import _engine
 from ackclock.controller import Controller, check_controller
@@ -52,17 +52,20 @@ class Scenario(Document):
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The scenario of a document of the shape of a scenario file, such as ``Run.scenario``.
 
-        Raises TypeError for an unknown key.
+        Raises ScenarioError, with the key, for one that is no scenario.
         """
-        given = _arguments(document)
-        if "path" in given:
-            given["path"] = _with_reverse(Path, given["path"])
-        given["links"] = [_with_reverse(Link, link) for link in given.get("links", ())]
-        given["wlans"] = [Wlan(**wlan) for wlan in given.get("wlans", ())]
-        given["flows"] = [Flow(**_arguments(flow)) for flow in given.get("flows", ())]
-        if "record" in given:
-            given["record"] = Record(**given["record"])
-        return cls(**given)
+        try:
+            given = _arguments(document)
+            if "path" in given:
+                given["path"] = _with_reverse(Path, given["path"])
+            given["links"] = [_with_reverse(Link, link) for link in given.get("links", ())]
+            given["wlans"] = [Wlan(**wlan) for wlan in given.get("wlans", ())]
+            given["flows"] = [Flow(**_arguments(flow)) for flow in given.get("flows", ())]
+            if "record" in given:
+                given["record"] = Record(**given["record"])
+            return cls(**given)
+        except (TypeError, AttributeError, ValueError) as error:
+            _refuse(document, error)
 
     def resolved(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The complete document, all defaults filled in and everything checked. Raises ScenarioError."""
@@ -100,6 +103,18 @@ class Scenario(Document):
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
         return json.dumps(_plain(document, ""), default=str), factories
+
+
+def _refuse(document: object, error: Exception) -> NoReturn:
+    """Raises ScenarioError for a document of another shape, in the engine's words."""
+
+    def plain(value: object) -> str:
+        return "newreno" if isinstance(value, type) else str(value)
+
+    if not isinstance(document, Mapping):
+        raise _error(f"scenario: is {type(document).__name__} and no table of keys", "") from None
+    _engine.resolve_json(json.dumps(document, default=plain), [], _engine.Files())
+    raise _error(f"scenario: {error}", "") from error
 
 
 def display_name(cc: str) -> str:

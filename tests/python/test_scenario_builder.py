@@ -191,3 +191,31 @@ def test_numbers_of_numpy_are_taken_as_numbers():
     scenario = ackclock.Scenario(path=path, flows=[ackclock.Flow("cdg", count=np.int64(2))], seed=np.int32(7))
     resolved = scenario.resolved()
     assert (resolved["seed"], resolved["flows"][0]["count"], resolved["path"]["loss"]) == (7, 2, "50%")
+
+
+def test_a_document_runs_as_it_is():
+    path = {"rate": "10mbit", "rtt": "20ms", "queue": "1bdp"}
+    run = ackclock.simulate({"path": path, "flows": [{"cc": "cubic"}], "duration": "1s"})
+    assert run.scenario["flows"][0]["cc"] == "cubic"
+    assert ackclock.simulate({"path": path}, ["cdg"], duration="1s").flows["cc"].to_pylist() == ["cdg"]
+
+
+@pytest.mark.parametrize(
+    ("document", "key", "words"),
+    [
+        ({"flow": []}, "flow", "did you mean `flows`"),
+        ({"flows": [{"cc": "cubic", "countt": 1}]}, "flows.0.countt", "did you mean `count`"),
+        ({"flows": 3}, "flows", "expected a list"),
+        ({"flows": [3]}, "flows.0", "expected a table"),
+        ({"path": {"rat": "1mbit"}}, "path.rat", "did you mean `rate`"),
+        ({"path": 3}, "path", "expected a table"),
+        ({"path": {"rate": "1mbit", "reverse": 3}}, "path.reverse", "expected a table"),
+        ({"record": 4}, "record", "expected a table"),
+        ({1: 2}, "1", "no such key"),
+        ([1], "", "no table of keys"),
+    ],
+)
+def test_a_document_of_another_shape_is_refused_with_its_key(document, key, words):
+    with pytest.raises(ackclock.ScenarioError, match=words) as raised:
+        ackclock.Scenario.from_document(document)
+    assert raised.value.key == key
