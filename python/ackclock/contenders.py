@@ -141,6 +141,8 @@ def _contender(text: str, number: int) -> Contender:
     listed = [one for one in re.split(r",(?![^\[{]*[\]}])", given or "") if one.strip()]
     parameters = values(listed, "'cdg(G=10ms)'")
     shown = f"({', '.join(one.strip() for one in listed)})" if listed else ""
+    if "," in cc and {one["name"] for one in _engine.controllers()}.issuperset(cc.split(",")):
+        raise InputError(f"{cc}: must be one controller; several stand apart: {cc.replace(',', ' ')}")
     if cc.endswith((".toml", ".json")):
         raise InputError(f"{cc}: must be a controller; `ackclock run {cc}` runs a scenario")
     python = _PYTHON.fullmatch(cc)

@@ -121,7 +121,22 @@ def test_an_option_out_of_range(capsys, scenario, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["compare"], "Missing argument"),
+        (["new", "engine"], "new engine: NAME is missing"),
+        (["compare", "cubic,bbr1"], "cubic,bbr1: must be one controller; several stand apart: cubic bbr1"),
+        (["run", "cubic"], "cubic: is a controller; `ackclock compare cubic` runs it on a path"),
+        (
+            ["run", "x.toml", "--duration", "5s"],
+            "--duration: is a key of the scenario here: --set duration=VALUE",
+        ),
+        (
+            ["run", "x.toml", "--rate", "5mbit"],
+            "--rate: is a key of the scenario here: --set path.rate=VALUE",
+        ),
+        (
+            ["sweep", "cubic", "--over", "queu=1p"],
+            "over queu: is no key of a scenario; did you mean `queue`?",
+        ),
+        (["compare"], "compare: CC… is missing; see `ackclock compare --help`"),
         (["compare", "cdg", "cdg"], "named twice"),
         (["compare", "python:0"], "is one written in Python"),
         (["compare", "cdg", "--set", "flows.0.cc=newreno"], "flows.0.cc: `compare` takes the controllers"),

@@ -170,7 +170,7 @@ def test_the_access_point_serves_stations_by_airtime_where_it_is_told():
 
 def test_categories_are_those_of_g_109():
     rated = [Quality(20.0, 25.0, 30.0, 0.0, r).category for r in (93.2, 90.0, 89.9, 75.0, 60.0, 55.0, 49.0)]
-    assert rated == ["best", "best", "high", "medium", "low", "poor", "useless"]
+    assert rated == ["best", "best", "high", "medium", "low", "poor", "not recommended"]
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,16 @@ def test_a_home_that_cannot_be(capsys, arguments, sentence):
     assert sentence in refused(capsys, "compare", "cdg", "--networks", f"802.11g{home}", *others)
 
 
-def test_a_call_of_which_nothing_arrives_is_useless(capsys, tmp_path):
+def test_a_call_of_which_nothing_arrives_is_not_recommended(capsys, tmp_path):
     options = ("--networks", "802.11g:stations=1,up", "--duration", "1s", "--loss", "100%", "--repeat", "2")
     run(capsys, "compare", "newreno", *options, "--out", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "summary.json").read_text())["calls"]["newreno"]["down"]
     assert (found["delay_p50_ms"], found["loss"], found["rating"]) == (None, 1, 0)
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "beside newreno useless up (nothing arrives) and useless down (nothing arrives)" in page
+    assert (
+        "beside newreno not recommended up (nothing arrives) and not recommended down (nothing arrives)"
+        in page
+    )
     assert "cannot be drawn" not in page
 
 

@@ -152,6 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT if error.ctx.parent else 0
     except click.NoSuchOption as error:
         return _end(BAD_INPUT, _former_option(error) or error.format_message())
+    except click.MissingParameter as error:
+        return _end(BAD_INPUT, _missing(error))
     except click.UsageError as error:
         return _end(BAD_INPUT, error.format_message())
     except (ScenarioError, MachineError, InputError) as error:
@@ -205,6 +207,15 @@ def _former_option(error: click.NoSuchOption) -> str | None:
     """A sentence about an option that is spelled otherwise now."""
     command = error.ctx.command.name if error.ctx and error.ctx.command else ""
     return former.sentence(str(command), error.option_name)
+
+
+def _missing(error: click.MissingParameter) -> str:
+    """A sentence about an argument that a command lacks."""
+    context = error.ctx
+    if context is None or error.param is None:
+        return error.format_message()
+    of = context.command_path.removeprefix("ackclock ")
+    return f"{of}: {error.param.make_metavar(context)} is missing; see `{context.command_path} --help`"
 
 
 def _missing_folder(why: str) -> str | None:

@@ -51,6 +51,8 @@ def sentence(command: str, option: str) -> str | None:
     now = OF_ONE_COMMAND.get((command, option)) or OPTIONS.get(option)
     if now is not None:
         return f"{option}: is `{now}` now"
+    if command == "run" and (key := _key(option)):
+        return f"{option}: is a key of the scenario here: --set {key}=VALUE"
     from ackclock.engines import registry
     from ackclock.engines.options import declared
 
@@ -59,3 +61,11 @@ def sentence(command: str, option: str) -> str | None:
     if not of:
         return None
     return f"{option}: is an option of an engine: --engine {of[0]}:{option.removeprefix('--')}=VALUE"
+
+
+def _key(option: str) -> str | None:
+    """The key of a scenario that an option of ``compare`` sets; None for another option."""
+    from ackclock.sweeps.axes import SHORT_KEYS, TOP_KEYS
+
+    name = option.removeprefix("--")
+    return SHORT_KEYS.get(name) or (name if name in TOP_KEYS else None)

@@ -80,6 +80,10 @@ def _read(file: Path) -> str:
             return sys.stdin.read()
         return file.read_text(encoding="utf-8")
     except OSError as error:
+        if str(file) in {one["name"] for one in _engine.controllers()}:
+            raise InputError(
+                f"{file}: is a controller; `ackclock compare {file}` runs it on a path"
+            ) from None
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: is not UTF-8 text (byte {error.start} is the first that is not)") from None

@@ -62,7 +62,7 @@ class Quality:
     @property
     def category(self) -> str:
         """The category of speech quality; below ``poor`` connections are not recommended."""
-        return next((word for least, word in CATEGORIES if self.rating >= least), "useless")
+        return next((word for least, word in CATEGORIES if self.rating >= least), "not recommended")
 
     def as_json(self) -> dict[str, Any]:
         """The numbers with their units in the names; a delay is null where nothing arrives."""

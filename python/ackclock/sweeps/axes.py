@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _engine
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,9 @@ SHORT_KEYS = {
     key: f"path.{key}" for key in ("rate", "rtt", "queue", "loss", "jitter", "duplicate", "reverse")
 }
 """Keys of the path that may be written without ``path.``, as in the options of ``compare``."""
+
+TOP_KEYS = ("duration", "warmup", "seed", "profile", "phase_noise", "name")
+"""Keys of a scenario that hold one value."""
 
 TRACE = "trace"
 """The key whose values are files of rates, as ``--trace`` takes them."""
@@ -187,7 +190,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
     if key.strip() == TRACE:
         files = _split(values, ",") if isinstance(values, str) else [str(value) for value in values]
         return axis("rate", [f"{{ trace = {json.dumps(file.strip())} }}" for file in files])
-    keys = tuple(SHORT_KEYS.get(one.strip(), one.strip()) for one in key.split(":"))
+    keys = tuple(dotted(one.strip()) for one in key.split(":"))
     if not all(keys) or len(set(keys)) < len(keys):
         raise InputError(f"over {key}: must name different keys of the scenario")
     if not isinstance(values, str):
@@ -207,6 +210,17 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
     if isinstance(values, str):
         _check_shares(key, keys, listed)
     return Axis(keys, tuple(listed))
+
+
+def dotted(key: str) -> str:
+    """The key as a scenario has it: ``path.rate`` for ``rate``. Raises InputError for an unknown one."""
+    if not key or "." in key or key in TOP_KEYS:
+        return key
+    if key not in SHORT_KEYS:
+        known = [*SHORT_KEYS, TRACE, *TOP_KEYS]
+        near = did_you_mean(key, known) or f"; there are {', '.join(known)}, and dotted keys as flows.0.cc"
+        raise InputError(f"over {key}: is no key of a scenario{near}")
+    return SHORT_KEYS[key]
 
 
 def _check_shares(key: str, keys: Sequence[str], listed: Sequence[tuple[str, ...]]) -> None:
