@@ -99,19 +99,24 @@ def test_a_controller_that_stays_small_after_a_loss_fails(capsys, mine, tmp_path
     assert json.loads((tmp_path / "r/after-burst.json").read_text())["duration"] == "60s"
 
 
-def test_an_exception_of_a_controller_is_a_failure_with_its_line(capsys, mine, tmp_path):
+def test_an_exception_of_a_controller_is_an_error_with_its_line_and_no_verdict(capsys, mine, tmp_path):
     file = tmp_path / "check.xml"
-    status, _, err = run(
-        capsys, "check", f"{mine}:Broken", "--only", "idle-path,after-outage", "--junit", file
+    said = "mine.py, line 39: ZeroDivisionError: division by zero"
+    status, out, err = run(
+        capsys, "check", f"{mine}:Broken", "--only", "idle-path,after-outage", "--json", "--junit", file
     )
-    assert status == 1
-    assert "mine.py, line 39: ZeroDivisionError: division by zero" in err
+    assert status == 2
+    assert said in err.splitlines()[-1]
+    assert verdicts(json.loads(out))["after-outage"] == "skipped"
     (suite,) = ElementTree.parse(file).getroot()
-    assert {case.get("name"): len(case) for case in suite} == {
-        "idle-path/10-mbit-s": 0,
-        "idle-path/100-mbit-s": 0,
-        "after-outage": 1,
+    assert (suite.get("errors"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
+    assert {case.get("name"): [one.tag for one in case] for case in suite} == {
+        "idle-path/10-mbit-s": [],
+        "idle-path/100-mbit-s": [],
+        "after-outage": ["error"],
     }
+    # No case ends: there is nothing to show but the sentence.
+    assert refused(capsys, "check", f"{mine}:Broken", "--only", "after-outage").endswith(said)
 
 
 def test_a_scavenger_is_not_judged_on_shares(capsys):

@@ -172,6 +172,8 @@ class Judgement:
     """The resolved scenario as JSON, where the claim is about one."""
     valid: bool = True
     """False if a live run went past its error budget."""
+    raised: bool = False
+    """True if code of the user ended a run with an exception, which ``unmeasured`` names."""
 
     @property
     def word(self) -> str:

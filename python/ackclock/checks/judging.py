@@ -66,12 +66,12 @@ class CheckInProgress(CaseInProgress):
             self.late += run.engine["reasons"]
 
     def judgement(self, claim: Claim, measures: Measures) -> Judgement:
-        """The judgement on a claim. An exception is a miss. A run that is refused or late is not judged."""
+        """The judgement on a claim. A run that is refused or late, or raised an exception, is not judged."""
         resolved = next((plan.resolved for plan in self.plans.values()), "")
         if why := self.refused or "; ".join(self.late):
             return Judgement(claim, None, NOT_JUDGED, why, scenario=resolved, valid=not self.late)
         if broken := [self.broken[one] for one in self.needs[claim.id] if one in self.broken]:
-            return Judgement(claim, None, "miss", broken[0], scenario=resolved)
+            return Judgement(claim, None, NOT_JUDGED, broken[0], scenario=resolved, raised=True)
         found = replace(super().judgement(claim, measures), scenario=resolved)
         if found.measured is not None and not math.isfinite(found.measured):
             return replace(found, measured=None, verdict="miss", unmeasured=f"{claim.text}: has no value")
@@ -85,11 +85,13 @@ def check(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Judgement]:
-    """Runs the cases and judges them, in their order. Raises InputError if none can run."""
+    """Runs the cases and judges them, in their order. Raises InputError if none can run, or none ends."""
     works = [CheckInProgress(case, target, seed, engine) for case in cases]
     if works and all(work.refused for work in works):
         raise InputError(works[0].refused)
     run(works, engine, target, progress)
+    if works and all(work.plans and len(work.broken) == len(work.plans) for work in works):
+        raise InputError(next(iter(works[0].broken.values())))
     return [judgement for work in works for judgement in work.judgements()]
 
 

@@ -144,8 +144,8 @@ def check(
 ) -> None:
     """Test a controller: laws that hold for all, the rules of its algorithm, and ours beside it.
 
-    With `--hunt`, search for conditions in which it does badly. The exit status is 1 if a case fails, else 3
-    if a live run went past its error budget.
+    With `--hunt`, search for conditions in which it does badly. The exit status is 1 if a case fails, 2 if
+    TARGET does not compile or raises an exception, else 3 if a live run went past its error budget.
     Example: `ackclock check ./mine.py:Mine --junit check.xml`
     """
     from ackclock import checks
@@ -187,10 +187,13 @@ def check(
     output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
     for one in found:
         if one.verdict != "pass":
-            line = f"{one.claim.id} {'fails' if one.verdict == 'miss' else 'is skipped'}: {one.sentence}"
+            word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
+            line = f"{one.claim.id} {word}: {one.sentence}"
             notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.as_json:
         output.print_json({"check": checks_document(found, chosen)})
+    if raised := [one.reason for one in found if one.raised]:
+        raise InputError(raised[0])
     if any(one.verdict == "miss" for one in found):
         raise click.exceptions.Exit(FAILED)
     if not all(one.valid for one in found):
@@ -333,7 +336,8 @@ def _write(
                 f"{chosen.name}.{one.claim.group}",
                 one.claim.id,
                 one.verdict,
-                f"{one.sentence} ({one.claim.because})",
+                one.sentence if one.raised else f"{one.sentence} ({one.claim.because})",
+                raised=one.raised,
             )
             for one in found
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,20 @@ class Entry:
     why: str = ""
     """The reason for any verdict but a pass, one sentence."""
     seconds: float = 0.0
+    raised: bool = False
+    """True for an error in place of a failure: there is no verdict."""
+
+
+def _kind(one: Entry) -> str:
+    """The element of an entry; empty for one that passes."""
+    return "error" if one.raised else {"miss": "failure", NOT_JUDGED: "skipped"}.get(one.verdict, "")
 
 
 def write(file: Path, suite: str, cases: Sequence[Entry]) -> None:
     """Writes or replaces a file with one test suite."""
-    missed, skipped = (sum(one.verdict == verdict for one in cases) for verdict in ("miss", NOT_JUDGED))
-    counts = {"tests": str(len(cases)), "failures": str(missed), "errors": "0", "skipped": str(skipped)}
+    kinds = Counter(map(_kind, cases))
+    counts = {"tests": str(len(cases)), "failures": str(kinds["failure"]), "errors": str(kinds["error"])}
+    counts["skipped"] = str(kinds["skipped"])
     total = f"{sum(one.seconds for one in cases):.3f}"
     root = ElementTree.Element("testsuites", counts | {"time": total})
     inside = ElementTree.SubElement(root, "testsuite", {"name": suite, **counts, "time": total})
@@ -37,10 +46,9 @@ def write(file: Path, suite: str, cases: Sequence[Entry]) -> None:
         case = ElementTree.SubElement(
             inside, "testcase", {key: printable(text) for key, text in about.items()}
         )
-        if one.verdict == "miss":
-            ElementTree.SubElement(case, "failure", message=printable(one.why)).text = printable(one.why)
-        elif one.verdict == NOT_JUDGED:
-            ElementTree.SubElement(case, "skipped", message=printable(one.why))
+        if kind := _kind(one):
+            inner = ElementTree.SubElement(case, kind, message=printable(one.why))
+            inner.text = None if kind == "skipped" else printable(one.why)
     ElementTree.indent(root)
     write_whole(
         file, '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
