@@ -53,7 +53,7 @@ class TomlTable:
         return value
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """A list of tables; empty where the key is not there."""
+        """A list of tables, empty if the key is absent."""
         listed = self.take(key, list, [])
         for number, one in enumerate(listed):
             if not isinstance(one, Mapping):

@@ -11,18 +11,18 @@ A point may hold a list of values, or "all": they are pooled as repetitions are.
 repetition by its own "link rate", "total" goodput or "buffer".
 
 Leaves combine: ``{ ratio = [A, B] }``, ``difference``, ``largest``, ``smallest``, ``mean`` and ``sum`` of
-expressions; ``{ farthest = […], reference = 1.0 }``, the one that differs most from the reference.
+expressions. ``{ farthest = […], reference = 1.0 }`` is the one that differs most from the reference.
 ``{ slope_of = A, along = "path.loss", points = […] }`` is the slope of log measure against log parameter.
 ``{ model = "mathis", … }`` and ``{ value = 3.0 }`` are numbers. Any takes ``times``, a constant factor.
 
-In place of a list, or of one of its members, ``{ each = A, along = "path.queue", points = […] }`` stands for
-A at each point of the sweep, and ``{ each = A, runs = […] }`` for A in each run. Points that ``--quick``
-leaves out are left out.
+In place of a list, or of one of its members, ``{ each = A, along = "path.queue", points = […] }`` gives A at
+each point of the sweep, and ``{ each = A, runs = […] }`` gives A in each run. Points that ``--quick`` leaves
+out are left out.
 
 The language is frozen: it gets no more words. A claim that they cannot express calls a function of
-``papers/<paper>/measures.py``, which lies beside the paper's data. ``{ function = "median", ratios = […] }``
-calls ``median(ratios)`` with the values of the listed expressions; a function whose first argument is ``run``
-is a metric of that paper and is named by a leaf.
+``papers/<paper>/measures.py``. ``{ function = "median", ratios = […] }`` calls ``median(ratios)`` with the
+values of the listed expressions. A function whose first argument is ``run`` is a metric of that paper, and a
+leaf names it.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def _combination(
 
 
 def _operand(tree: Any, scope: Scope) -> Iterator[Expression]:
-    """The expressions that a member of a list stands for."""
+    """The expressions of a member of a list."""
     if isinstance(tree, Mapping) and "each" in tree:
         for inner in _scopes(tree, scope):
             yield from _operand(tree["each"], inner)

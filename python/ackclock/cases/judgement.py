@@ -32,7 +32,7 @@ def expressions(claim: Claim, case: Case) -> Measures:
 
 
 def members(claim: Claim, case: Case, samples: Samples) -> list[Member]:
-    """The runs among which those are counted in which the claim holds; none for most claims.
+    """The runs to count for a claim that may hold in only some of them. Empty for most claims.
 
     They are the members of the variation that it is judged over, or the single repetitions of a claim that is
     fragile or judged over the repetitions.
@@ -92,14 +92,14 @@ def with_band(
 
 
 def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Member] = ()) -> Judgement:
-    """Measures a claim and compares it with its band; ``of`` are its ``members``."""
+    """Measures a claim and compares it with its band. ``of`` are its ``members``."""
     if not measures and claim.whole_only:
         return Judgement(claim, None, NOT_JUDGED, "only the whole form can judge it")
     if not measures:
         why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
         return Judgement(claim, None, verdict(claim, None), why)
     found = [_measured(claim, measures, member) for member in of if _begun(measures, member)]
-    # A member without a value lies outside the band.
+    # A member without a value is outside the band.
     holds = Count(sum(_in_band(claim, value) for value in found), len(found)) if found else None
     counted = _counted(measures, samples)
     if claim.over and holds is not None:
@@ -156,7 +156,7 @@ def _begun(measures: Measures, samples: Samples) -> bool:
 
 
 def _counted(measures: Measures, samples: Samples) -> Count | None:
-    """The repetitions with a value of the metric that has the fewest; None if all have one."""
+    """The number of values of the metric with the fewest, or None if every repetition has a value."""
     leaves = [leaf for group in measures for measure in group for leaf in measure.leaves()]
     counts = [Count(len(leaf.values(samples)), leaf.finished(samples)) for leaf in leaves]
     short = [count for count in counts if count.number < count.of]

@@ -1,7 +1,7 @@
 """Measuring runs: each sample is a metric of ``ackclock.metrics`` with its arguments.
 
-``Samples`` collects it from the runs as they finish; expressions (``ackclock.cases.expressions``) make
-numbers of it.
+``Samples`` collects the samples from the runs as they finish. Expressions (``ackclock.cases.expressions``)
+make numbers of them.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Samples:
                 found[repetition] = error
 
     def found(self, condition: Condition, sample: Sample) -> Mapping[int, Any]:
-        """The sample of every finished repetition, by its number; a MetricError where it has no value."""
+        """The sample of every finished repetition by its number, or a MetricError in place of a value."""
         return self._wanted.get(condition, {}).get(sample, {})
 
     def of(self, condition: Condition, sample: Sample) -> list[Any]:
@@ -119,7 +119,7 @@ class Samples:
         return [found[r] for r in sorted(found) if not isinstance(found[r], MetricError)]
 
     def single(self, condition: Condition, sample: Sample, repetition: int) -> list[Any]:
-        """The sample of one repetition, counted from 0; empty if it has not run or has no value."""
+        """The sample of one repetition, counted from 0. Empty if it has not run or has no value."""
         value = self.found(condition, sample).get(repetition)
         return [] if value is None or isinstance(value, MetricError) else [value]
 
@@ -133,7 +133,7 @@ class Samples:
 class Member(Samples):
     """Samples of other conditions, or of a single repetition, under the names of the set-up.
 
-    They are those of one member of a variation, or of another controller in the same case.
+    The conditions belong to one member of a variation, or to another controller in the same case.
     """
 
     def __init__(
@@ -192,8 +192,8 @@ def _members(value: Any) -> tuple[Any, ...]:
 def conditions_of(case: Case, run: Any, point: Mapping[str, Any], where: str) -> Iterator[Condition]:
     """The conditions that ``run`` (a name, or several) and ``point`` mean, pooled where there are several.
 
-    ``point`` gives each key of the sweep a value, a list of values of which those in the sweep count, or
-    "all".
+    ``point`` gives each key of the sweep a value, a list of values, or "all". Listed values that are not in
+    the sweep are ignored.
     """
     if run is None:
         if len(case.setups) > 1:
@@ -216,7 +216,7 @@ def conditions_of(case: Case, run: Any, point: Mapping[str, Any], where: str) ->
 
 
 def points_of(case: Case, key: str, wanted: Any, where: str) -> tuple[str, ...]:
-    """The values of a swept key that ``wanted`` means: one, those of a list that are there, or "all"."""
+    """The values of a swept key that ``wanted`` means: one, every one of a list that is there, or "all"."""
     there = case.sweep[key]
     listed = (wanted,) if isinstance(wanted, str) else wanted
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):

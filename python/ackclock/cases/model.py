@@ -1,4 +1,4 @@
-"""The data of cases: scenarios, claims about measures in them, and what a measurement makes of a claim."""
+"""The data of cases: scenarios, claims about measures in them, and judgements on the claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Point = Settings
 """One point of a sweep."""
 
 Condition = tuple[str, Point]
-"""One configuration at one point of the sweep; its repetitions differ only in the seed."""
+"""One configuration at one point of the sweep. Its repetitions differ only in the seed."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Relative:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement about a case: a measure, and the band in which its value has to lie."""
+    """A statement about a case: a measure, and the band that its value has to be in."""
 
     id: str
     kind: str = "reported-number"
@@ -68,13 +68,13 @@ class Claim:
     trivial: bool = False
     """A restatement, or a band that no correct set-up can miss. It is checked and shown, but not counted."""
     fragile: bool = False
-    """It holds only in some realisations (seed, start, phase); their number is shown."""
+    """It holds only in some realisations (seed, start, phase). Their number is shown."""
     judged_over: str = ""
     """The set of runs of the verdict, in words."""
     over: str = ""
-    """That set: the name of a variation, or ``repetitions``; empty where ``measure`` takes all runs."""
+    """That set: the name of a variation, or ``repetitions``. Empty if ``measure`` takes all runs."""
     share: float = 0.5
-    """The smallest share of the set ``over`` that has to lie in the band."""
+    """The smallest share of the set ``over`` that has to be in the band."""
     measured_as: str = ""
     """The exact meaning of ``measure`` in words, where ``text`` leaves that open."""
     why: str = ""
@@ -101,7 +101,7 @@ class Setup:
     scenario: Mapping[str, Any]
     """The scenario document, as a scenario file would have it."""
     settings: Settings = ()
-    """Keys that it sets, beside those of a point."""
+    """Keys that it sets besides a point's."""
     repetitions: int = 0
     """The number of its repetitions (0: as many as the case has)."""
 
@@ -162,7 +162,7 @@ class Judgement:
     unmeasured: str = ""
     """Why there is no measured value."""
     holds: Count | None = None
-    """The members of its set, or the single repetitions if it is fragile, whose value lies in the band; None
+    """The members of its set, or the single repetitions if it is fragile, whose value is in the band. None
     for other claims."""
     counted: Count | None = None
     """The repetitions with a value, if not all have one."""
@@ -186,7 +186,7 @@ class Judgement:
 
     @property
     def reason(self) -> str:
-        """The known reason for a missing value or a miss; empty for a claim that holds."""
+        """The known reason for a missing value or a miss. Empty for a claim that holds."""
         return self.unmeasured or (self.claim.why if self.verdict == "miss" else "")
 
     @property

@@ -133,7 +133,7 @@ def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
     """A tree of TOML values in which every ``{name}`` of a text has become the value of that name."""
     if isinstance(tree, str):
         try:
-            # A blank is a name alone; Python gives `{x.y}`, `{x[0]}` and `{x:>9}` further meanings.
+            # A blank is a name alone. Python gives `{x.y}`, `{x[0]}` and `{x:>9}` further meanings.
             blanks = [
                 f"{name}{form}{how or ''}"
                 for _, name, form, how in Formatter().parse(tree)
@@ -154,9 +154,9 @@ def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:
 
 
 def _family(values: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The claims that one entry stands for: itself, or with ``columns`` and ``rows`` one for each row.
+    """The claims of one entry: itself, or with ``columns`` and ``rows`` one for each row.
 
-    A cell fills the blanks ``{column}`` in the texts of the entry and of its measure; a column that is called
+    A cell fills the blanks ``{column}`` in the texts of the entry and of its measure. A column that is called
     like a key of a claim (``reported``, ``low``, ``high``) gives the claim that key.
     """
     if "rows" not in values:

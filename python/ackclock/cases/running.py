@@ -37,7 +37,7 @@ class CaseInProgress:
         self.seconds = 0.0
 
     def _wanted(self, claim: Claim, measures: Measures) -> set[Condition]:
-        """Requests the samples of a claim; gives their conditions."""
+        """Requests the samples of a claim. Returns their conditions."""
         every = [self.samples, *members(claim, self.case, self.samples)]
         every += itertools.chain.from_iterable(others(claim, self.case, self.samples).values())
         return {

@@ -36,12 +36,12 @@ class Variation:
     """By run: scenario keys, and the values they take, one for each member."""
 
     def at(self, member: int, condition: tuple[str, Settings]) -> tuple[str, Settings]:
-        """A run at a point with the keys that a member gives it; the same for a run that does not vary."""
+        """A run at a point with the keys that a member gives it. A run that does not vary is unchanged."""
         run, point = condition
         return run, point + tuple((key, values[member]) for key, values in self.runs.get(run, {}).items())
 
     def first(self, members: int) -> Variation:
-        """The variation with its first members only; with all of them if ``members`` is 0."""
+        """The variation with its first members only, or with all of them if ``members`` is 0."""
         count = min(members or self.members, self.members)
         runs = {run: {key: values[:count] for key, values in keys.items()} for run, keys in self.runs.items()}
         return Variation(self.name, count, runs)

@@ -77,7 +77,7 @@ def laws() -> tuple[TargetCase, ...]:
 
 @cache
 def rules(algorithm: str) -> tuple[TargetCase, ...]:
-    """The rules of an algorithm; none where it has no folder."""
+    """The rules of an algorithm. Empty if it has no folder."""
     folder = RULES / elsewhere("same").get(algorithm, algorithm)
     return tuple(case for file in sorted(folder.glob("*.toml")) for case in read(file, algorithm))
 
@@ -138,14 +138,14 @@ def read(file: Path, group: str) -> Iterator[TargetCase]:
 
 
 def _swept(table: TomlTable) -> list[dict[str, Any]]:
-    """A variant for each combination of the values of ``sweep``; none where nothing is swept."""
+    """A variant for each combination of the values of ``sweep``. Empty if nothing is swept."""
     keys = sweep(table)
     combined = itertools.product(*keys.values()) if keys else ()
     return [{"name": "-".join(values), "set": dict(zip(keys, values, strict=True))} for values in combined]
 
 
 def _with_defaults(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A scenario that records what is measured, and no more."""
+    """A scenario that records only the measured tables."""
     filled = copy.deepcopy(dict(document))
     filled["record"] = RECORD | filled.get("record", {})
     flows = filled.get("flows")

@@ -24,7 +24,7 @@ WORDS: Mapping[Verdict, str] = {"pass": "pass", "miss": "fail", NOT_JUDGED: "ski
 
 
 def as_json(one: Judgement) -> dict[str, Any]:
-    """One object of ``cases`` in ``check --json``; an open bound is null."""
+    """One object of ``cases`` in ``check --json``. An open bound is null."""
     claim = one.claim
     return {
         "id": claim.id,

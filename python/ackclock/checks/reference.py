@@ -28,7 +28,7 @@ WORDS = "Paths beside ours"
 SOURCE = "the controller of ours, on the same engine"
 
 MARGIN_FLIGHT = 0.1
-"""The share of our largest flight by which a second may lie beyond the range of our seeds."""
+"""The share of our largest flight by which a second may be outside the range of our seeds."""
 MOST_SECONDS = 0.25
 """The share of seconds with another flight from which on a path has another trajectory."""
 MOST_PATHS = 3
@@ -36,7 +36,7 @@ MOST_PATHS = 3
 
 
 def check(one: Target, engine: Engine, seed: int = 1, progress: Progress | None = None) -> list[Judgement]:
-    """Runs both on every path and judges the target; nothing for a controller of ours."""
+    """Runs both on every path and judges the target. A controller of ours is not judged."""
     if one.algorithm is None or not one.foreign:
         return []
     works = [CheckInProgress(case, one, seed, engine) for case in read(CASES, GROUP)]

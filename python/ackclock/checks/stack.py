@@ -32,7 +32,7 @@ SERVERS = {"near": "10.0.0.1", "far": "10.0.0.2"}
 
 @dataclass(frozen=True)
 class Stack:
-    """The commands of a server and a client; ``{server}`` and ``{duration}`` in them are filled in."""
+    """The commands of a server and a client. ``{server}`` and ``{duration}`` in them are filled in."""
 
     server: str
     client: str
@@ -73,7 +73,10 @@ def _filled(command: str, values: dict[str, str]) -> list[str]:
 
 
 def cases_for(cases: Sequence[TargetCase]) -> list[TargetCase]:
-    """The cases of one flow that always has data, on links that can be emulated, with what a link shows."""
+    """The cases of one flow that always has data, on links that can be emulated.
+
+    Claims are about the link.
+    """
     found = []
     for case in cases:
         flows = case.setups[0].scenario["flows"]

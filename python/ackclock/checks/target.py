@@ -60,7 +60,10 @@ class Target:
 def target(
     text: str, *, aim: str | None = None, algorithm: str | None = None, rule_sets: Sequence[str] = ()
 ) -> Target:
-    """The target that a command line names; ``algorithm`` lists what it implements. Raises InputError."""
+    """The target that a command line names.
+
+    ``algorithm`` lists the algorithms it implements. Raises InputError.
+    """
     (contender,) = contenders([text])
     known = {one["name"]: one for one in _engine.controllers()}
     stack, colon, name = contender.cc.partition(":")

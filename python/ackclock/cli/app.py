@@ -41,7 +41,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "Read results and captures": ("read",),
     "Begin": ("show", "new"),
 }
-"""The commands in the order of the help, by what they are for. Each is in the module of its name."""
+"""The commands in the order of the help, grouped by purpose. Each is in the module of its name."""
 
 NAMES = [name for names in COMMANDS.values() for name in names]
 HIDDEN = ("bench",)
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit) as error:
-        # Rich turns a broken pipe into SystemExit; besides it can come from the user's controller.
+        # Rich turns a broken pipe into SystemExit. A user's controller may raise one too.
         place = _place(arguments, error)
         if place is not None:
             return _end(BAD_INPUT, f"{place}: {type(error).__name__}: {error}")

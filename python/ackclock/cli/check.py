@@ -201,7 +201,7 @@ def check(
 
 
 def _refuse_others(hunting: bool) -> None:
-    """Refuses options of a hunt without one, and those of cases beside it."""
+    """Refuses options of a hunt without a hunt, and options of cases beside one."""
     spelled = {"algorithm": "as", "own": "case", "listing": "list", "junit_file": "junit"}
     for option in OF_CASES if hunting else OF_HUNTS:
         if given(option):
@@ -212,7 +212,7 @@ def _refuse_others(hunting: bool) -> None:
 
 
 def _stack(target: str | None, server: str | None, client: str | None, download: bool) -> stacks.Stack | None:
-    """The stack of two commands; None for a TARGET. Raises InputError unless there is one of both."""
+    """The stack of two commands, or None for a TARGET. Raises InputError unless there is one of both."""
     from ackclock.checks.stack import Stack
 
     if target is not None:
@@ -229,7 +229,10 @@ def _stack(target: str | None, server: str | None, client: str | None, download:
 def _judged(
     cases: Sequence[checks.TargetCase], chosen: checks.Target, runner: NamedEngine, seed: int, *, whole: bool
 ) -> list[checks.Judgement]:
-    """The verdicts on the cases, and on a ``whole`` check those of suites and beside ours."""
+    """The verdicts on the cases.
+
+    A ``whole`` check adds the suites and the comparison with our own controllers.
+    """
     from ackclock import checks
     from ackclock.checks import reference, suites
 
@@ -247,7 +250,7 @@ def _judged(
 def _cases(
     chosen: checks.Target, only: str | None, long: bool, own: Sequence[Path], stack: stacks.Stack | None
 ) -> list[checks.TargetCase]:
-    """The cases for a target, by its aim; for a stack those that a link can judge."""
+    """The cases that suit a target's aim. A stack gets only the cases that a link can judge."""
     from ackclock import checks
     from ackclock.checks import stack as stacks
 

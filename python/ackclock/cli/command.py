@@ -1,4 +1,4 @@
-"""Commands, options and groups of options: those of click, with headings in help and ackclock's sentences.
+"""Commands, options and groups of options: click's, with headings in help and ackclock's sentences.
 
 A command is a function and its parameters::
 
@@ -22,7 +22,7 @@ from click.core import ParameterSource
 from ackclock.errors import InputError
 
 Completion = Callable[[str], Sequence[str]]
-"""Gives the words that begin with what is typed."""
+"""Completes a typed prefix: returns the words that begin with it."""
 
 FILE = click.Path(path_type=Path)
 
@@ -67,7 +67,7 @@ class OneOf(click.ParamType[str]):
         return value
 
     def beginning(self, typed: str) -> list[str]:
-        """The words that begin with what is typed."""
+        """The words that begin with the typed prefix."""
         return [word for word in self.words if word.startswith(typed)]
 
 

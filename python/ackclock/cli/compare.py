@@ -106,14 +106,14 @@ class _Asked:
         }
 
     def title(self, words: str, flows: int, shown: Sequence[str] = ()) -> str:
-        """A title with what all comparisons may set; the words tell the keys ``shown``."""
+        """A title with the settings of every comparison. ``words`` already name the keys ``shown``."""
         each = f"; {flows} flows each" if flows > 1 else ""
         length = titles.as_set({"duration": self.common["duration"]}, self.settings)[0]
         return titles.with_settings(f"{words}{each}; {length}", self.settings, [*shown, "duration"])
 
 
 Comparison = tuple[Mapping[str, _engine.Plan], "Callable[[], Outcome]"]
-"""The plans by label, and the end of the command; its module is imported only when nothing is refused."""
+"""The plans by label, and the end of the command. Its module is imported only when nothing is refused."""
 
 
 def _on_a_path(asked: _Asked, path: Mapping[str, Any], flows: int) -> Comparison:

@@ -1,7 +1,7 @@
 """Completions of the shell besides commands and options: controllers, experiments, profiles, keys.
 
 ``eval "$(ackclock --completion bash)"`` switches completion on. Each function takes the text typed so far and
-returns the words that begin with it; the shell itself completes files.
+returns the words that begin with it. The shell itself completes files.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def settings(incomplete: str) -> list[str]:
 
 
 def swept(incomplete: str) -> list[str]:
-    """Keys of the scenario as ``--over`` takes them, those of the path without ``path.`` too, and values."""
+    """Keys of the scenario as ``--over`` takes them, and values.
+
+    Keys of the path also match without ``path.``.
+    """
     from ackclock.sweeps.axes import SHORT_KEYS
 
     key, equals, given = incomplete.partition("=")
@@ -176,7 +179,7 @@ def situations(incomplete: str) -> list[str]:
 
 
 def keys() -> list[str]:
-    """All dotted keys of a scenario; ``0`` and ``*`` stand for the first and for every entry of a list."""
+    """All dotted keys of a scenario. ``0`` is the first entry of a list, ``*`` every entry."""
     schema = _schema()
     return list(dict.fromkeys(_keys(schema, schema["$defs"], "", DEEPEST)))
 
@@ -263,12 +266,12 @@ def _controllers() -> dict[str, list[str]]:
 
 
 def beginning(typed: str, words: Iterable[str]) -> list[str]:
-    """The words that begin with what is typed."""
+    """The words that begin with the typed prefix."""
     return [word for word in words if word.startswith(typed)]
 
 
 class Bash(BashComplete):
-    """Completes for bash, which breaks words at ``=`` and ``:``, and keeps what is before these itself."""
+    """Completes for bash, which breaks words at ``=`` and ``:`` and keeps the part before them itself."""
 
     kept = ""
 

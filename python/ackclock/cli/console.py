@@ -13,7 +13,7 @@ from ackclock.printable import printable
 
 
 class Console(Rich):
-    """A console that prints what it gets as it is, but for controls and marks of direction."""
+    """A console that prints text unchanged, but for control characters and marks of direction."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)

@@ -80,7 +80,7 @@ def _starts_slowly(name: str) -> bool:
 
 
 def _differing(standard: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of ``form`` that are not those of ``standard``."""
+    """The parameters of ``form`` that differ from ``standard``."""
     return {name: value for name, value in form.items() if standard.get(name) != value}
 
 

@@ -88,9 +88,9 @@ def differential(
 ) -> int:
     """Compare the simulated TCP with the kernel's in random networks: every packet, and states between.
 
-    Losses, reordering, duplicates, lost and stretched ACKs, marks, small windows; Reno and CUBIC. The
-    kernel's answers come from a recording, with `--live` (as root) from this machine, or with `--engine
-    uml` from a kernel in virtual time.
+    Losses, reordering, duplicates, lost and stretched ACKs, marks and small windows, with Reno and CUBIC. The
+    kernel's answers come from a recording, with `--live` (as root) from this machine, or with `--engine uml`
+    from a kernel in virtual time.
     Example: `ackclock kernel differential --live --runs 20 --faults losses --out differences`
     """
     from ackclock.replay import differential as runs

@@ -20,7 +20,7 @@ VIRTUAL = "uml"
 NOT_ALONE = ("at_once",)
 """The options of engines that a command with punctual runs does not take."""
 OF_WORKERS = ("at_once", "threads", "cores", "qlog")
-"""Those of a command whose runs go to workers."""
+"""The options of engines that a command takes if its runs go to workers."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Chosen:
         return registry.spelled(self.name)
 
     def make(self, **more: Any) -> NamedEngine:
-        """The engine, with what a command knows beside its options."""
+        """The engine, with its options and ``more`` arguments from the command."""
         return self.kind(**self.given, **more)
 
     def option(self, name: str) -> Any:

@@ -16,7 +16,7 @@ from ackclock.errors import InputError
 
 @command()
 def examples() -> None:
-    """List scenarios to begin with; `ackclock new example` writes one.
+    """List scenarios to begin with. `ackclock new example` writes one.
 
     Example: `ackclock show examples`
     """
@@ -39,7 +39,7 @@ def example(name: str, force: bool) -> None:
     chosen = found.get(name.removesuffix(".toml"))
     if chosen is None:
         raise InputError(f"example {name}: there is none of that name; there are {', '.join(found)}")
-    # A trace lies beside the scenario that names it.
+    # A trace is in the folder of the scenario that names it.
     files = [Path(chosen.name), *(one for one in _traces(folder) if str(one) in chosen.read_text("utf-8"))]
     for target in files:
         if target.exists() and not force:

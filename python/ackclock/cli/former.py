@@ -47,7 +47,7 @@ OF_ONE_COMMAND: Mapping[tuple[str, str], str] = {("sweep", "--flows"): "--set fl
 
 
 def sentence(command: str, option: str) -> str | None:
-    """A sentence about an option that a command has no more; None for one that it never had."""
+    """A sentence about an option that a command has no more, or None for one that it never had."""
     now = OF_ONE_COMMAND.get((command, option)) or OPTIONS.get(option)
     if now is not None:
         return f"{option}: is `{now}` now"

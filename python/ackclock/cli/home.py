@@ -21,7 +21,7 @@ OPTIONS = {"stations": True, "up": False, "down": False, "router": True, "airtim
 """The options of a home, each with whether it has a value."""
 
 WIRE = {"rate": "1gbit", "queue": "200p"}
-"""The defaults of a home where they differ from those of a path."""
+"""The defaults of a home that differ from a path's."""
 
 MOST_STATIONS = 1000
 

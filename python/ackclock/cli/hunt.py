@@ -115,7 +115,7 @@ def _journal(
 def _more(
     search: hunting.Search, spend: float, tries: int | None, at: Callable[[float], None]
 ) -> Callable[[], bool]:
-    """Tells if there is more to spend, and shows the progress."""
+    """Returns a function that shows the progress and returns True until the budget is spent."""
 
     def more() -> bool:
         share = search.weaknesses.cpu_s / spend if tries is None else search.tried / tries

@@ -48,7 +48,7 @@ class Interrupts:
 
     @contextmanager
     def stoppable(self) -> Iterator[None]:
-        """A block that a signal ends, without an error; ``asked`` says that it happened.
+        """A block that a signal ends without an error. ``asked`` records the signal.
 
         It begins with ``check``, for a signal before it.
         """

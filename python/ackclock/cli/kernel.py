@@ -40,7 +40,7 @@ def _settings(*, required: bool) -> Argument:
     _settings(required=False),
 )
 def load(controller: str, settings: Sequence[str]) -> None:
-    """Load a controller; it stays until it is unloaded or the machine restarts.
+    """Load a controller. It stays until it is unloaded or the machine restarts.
 
     Prints its name for the socket option TCP_CONGESTION. Example: `ackclock kernel load cdg beta_d=0.8`
     """
@@ -56,7 +56,7 @@ def load(controller: str, settings: Sequence[str]) -> None:
 
 @command(NAME)
 def unload(name: str) -> None:
-    """Unload a controller; connections that use it keep it until they are closed."""
+    """Unload a controller. Connections that use it keep it until they are closed."""
     registry.find(LIVE)
     _engine.kernel_unload(name)
 

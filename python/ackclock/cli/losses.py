@@ -23,7 +23,7 @@ def losses(
     interface: int,
     as_json: bool,
 ) -> None:
-    """Tells wireless from congestive losses, by the times between duplicate ACKs (Edwan 2010)."""
+    """Separates wireless from congestive losses by the times between duplicate ACKs (Edwan 2010)."""
     from ackclock.captures import connections
     from ackclock.interarrival import DEFINITIONS
 

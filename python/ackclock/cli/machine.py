@@ -24,7 +24,7 @@ CAPABILITIES = (("CAP_BPF", 39), ("CAP_PERFMON", 38), ("CAP_NET_ADMIN", 12))
 SINCE = (6, 4)
 """The first Linux on which our controllers load into the kernel."""
 IN_SOURCES = "in the sources of ackclock"
-"""Where ``make`` runs; a wheel has no Makefile."""
+"""Where ``make`` runs. A wheel has no Makefile."""
 
 
 class Finding(NamedTuple):
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
 
 @command(JSON)
 def machine(as_json: bool) -> None:
-    """Say what this machine has, and what live runs, kernel controllers and captures lack here.
+    """List the needs of live runs, kernel controllers and captures, and which of them this machine lacks.
 
     The simulator needs nothing of it. Example: `ackclock show machine`
     """

@@ -41,7 +41,7 @@ def page(command: Any, context: Any) -> str:
 
 
 def _commands(group: Any, context: Any, before: str) -> Iterable[tuple[str, Any]]:
-    """The commands of a group with their names, and those of its groups."""
+    """The commands of a group and of its groups, with their names."""
     for name in group.list_commands(context):
         one = group.get_command(context, name)
         if hasattr(one, "list_commands"):
@@ -51,7 +51,7 @@ def _commands(group: Any, context: Any, before: str) -> Iterable[tuple[str, Any]
 
 
 def _command(name: str, command: Any, context: Any) -> list[str]:
-    """The section of a command: how it is called, what it does, its arguments and options."""
+    """The section of a command: its usage, its description, its arguments and options."""
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f".SS ackclock {_roff(name)} {_roff(usage)}"]
     for paragraph in (command.help or "").split("\n\n"):
@@ -66,6 +66,6 @@ def _command(name: str, command: Any, context: Any) -> list[str]:
 
 
 def _roff(text: str) -> str:
-    """Plain text with what roff or Markdown would read as commands taken out."""
+    """Plain text, without characters that roff or Markdown would read as commands."""
     text = re.sub(r"`([^`]*)`", r"\1", text).replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)

@@ -66,7 +66,7 @@ class NetworksOutcome(Outcome):
     compared: Sequence[Contender] = ()
 
     def _of_networks(self, runs: Sequence[tuple[str, Run]]) -> dict[str, dict[str, list[Run]]]:
-        """The runs by network and controller; without pairs that were interrupted."""
+        """The runs by network and controller, without interrupted pairs."""
         by_label: dict[str, list[Run]] = {}
         for name, run in runs:
             by_label.setdefault(name, []).append(run)

@@ -99,7 +99,7 @@ def controller(name: str, language: str, force: bool) -> None:
 
 @command(WRITTEN, REPLACE)
 def queue(name: str, force: bool) -> None:
-    """Write a queue discipline in Rust and list it; for the top of the source tree.
+    """Write a queue discipline in Rust and list it, at the top of the source tree.
 
     Example: `ackclock new queue patient`
     """
@@ -205,7 +205,7 @@ def _checked(name: str) -> _Name:
 
 
 def _write(files: Mapping[Path, str], name: str, force: bool) -> None:
-    """Writes each file from its template; nothing if one is there already."""
+    """Writes each file from its template, or none if one exists already."""
     templates = resources.files("ackclock.cli") / "templates"
     for file in files:
         if file.exists() and not force:
@@ -216,7 +216,7 @@ def _write(files: Mapping[Path, str], name: str, force: bool) -> None:
 
 
 def _insert(file: Path, line: str, kind: str) -> None:
-    """Puts a line into the list of lines that begin with ``kind``, in alphabetical order; once."""
+    """Puts a line once into the list of lines that begin with ``kind``, in alphabetical order."""
     lines = file.read_text("utf-8").splitlines(keepends=True)
     if f"{line}\n" in lines:
         return

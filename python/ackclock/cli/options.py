@@ -1,6 +1,6 @@
 """Options that several commands share, each declared once and in a group with the others of its kind.
 
-A group gives a command one value: a ``PathGiven``, ``Repeats``, a ``Report``. ``engine.py`` has those of
+A group gives a command one value: a ``PathGiven``, ``Repeats``, a ``Report``. ``engine.py`` has the group for
 engines.
 """
 
@@ -177,7 +177,7 @@ EVERYTHING = tuple(WORDS)
 
 
 def report_options(*also: str, out: Option = OUT, json: Option = JSON) -> Together:
-    """The options of a report, which the command gets as ``report``; ``also`` are its words of ``--also``."""
+    """The options of a report, which the command gets as ``report``. ``also`` are its words of ``--also``."""
 
     def make(out: Path | None, force: bool, as_json: bool, also_written: str | None = None) -> Report:
         return Report(out, force, as_json, output.also_of(also_written or "", also))

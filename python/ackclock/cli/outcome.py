@@ -75,7 +75,7 @@ class Outcome:
     report: Report
 
     def tables(self, done: Finished) -> Sequence[Any]:
-        """What the terminal shows."""
+        """The tables that the terminal shows."""
         return _tables(done.summaries)
 
     def draw(self, page: Page, done: Finished, folder: Path) -> None:
@@ -83,14 +83,17 @@ class Outcome:
         draw_overview(page, done.by_label, folder, self.report.formats)
 
     def numbers(self, page: Page, done: Finished) -> None:
-        """Tables of the page before those of flows and links."""
+        """Writes the tables of the page that precede flows and links."""
 
     def document(self, done: Finished) -> dict[str, Any]:
         """The object of ``--json``."""
         return summary.document(done.summaries)
 
     def run(self, points: Sequence[repetitions.Point[str]], engine: Engine) -> None:
-        """Runs the points and ends the command; leaves with the status of an interrupted one if it was."""
+        """Runs the points and ends the command.
+
+        Leaves with the status of an interrupted command if it was.
+        """
         with Interrupts() as interrupts:
             if self.report.out is None:
                 runs = run_all(points, engine, lambda _label, _run: None, interrupts)

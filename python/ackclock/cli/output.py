@@ -44,7 +44,7 @@ LEAST = (
     "Jain\nindex",
     "loss\n%",
 )
-"""The columns that a narrow terminal leaves out, the first of them first; ``--json`` and reports have all."""
+"""The columns that a narrow terminal leaves out, in this order. ``--json`` and reports have all."""
 
 NAMES = ("run", "flow", "link", "controller", "experiment", "parameter", "probe", "variant", "name", "case")
 """The heads of columns whose cells are for copying."""
@@ -162,7 +162,7 @@ def file_name(label: str) -> str:
 
 
 def file_names(labels: Iterable[str]) -> dict[str, str]:
-    """Each label as part of a file name; those that would have the same get a checksum."""
+    """Each label as part of a file name. Labels that would share a name get a checksum."""
     names = {label: file_name(label) for label in labels}
     taken = Counter(name.casefold() for name in names.values())
     return {
@@ -199,7 +199,10 @@ def show(*things: Any, as_json: bool) -> None:
 
 
 def fit(table: Table, console: Console) -> list[str]:
-    """Leaves columns out until the table fits, in the order of ``LEAST``; gives their heads. Cuts no name."""
+    """Leaves columns out until the table fits, in the order of ``LEAST``.
+
+    Returns their heads. Cuts no name.
+    """
     free = console.options.update(max_width=10 * MOST_NAME)
     left_out = []
     for head in LEAST:
@@ -217,7 +220,7 @@ def fit(table: Table, console: Console) -> list[str]:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on standard error if the work takes long; yields a function of the fraction done.
+    """Shows a bar on standard error if the work takes long. Yields a function of the fraction done.
 
     Where standard error is no terminal, a line is written each minute.
     """
@@ -244,7 +247,7 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
-    """What is done after so many seconds, what is left, and when it ends if it goes on like this."""
+    """The progress after ``elapsed_s`` seconds, the time left, and the hour of its end at this pace."""
     if fraction <= 0.0:
         return f"{what}: 0 % done after {elapsed_s / 60:.0f} min"
     left_s = elapsed_s * (1.0 - fraction) / fraction
@@ -255,7 +258,7 @@ def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
 def points(
     plans: Mapping[str, _engine.Plan], seed: int | None, repeat: int, pcap: Capture | None
 ) -> list[repetitions.Point[str]]:
-    """Labels and plans as the points of a sweep; all have the seeds of the first."""
+    """Labels and plans as the points of a sweep. All have the seeds of the first."""
     first = next(iter(plans.values())).seed if seed is None else seed
     seeds = repetitions.seeds(first, repeat)
     names = [f"{label}-seed-{one}" if len(plans) > 1 else f"seed-{one}" for label in plans for one in seeds]
@@ -272,7 +275,7 @@ def run_all(
     save: Callable[[str, Run], None],
     interrupts: Interrupts,
 ) -> list[tuple[str, Run]]:
-    """Runs the points until an interruption; gives the finished runs with their labels, in order.
+    """Runs the points until an interruption. Returns the finished runs with their labels, in order.
 
     ``save`` gets each run with its label as it finishes, so that an interruption leaves little to write.
     """
@@ -307,7 +310,7 @@ def point_of(capture: Capture | None) -> str:
 
 
 def captures(capture: Capture | None, names: Sequence[str]) -> list[str | None]:
-    """The file of each packet capture: that of ``capture`` for one run, otherwise one for each name."""
+    """The file of each packet capture: ``capture``'s for one run, otherwise one for each name."""
     if capture is None:
         return [None] * len(names)
     pcap = capture.file
@@ -320,7 +323,7 @@ def captures(capture: Capture | None, names: Sequence[str]) -> list[str | None]:
 
 
 def preflight(plans: Sequence[_engine.Plan], repeat: int, engine: Engine) -> None:
-    """Prints the warnings about plans; refuses those that the engine cannot run or memory cannot hold."""
+    """Prints the warnings about plans. Refuses plans that the engine cannot run or memory cannot hold."""
     for plan in plans:
         engine.check(plan)
     for warning in dict.fromkeys(w for plan in plans for w in plan.inspect()["warnings"]):

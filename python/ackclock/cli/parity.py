@@ -96,9 +96,9 @@ def parity(
 ) -> None:
     """Run many situations simulated and live, and compare: greedy flows over a grid of paths, pauses, losses…
 
-    Lists are separated by commas. Rates to warm-up are those of the greedy flows, and where one of them is
-    given these run alone; the other situations have their own. Finished runs are saved in the folder of
-    `--out`; after an interruption, the same command continues from there.
+    Lists are separated by commas. The options from rates to warm-up set the greedy flows. If one of them is
+    given, the greedy flows run alone. Other situations have their own. Finished runs are saved in the folder
+    of `--out`. After an interruption, the same command continues from there.
     Example: `ackclock kernel parity --quick --controllers newreno,cdg --out results`
     """
     if quick:
@@ -157,7 +157,7 @@ def _case(one: Comparison) -> junit.Entry:
 def _run(
     grid: Grid, simulations: int, simulator: Engine, live: Engine, name: str, folder: Path | None = None
 ) -> tuple[list[Comparison], bool]:
-    """Runs the grid, with a report of what has finished; gives the cells, and whether it was interrupted."""
+    """Runs the grid and reports finished cells. Returns the cells, and True if it was interrupted."""
     from ackclock import parity as both
 
     cells, planned = grid.cells(), grid.points()

@@ -31,7 +31,7 @@ class PathGiven:
         return cls(values, trace, tc, frozenset(name for name in (*values, "trace", "tc") if given(name)))
 
     def keys(self) -> dict[str, Any]:
-        """The keys of the path, with those of ``--tc`` and ``--trace``. Raises InputError."""
+        """The keys of the path, also from ``--tc`` and ``--trace``. Raises InputError."""
         found = dict(self.values)
         if self.lines is not None:
             found = _with_tc(found, self.given, self.lines)

@@ -35,7 +35,7 @@ def plot(results: Sequence[Path], report: Report) -> None:
 
 
 def _labelled(results: Sequence[Path]) -> list[tuple[str, Any]]:
-    """The runs of the folders, labelled by their scenarios; of several folders by these as well."""
+    """The runs of the folders, labelled by scenario, and by folder too if there are several."""
     from ackclock.result import Runs
 
     if len(set(map(str, results))) < len(results):

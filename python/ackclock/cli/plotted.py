@@ -27,7 +27,7 @@ class PlotOutcome(Outcome):
         return (advice.table(_rows(done), ("run",), f"results ({advice.DELAY})"),)
 
     def warnings(self, done: Finished) -> list[str]:
-        """What is missing."""
+        """A note if intervals are missing."""
         several = any(len(of) >= spread.LEAST for of in done.by_label.values())
         return [NO_INTERVALS] if several and not spread.has_intervals() else []
 

@@ -91,8 +91,8 @@ def read(
 ) -> None:
     """Read results, or a capture: tables and figures, controllers, causes of losses.
 
-    Several results lie over each other, with box plots and intervals over their repetitions. The losses of a
-    capture are told apart by the times between duplicate ACKs (Edwan 2010).
+    Several results share one figure, with box plots and intervals over their repetitions. The times between
+    duplicate ACKs separate the losses of a capture (Edwan 2010).
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
     `ackclock read capture.pcapng --controllers`
     """

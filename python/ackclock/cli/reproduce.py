@@ -103,7 +103,7 @@ def reproduce(
     """Repeat experiments of papers and suites: reported beside measured, with the figures.
 
     Suites are `l4s` and `ccwg-bbr`: test sets of others, judged in the same way.
-    A folder of your own is written `./my-paper`; `ackclock new paper` makes one. The exit status is 1 when a
+    A folder of your own is written `./my-paper`. `ackclock new paper` makes one. The exit status is 1 when a
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """
     engine, simulator = engines
@@ -162,9 +162,9 @@ def reproduce(
 def _chosen(
     names: Sequence[str], trust: bool, listing: bool
 ) -> tuple[tuple[papers.Paper, ...], list[papers.Experiment]]:
-    """The known papers, with those of folders among ``names``, and the experiments that are named.
+    """The known papers and the folders among ``names``, and the experiments that are named.
 
-    Without a name these are those of all papers, and for a ``listing`` those of the suites too.
+    Without a name these are the experiments of all papers. A ``listing`` has the suites too.
     """
     from ackclock import papers
 
@@ -189,7 +189,10 @@ def _chosen(
 
 
 def _cases(done: papers.Reproduction) -> list[junit.Entry]:
-    """An entry for each claim: what is not judged was skipped. The first of an experiment has its time."""
+    """An entry for each claim: a claim that is not judged was skipped.
+
+    The first of an experiment has its time.
+    """
     cases = []
     for result in done.results:
         for place, one in enumerate(result.judgements):
@@ -223,8 +226,8 @@ def _with_another(
 ) -> papers.Reproduction:
     """The experiments simulated, simulated with the endpoints of another engine, and on that engine.
 
-    Its runs are cached by the second of ``another``; the third says whether those that it refuses are
-    simulated. The report grows meanwhile.
+    The second of ``another`` caches its runs. If the third is True, refused experiments are simulated. The
+    report grows meanwhile.
     """
     from ackclock.papers.live import with_stack
 
@@ -299,7 +302,7 @@ def _shake(
     for number in range(1, shakes + 1):
         if done.interrupted:
             return
-        # A seed that is given replaces that of the file.
+        # A given seed replaces the file's.
         first = None if seed is None else seed + SEEDS * number
         one = _simulated([perturbed(experiment, number) for experiment in chosen], first, simulated)
         if one.interrupted:
@@ -311,7 +314,7 @@ def _shake(
 def _on_another(
     chosen: list[papers.Experiment], seed: int | None, name: str, engine: Engine, rest: Engine | None
 ) -> papers.Reproduction:
-    """The experiments on the engine called ``name``, as far as they run there; ``rest`` has the others."""
+    """The experiments on the engine called ``name``, as far as they run there. ``rest`` has the others."""
     from ackclock import papers
 
     with output.progress(name) as at:
@@ -354,7 +357,7 @@ def _closeness(done: papers.Reproduction) -> Table:
 
 
 COLOUR = {"pass": "green", "miss": "bold red"}
-"""The colours of the verdicts that count; the others are dim."""
+"""The colours of the verdicts that count. The others are dim."""
 
 
 def _table(done: papers.Reproduction, verbose: bool) -> Table:

@@ -40,7 +40,7 @@ def run(
     report: Report,
     pcap: Capture | None,
 ) -> None:
-    """Run one scenario; with `--beside live` in real time on the kernel's TCP too.
+    """Run one scenario, with `--beside live` also in real time on the kernel's TCP.
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """

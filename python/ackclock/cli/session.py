@@ -21,7 +21,7 @@ BINS = 200
 
 
 def write(run: Run, title: str, folder: Path, formats: Sequence[str]) -> list[str]:
-    """Writes figure, page and ``summary.json``; gives a sentence for each figure that failed."""
+    """Writes figure, page and ``summary.json``. Returns a sentence for each figure that failed."""
     page = Page(title)
     link = run.links.to_pylist()[0]
     lost = link["dropped_packets"] + link["lost_packets"]

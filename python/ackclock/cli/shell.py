@@ -99,8 +99,8 @@ def shell(
 ) -> None:
     """Run programs across an emulated path.
 
-    The near end is 10.0.0.1, or `near`, the far end 10.0.0.2, `far`, or `server`. The exit status is that
-    of the command; if that is 0, 3 for a run past its error budget. `--out` writes what the link did.
+    The near end is 10.0.0.1, or `near`, the far end 10.0.0.2, `far`, or `server`. The exit status is the
+    command's. If it is 0, a run past its error budget exits with 3. `--out` writes the tables of the link.
     Example: `ackclock shell --rate 10mbit --queue 50p --far "iperf3 -s" -- iperf3 -c server`
     """
     output.check_current_folder()
@@ -146,7 +146,7 @@ def shell(
 
 
 def _plan(path: Mapping[str, Any], settings: Sequence[str]) -> _engine.Plan:
-    """The scenario of the path. Its one flow does not run; the language requires one."""
+    """The scenario of the path. Its flow, which the language requires, never runs."""
     # The language requires a duration, but the run ends with the command. Files over time repeat for so long.
     document = {"name": "shell", "duration": "60min", "path": path, "flows": [{"cc": "newreno"}]}
     return _engine.resolve_json(json.dumps(document), output.overrides(settings))

@@ -94,7 +94,7 @@ def slow_start(
     engine: Chosen,
     report: Report,
 ) -> None:
-    """Compare slow starts over drawn paths: where each ends, what it loses, how soon data arrives.
+    """Compare slow starts over drawn paths: their ends, their losses, and the arrival of data.
 
     Example: `ackclock slow-start classic hystart hystart++ search --cc newreno --paths 200`
     """

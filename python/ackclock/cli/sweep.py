@@ -151,7 +151,7 @@ def sweep(
 def _variants(
     what: Sequence[str], base: Mapping[str, Any], options: Sequence[str], engine: str
 ) -> tuple[list[Variant], list[Contender]]:
-    """The scenario of each controller, or of the one file; and the controllers."""
+    """The scenario of each controller, or of the one file, and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
         if len(what) > 1:
             raise InputError(f"{' '.join(what)}: name controllers, or one scenario file")
@@ -202,7 +202,7 @@ def _samples(text: str | None) -> tuple[int | None, str]:
 
 
 def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Workers:
-    """The workers that ``--executor`` names; no more processes than there are runs. Raises InputError."""
+    """The workers that ``--executor`` names, with at most one process for each run. Raises InputError."""
     name, colon, count = executor.partition(":")
     processes: int | None = None
     if colon and not count.startswith("//"):
@@ -225,7 +225,7 @@ def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Wor
 def run_plan(
     plan: Plan, folder: Path, workers: executors.Workers, engine: NamedEngine
 ) -> tuple[Ended, Sweep | None]:
-    """Runs the sweep until it is done or interrupted; the sweep in the folder then, if there is one."""
+    """Runs the sweep until it is done or interrupted. Returns the sweep in the folder, if it has one."""
     outcome = Outcome(0, len(plan), [])
     with Interrupts() as interrupts:
         with interrupts.stoppable():
@@ -259,7 +259,7 @@ def growing_folder(report: Report, command: str, engine: NamedEngine) -> Iterato
 
 
 def _title(labels: Iterable[str], design: Design, path: Mapping[str, str], settings: titles.Settings) -> str:
-    """What is swept, the options of a path that are not, and other settings."""
+    """The swept keys, the options of a path that are not swept, and other settings."""
     over = ", ".join(key.removeprefix("path.") for key in design.keys) or "nothing"
     shown = {f"path.{name}": f"{name} {{}}" for name in path if f"path.{name}" not in design.keys}
     values = titles.as_set({key: path[key.removeprefix("path.")] for key in shown}, settings)
@@ -284,7 +284,7 @@ def _cells(swept: Sweep, place: Place, names: Iterable[str], repeat: int) -> lis
 
 
 def _heads(swept: Sweep) -> list[str]:
-    """The columns that name a row; the link of the queue among them, where there are several."""
+    """The columns that name a row, including the link of the queue if there are several."""
     keys = [key.removeprefix("path.") for key in swept.design.keys]
     return [*keys, "controller", *(["bottleneck"] if swept.bottlenecks else [])]
 
@@ -296,7 +296,7 @@ def _named(swept: Sweep, place: Place) -> list[str]:
 
 
 def _table(swept: Sweep, repeat: int, title: str) -> Table:
-    """A row for each controller at each point, those of a point together."""
+    """A row for each controller at each point, grouped by point."""
     places = list(swept.values)
     of_all = f", {INTERVAL}" if repeat > 1 else ""
     cut = f", the first {MOST_ROWS} of {len(places)} rows" if len(places) > MOST_ROWS else ""

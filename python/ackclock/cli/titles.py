@@ -14,7 +14,7 @@ def as_set(shown: Mapping[str, str], settings: Settings) -> list[str]:
 
 
 def of_path(path: Mapping[str, Any], settings: Settings) -> tuple[str, list[str]]:
-    """The options of a path in words, and the keys of a scenario that these words tell."""
+    """The options of a path in words, and the keys of a scenario that the words name."""
     shown = {f"path.{key}": _words(value) for key, value in path.items()}
     values = dict(zip(path, as_set(shown, settings), strict=True))
     first = [values.pop(key) for key in ("rate", "rtt") if key in values]
@@ -31,6 +31,6 @@ def _words(value: Any) -> str:
 
 
 def with_settings(title: str, settings: Settings, shown: Sequence[str] = ()) -> str:
-    """A title with the settings behind it, except those of the keys that it shows."""
+    """A title followed by the settings, except the settings of keys that it shows."""
     others = [f"{key}={value}" for key, value in settings if key not in shown]
     return f"{title}; with {', '.join(others)}" if others else title

@@ -25,7 +25,7 @@ from ackclock.uml import kernels
     Option("--jobs", type=Number(1, 1024), help="Compilers at the same time; default: one a core."),
 )
 def build(source: Path | None, oldest: bool, jobs: int | None) -> None:
-    """Build a kernel from sources that this machine has, into your cache; about 5 minutes on two cores.
+    """Build a kernel from sources on this machine, into your cache. It takes about 5 minutes on two cores.
 
     Needs no root. The package `linux-source` of Debian has sources.
     Example: `ackclock kernel build /usr/src/linux-source-6.1.tar.xz`

@@ -42,7 +42,7 @@ class Engine(Protocol):
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """Runs the jobs and yields (index of the job, run) as each one finishes.
 
-        Leaving the iterator early, as Ctrl-C does, stops the jobs that still run; the runs already yielded
+        Leaving the iterator early, as Ctrl-C does, stops the jobs that still run. The runs already yielded
         stay valid.
         """
 
@@ -60,7 +60,7 @@ class NamedEngine(ABC):
     in_real_time: ClassVar[str | None] = None
     """The engine that runs the same in real time, if there is one."""
     stack: ClassVar[str | None] = None
-    """The profile of its endpoints, whatever the scenario says; None where it has any."""
+    """The profile of its endpoints, whatever the scenario says. None if it has every profile."""
     no_python: ClassVar[str | None] = None
     """The reason why it refuses controllers written in Python, if it does."""
 
@@ -85,7 +85,10 @@ class NamedEngine(ABC):
         """See ``Engine.run``."""
 
     def identity(self) -> Mapping[str, Any]:
-        """What its results depend on besides plans, as values of JSON; saved runs of others are not taken."""
+        """The inputs of its results besides plans, as values of JSON.
+
+        Saved runs with others are not taken.
+        """
         return {"engine": self.name}
 
     def alone(self) -> Self:

@@ -14,7 +14,7 @@ class ByPlan:
 
     def __init__(self, engines: Mapping[_engine.Plan, Engine]) -> None:
         self._engines = engines
-        """The engine of each plan; plans must differ, at least in their names."""
+        """The engine of each plan. Plans must differ, at least in their names."""
 
     def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""

@@ -18,7 +18,7 @@ LONGEST_NAME = 80
 
 
 class CachedEngine:
-    """An engine whose finished runs are saved in a folder; a run that is there already is loaded instead.
+    """An engine whose finished runs are saved in a folder. A run that is there already is loaded instead.
 
     A run is identified by all that its result depends on (``ackclock.identity``). Only one process at a time
     may use the folder.

@@ -1,4 +1,4 @@
-"""The options of engines. An engine declares its own; ``--engine NAME:OPTION=VALUE`` and Python take them."""
+"""The options of engines. An engine declares its own. ``--engine NAME:OPTION=VALUE`` and Python take them."""
 
 from __future__ import annotations
 

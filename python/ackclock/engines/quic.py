@@ -16,7 +16,7 @@ from ackclock.result import Run
 
 
 class QuicOptions(TypedDict, total=False):
-    """The options of ``Quic``, besides those of the simulator."""
+    """The options of ``Quic``, besides the simulator's."""
 
     qlog: str | None
 

@@ -1,6 +1,6 @@
 """Linux in virtual time as an engine: a kernel that is a program for each run, several side by side.
 
-A kernel of its own makes a run the same each time, whatever ran before it; to boot takes less than a second.
+A kernel of its own makes a run the same each time, whatever ran before it. It boots in less than a second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ackclock.uml import kernels
 
 
 class UmlOptions(TypedDict, total=False):
-    """The options of ``Uml``, besides those of live runs."""
+    """The options of ``Uml``, besides the options of live runs."""
 
     linux: str | None
     kernels: int | None

@@ -1,4 +1,4 @@
-"""Exports: runs in the formats of other tools. A module each; ``FORMATS`` names them."""
+"""Exports: runs in the formats of other tools. Each has a module. ``FORMATS`` names them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Format(NamedTuple):
     suffix: str
     """The ending of its files."""
     write: Callable[[Run, Path], None]
-    """Writes a run into a file; csv into a new or empty folder."""
+    """Writes a run into a file, csv into a new or empty folder."""
 
 
 FORMATS: Mapping[str, Format] = {

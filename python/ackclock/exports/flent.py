@@ -1,7 +1,7 @@
 """Flent: a data file (``.flent.gz``, format 4) of its test ``tcp_nup``, which Flent plots and compares.
 
 Each flow is an upload in Mbit/s. Flent's ping is the RTT of the flows, their mean at each instant. The raw
-values of a flow are its samples, under the names that Flent gives those of ``ss``.
+values of a flow are its samples, under Flent's names for the values of ``ss``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def _raw(one: Mapping[str, Array]) -> list[dict[str, float]]:
-    """The samples of a flow: window in segments, RTT in ms, rates in Mbit/s; nothing that has no value."""
+    """The samples of a flow: window in segments, RTT in ms, rates in Mbit/s. Missing values are left out."""
     times, delivered = one["time_s"], np.nan_to_num(one["delivered_bytes"])
     spans = np.diff(times, prepend=0.0)
     rates = np.divide(

@@ -1,6 +1,6 @@
 """mm-link: the log of the bottleneck in the format of Mahimahi, for its plots of throughput and delay.
 
-A run has samples, not packets: each line stands for all bytes since the sample before it. ``#`` is the
+A run has samples, not packets: each line counts all bytes since the sample before it. ``#`` is the
 capacity of the link, ``+`` arrivals, ``-`` departures with the delay in ms. Drops are comments, ``# TIME d``:
 the plots know no such event.
 """

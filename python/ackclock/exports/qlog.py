@@ -1,6 +1,6 @@
 """qlog: a trace for each flow, which qvis shows: windows, RTT, losses, and the state of the controller.
 
-The events are those of draft-ietf-quic-qlog-quic-events, in the form of qlog 0.3 that qvis reads. A run has
+The events follow draft-ietf-quic-qlog-quic-events, in the form of qlog 0.3 that qvis reads. A run has
 samples, not packets: a packet of the trace is all that was sent between two samples. It is acknowledged by
 the first sample by which as many packets have left the network.
 """
@@ -79,7 +79,7 @@ def _events(run: Run, flow: int) -> Iterator[dict[str, Any]]:
 
 
 def _packets(one: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
-    """What was sent up to each sample as one packet, and the ACKs of those that have left the network."""
+    """One packet for all data sent up to a sample, and ACKs for packets that have left the network."""
     sent = np.nan_to_num(one["sent_packets"])
     left = sent - np.nan_to_num(one["in_flight_segments"])
     acknowledged = 0

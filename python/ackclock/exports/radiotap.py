@@ -2,9 +2,9 @@
 
 From the table ``frames``: for each attempt the RTS, the data frames and the ACK or block ACK. Headers are
 whole, bodies are left out: frames are cut, and have their true lengths. Addresses are
-02:00:00:<network>:<station>, with the access point as station 0 and BSSID. A frame has the time at which its
-exchange began, a response that at which it ended. Frames that collided or were lost have a bad FCS.
-The format is that of https://www.radiotap.org.
+02:00:00:<network>:<station>, with the access point as station 0 and BSSID. A frame has the time of the start
+of its exchange, a response the time of its end. Frames that collided or were lost have a bad FCS.
+https://www.radiotap.org describes the format.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WIDTHS = ("20MHz", "40MHz", "80MHz", "160MHz")
 SUBCARRIERS = {"802.11ac": (52, 108, 234, 468), "802.11ax": (234, 468, 980, 1960)}
 """Data subcarriers at these widths."""
 CODES = (1 / 2, 1, 3 / 2, 2, 3, 4, 9 / 2, 5, 6, 20 / 3, 15 / 2, 25 / 3)
-"""Data bits on a subcarrier by scheme; 802.11ac has the first ten."""
+"""Data bits on a subcarrier by scheme. 802.11ac has the first ten."""
 VHT_WIDTHS = (0, 1, 4, 11)
 """The bandwidths in a VHT field."""
 GUARDS = {"0.8us": (13.6e-6, 0), "1.6us": (14.4e-6, 1), "3.2us": (16e-6, 2)}
@@ -71,15 +71,15 @@ class _Network:
 
     @property
     def block_ack(self) -> int:
-        """Bytes of a block ACK; that of 802.11ax answers 256 frames."""
+        """Bytes of a block ACK. In 802.11ax it answers 256 frames."""
         return 56 if self.standard == "802.11ax" else 32
 
     def address(self, station: int) -> bytes:
-        """The MAC address of a station; 0 is the access point."""
+        """The MAC address of a station. 0 is the access point."""
         return struct.pack(">BBBBH", 2, 0, 0, self.number, station)
 
     def index(self, rate_bps: float) -> int | None:
-        """The modulation and coding scheme of a rate of HT; None for any other."""
+        """The modulation and coding scheme of a rate of HT, or None for any other."""
         if self.standard != "802.11n":
             return None
         symbol = 3.6e-6 if self.short else 4e-6
@@ -90,7 +90,10 @@ class _Network:
         return next((mcs for mcs in schemes if abs((mcs // 8 + 1) * table[mcs % 8] - bits) <= 1), None)
 
     def scheme(self, rate_bps: float) -> tuple[int, int] | None:
-        """Streams and scheme of a rate of VHT or HE, the named one of equals, or that with fewer streams."""
+        """Streams and scheme of a rate of VHT or HE.
+
+        Of equal rates the named one, or else the fewest streams.
+        """
         if self.standard not in SUBCARRIERS:
             return None
         symbol = GUARDS[self.guard][0] if self.standard == "802.11ax" else 3.6e-6 if self.short else 4e-6
@@ -104,7 +107,7 @@ class _Network:
         )
 
     def _described(self, streams: int, mcs: int) -> bytes:
-        """The field of VHT, or of HE for a single user; each begins on an even byte."""
+        """The field of VHT, or of HE for a single user. Each begins on an even byte."""
         if self.standard == "802.11ac":
             # Guard interval and bandwidth are known.
             known, width = 0x04 | 0x40, VHT_WIDTHS[self.width]
@@ -169,7 +172,7 @@ def _networks(run: Run) -> dict[int, _Network]:
     for row in run.stations.to_pylist():
         number, wlan = described[row["wlan"]]
         network = found.setdefault(row["wlan"], _network(number, wlan))
-        # The queues of one station differ in what follows its name: `phone:voice`.
+        # The queues of one station have a suffix after its name: `phone:voice`.
         station = row["name"]
         for suffix in CATEGORIES:
             station = station.removesuffix(suffix)

@@ -1,4 +1,4 @@
-"""Conditions of a hunt: a path and what happens on it, as a few numbers, each with a neutral value."""
+"""Conditions of a hunt: a path and its events, as a few numbers, each with a neutral value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.checks.target import Target
 
 @dataclass(frozen=True)
 class Number:
-    """One of the numbers of a condition; its words have the place of the value."""
+    """One of the numbers of a condition. Its words have the place of the value."""
 
     words: str
     neutral: float
@@ -60,7 +60,7 @@ FOR_S = 3.0
 DURATION_S = 40.0
 
 WARMUP_S = 15.0
-"""Goodput counts from then on: what a disturbance leaves."""
+"""Goodput counts from then on, some seconds after a disturbance."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Noise:
 
     @classmethod
     def number(cls, index: int) -> Noise:
-        """The perturbation of that number; 0 is none."""
+        """The perturbation of that number. 0 is none."""
         if index == 0:
             return cls(1)
         chance = random.Random(f"noise {index}")
@@ -110,7 +110,7 @@ class Condition:
 
     @property
     def kind(self) -> str:
-        """The names of its numbers besides those of the path."""
+        """The names of its numbers besides the path's."""
         return ", ".join(name for name, _ in self.values if name not in PATH) or "path"
 
     @property
@@ -120,7 +120,7 @@ class Condition:
         return "; ".join(words) or "the plain path"
 
     def scenario(self, target: Target | str, noise: Noise | None = None) -> dict[str, Any]:
-        """The scenario with flows of a target, or of a controller of ours; empty for none."""
+        """The scenario with flows of a target, or of a controller of ours. The empty text is none."""
         noise = noise or Noise(1)
         own: dict[str, Any] = {"name": "target"}
         own |= {"count": int(self["pair"])} if self["pair"] else {}

@@ -27,14 +27,14 @@ NOISES = 5
 """Perturbed runs by which a finding is judged."""
 
 SHRINKING = 3
-"""Of these, those by which a smaller condition is judged."""
+"""The number of these runs by which a smaller condition is judged."""
 
 KEPT = 0.8
 """The share of the weakness that a smaller condition must have."""
 
 MOST_NUMBERS = 4
 MOST_OF_A_KIND = 2
-"""Findings of one kind that are made small; more would be the same again."""
+"""Findings of one kind that are made small. More would be the same again."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Finding:
 
     condition: Condition
     weakness: float
-    """The median over the perturbed runs; of a knife edge that of the run without noise."""
+    """The median over the perturbed runs. A knife edge has the weakness of the run without noise."""
     survives: int
     """The perturbed runs in which it is weak."""
     why: str = ""
@@ -66,7 +66,7 @@ class Search:
     tried: int = 0
 
     def run(self, more: Callable[[], bool], tries: int | None = None) -> list[Finding]:
-        """Searches in batches while there is ``more`` to spend; gives the findings, the worst first.
+        """Searches in batches while there is ``more`` to spend. Returns the findings, the worst first.
 
         ``tries`` is the most conditions that it tries.
         """
@@ -149,7 +149,7 @@ class Search:
 
 
 def _around(weakest: Sequence[tuple[float, Condition]]) -> Iterator[tuple[float, Condition]]:
-    """The weakest conditions again and again; nothing if there are none."""
+    """The weakest conditions again and again, or nothing if there are none."""
     while weakest:
         yield from list(weakest)
 

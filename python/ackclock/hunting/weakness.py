@@ -89,7 +89,7 @@ class Weaknesses:
         self.runs += 1
         rows = run.flows.to_pylist()
         own = [row["goodput_bps"] for row in rows if row["name"] != "burst"]
-        # The poorer of two flows stands for both.
+        # The poorer of two flows counts for both.
         return float(min(own) * len(own))
 
     def _plan(self, question: Question) -> _engine.Plan:
@@ -99,7 +99,7 @@ class Weaknesses:
 
 
 def load(lines: Sequence[str]) -> Mapping[str, float]:
-    """Goodputs from the lines of a journal; a line that is none ends it."""
+    """Goodputs from the lines of a journal, up to the first damaged line."""
     found: dict[str, float] = {}
     for line in lines:
         try:

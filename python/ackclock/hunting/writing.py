@@ -1,4 +1,4 @@
-"""What a hunt writes: cases for `ackclock check`, scenarios, and a page with a figure for each finding."""
+"""The output of a hunt: cases for `ackclock check`, scenarios, and a page with a figure for each finding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDTH_S = 1.0
 
 
 def case(finding: Finding, target: Target, seed: int) -> str:
-    """A finding as a case of ``ackclock check``: at least half of what the better reference has."""
+    """A finding as a case of ``ackclock check``: at least half of the better reference's goodput."""
     condition = finding.condition
     document = condition.scenario("", Noise.number(1))
     document.pop("record")
@@ -91,7 +91,7 @@ def _runs(one: Finding, target: Target, engine: Engine, noise: Noise) -> dict[st
         label = who if isinstance(who, str) else who.name
         if label not in (point.key for point in points):
             points.append(Point(label, plan, seeds(noise.seed, 1)))
-    # The finding itself tells an exception of the target.
+    # The finding itself names an exception of the target.
     found = {one.key: one.run for one in survivors(points, engine) if isinstance(one, Result)}
     return {point.key: found[point.key] for point in points if point.key in found}
 

@@ -1,4 +1,4 @@
-"""Features of a trajectory: how a flow grows, what it gives up for a loss, and how it treats the queue.
+"""Features of a trajectory: how a flow grows, how far a loss reduces it, and how it treats the queue.
 
 Each is a number without unit, or in segments a round trip. Rounds in which segments are sent again, with one
 before and one after, belong to a recovery and show nothing of growth.

@@ -1,6 +1,7 @@
 """The table of the training: features of every controller of ours, alone on each of many drawn paths.
 
-It takes some two CPU minutes. The table then lies in the user's cache, under a digest of all that makes it.
+It takes some two CPU minutes. The table is kept in the user's cache, under a digest of everything that makes
+it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MARKED = 4
 """The queue of each fourth path marks."""
 
 ACCURATE = ("dctcp", "prague")
-"""Controllers that need marks, and are told of each; others are told once a round trip."""
+"""Controllers that need marks, with a signal for each. Others get one signal a round trip."""
 
 BATCH = 64
 """Simulations at once: each has megabytes of samples."""
@@ -49,7 +50,7 @@ class Table:
     labels: list[str]
 
     def merged(self) -> tuple[Table, dict[str, list[str]]]:
-        """Controllers with the same features on all paths become one; gives the names of each."""
+        """Controllers with the same features on all paths become one. Returns the names of each."""
         labels = np.asarray(self.labels)
         kept: dict[bytes, str] = {}
         also: dict[str, list[str]] = {}

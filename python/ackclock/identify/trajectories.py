@@ -29,7 +29,10 @@ SEGMENT = 1448
 """Payload bytes of a segment on Ethernet with timestamps."""
 
 LARGEST_SEGMENT = 8960
-"""Payload bytes of a segment with jumbo frames; more are several, which the card of the sender cuts."""
+"""Payload bytes of a segment with jumbo frames.
+
+Longer packets are several segments, cut by the sender's card.
+"""
 
 COARSEST = 0.6
 """The longest time between two samples of a result, as a share of the RTT."""
@@ -156,13 +159,13 @@ def _valid(of: _Steps) -> Mask:
 
 
 def _base(of: _Steps) -> float | None:
-    """The least RTT; None without any."""
+    """The least RTT, or None without any."""
     valid = _valid(of)
     return float(np.min(of.rtt[valid])) if valid.any() else None
 
 
 def _rounds(name: str, of: _Steps) -> Trajectory | None:
-    """Values of each base RTT; None for a flow that is too short."""
+    """Values of each base RTT, or None for a flow that is too short."""
     times, rtt, valid, base = of.times, of.rtt, _valid(of), _base(of)
     if base is None or valid.sum() < LEAST_ROUNDS:
         return None

@@ -6,7 +6,7 @@ fractions of one. Round-trip times and queueing delays are in milliseconds, as i
 
 ``start`` and ``stop`` bound the interval that is looked at, in seconds since the start of the run. Left out,
 they mean the measured interval of the run (after the warm-up), and the exact totals of the ``flows`` and
-``links`` tables are used. A flow or a link is named as in the scenario; ``flow=None`` means all flows
+``links`` tables are used. A flow or a link is named as in the scenario. ``flow=None`` means all flows
 together, ``link=None`` the first link with a rate.
 
 Figures and claims of papers can name each function that is decorated with ``@metric`` or ``@model``. Only a

@@ -1,7 +1,7 @@
 """Calls: delay, playout and quality of two flows of datagrams, one in each direction.
 
-All is computed from the table ``datagrams`` (``record.datagrams``). Times are in milliseconds. The quality is
-that of the E-model of ITU-T G.107 (06/2015) with its default values, without echo: R = 93.2 - Idd - Ie,eff,
+All is computed from the table ``datagrams`` (``record.datagrams``). Times are in milliseconds. The quality
+follows the E-model of ITU-T G.107 (06/2015) with its default values, without echo: R = 93.2 - Idd - Ie,eff,
 where only the delay (Idd) and the losses (Ie,eff) vary.
 """
 
@@ -107,9 +107,9 @@ def call_rating(
 ) -> float:
     """The rating R of the E-model at the receiver of a flow.
 
-    The delay is that of the playout and ``coding_ms``, in which the sender collects a packet. ``impairment``
-    (Ie) and ``robustness`` (Bpl) are those of the codec: 0 and 25.1 for G.711 with packet loss concealment
-    (ITU-T G.113). Losses are taken as independent (BurstR = 1).
+    The delay is the playout delay plus ``coding_ms``, in which the sender collects a packet. ``impairment``
+    (Ie) and ``robustness`` (Bpl) describe the codec: 0 and 25.1 for G.711 with packet loss concealment (ITU-T
+    G.113). Losses are taken as independent (BurstR = 1).
     """
     delay = playout_delay(run, flow, buffer_ms) + coding_ms
     return rating(delay, playout_loss(run, flow, buffer_ms), impairment, robustness)
@@ -136,8 +136,8 @@ def call_loss(run: Recorded, flow: str) -> float:
 def call_best_rating(run: Recorded, flow: str, coding_ms: float = 20.0) -> float:
     """The highest rating R that a fixed playout can give the receiver of a flow.
 
-    A longer playout delay loses fewer datagrams that come late, and a shorter one is heard earlier. All
-    percentiles of the delays are tried; the codec is that of ``call_rating``.
+    A longer playout delay loses fewer datagrams that come late, and a shorter one plays them earlier. All
+    percentiles of the delays are tried. The codec is the default of ``call_rating``.
     """
     delays = one_way_delays(run, flow)[1]
     arrived = 1.0 - call_loss(run, flow)
@@ -161,7 +161,7 @@ def rating(delay_ms: float, loss: float, impairment: float = 0.0, robustness: fl
 
 
 def delay_impairment(delay_ms: float) -> float:
-    """Idd, what a one-way delay (ms) takes from R: nothing up to 100 ms (G.107, equation 7-27)."""
+    """Idd, the reduction of R by a one-way delay (ms): 0 up to 100 ms (G.107, equation 7-27)."""
     if delay_ms <= 100:
         return 0.0
     x = math.log2(delay_ms / 100)

@@ -1,6 +1,6 @@
 """Congestion events and the epochs between them.
 
-All losses of about one round trip are one congestion event; the time from one event to the next is an epoch.
+All losses of about one round trip are one congestion event. The time from one event to the next is an epoch.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def loss_event_distance(
     """Mean time (s) from the last loss of a congestion event to the first loss of the next.
 
     Losses are the packets of the flow that were dropped or lost on the way, as an observer of the path sees
-    them. A pause longer than ``gap`` starts a new event; by default 1.5 times the base RTT plus the longest
-    queueing delay of the link, as one overshoot may lose packets in two bursts a round trip apart.
+    them. A pause longer than ``gap`` starts a new event. The default is 1.5 times the base RTT plus the
+    longest queueing delay of the link, as one overshoot may lose packets in two bursts a round trip apart.
     """
     losses = np.sort(event_times(run, ("drop", "lost"), flow, start, stop))
     if gap is None:

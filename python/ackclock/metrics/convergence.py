@@ -1,4 +1,4 @@
-"""Convergence times from smoothed throughput (RFC 5166, section 2.3; Edwan 2010, sections 5.1 and 5.4).
+"""Convergence times from smoothed throughput (RFC 5166, section 2.3, and Edwan 2010, sections 5.1 and 5.4).
 
 The throughput of each sampling period enters a moving average, S_k = s B_k + (1 - s) S_(k-1), which begins at
 0 when the flow starts. The average alone takes about width/s seconds: with 0.2 s and s = 0.005 even flows
@@ -54,11 +54,12 @@ def delta_fair_time(
     link: str | None = None,
     packet: float = 1500.0,
 ) -> float:
-    """The delta-fair convergence time (s) of a flow ``second`` that joins ``first``; NaN if not reached.
+    """The delta-fair convergence time (s) of a flow ``second`` that joins ``first``. NaN if not reached.
 
     It ends at the first sample at which the smoothed throughput of ``first`` is at most (1 + delta)/2, and
-    that of ``second`` at least (1 - delta)/2, of the rate of the link. With ``of = "sum"`` the throughput of
-    both takes the place of that rate. With ``hold`` above 0 the state must last for so many seconds.
+    the throughput of ``second`` at least (1 - delta)/2, of the rate of the link. With ``of = "sum"`` the
+    throughput of both takes the place of that rate. With ``hold`` above 0 the state must last for so many
+    seconds.
     """
     if of not in ("link", "sum"):
         raise MetricError(f'of = "{of}": must be "link" or "sum"')
@@ -85,11 +86,11 @@ def epsilon_time(
     factor: float = 0.005,
     packet: float = 1500.0,
 ) -> float:
-    """The epsilon convergence time (s) of a flow; NaN if it is not reached.
+    """The epsilon convergence time (s) of a flow. NaN if it is not reached.
 
     From the start of the flow to the first sample at which its smoothed throughput is at least ``epsilon`` of
     its long-term average, the mean over the second half of its life. With ``since``, such as the start of
-    another flow, it is counted from there; a rate above the average then has to fall to average/epsilon.
+    another flow, it is counted from there. A rate above the average then has to fall to average/epsilon.
     """
     if not 0 < epsilon < 1:
         raise MetricError(f"epsilon = {epsilon:g}: must be above 0 and below 1")

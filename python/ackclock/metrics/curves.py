@@ -23,7 +23,7 @@ class Curve(NamedTuple):
 
 @metric
 def goodput_by_flow(run: Tables, width: float) -> list[Curve]:
-    """Binned goodput (bit/s at the bin's centre) of every flow; nothing of one without samples."""
+    """Binned goodput (bit/s at the bin's centre) of every flow that has samples."""
     return [
         Curve(name, cc, *_present(*goodput_bins(run, name, width)))
         if is_sampled(run, name)
@@ -40,7 +40,7 @@ def signal_by_flow(
     start: float | None = None,
     stop: float | None = None,
 ) -> list[Curve]:
-    """A signal of every flow, or of some; nothing of one without samples."""
+    """A signal of every flow, or of some. Flows without samples are left out."""
     curves = []
     for name, cc in zip(flow_names(run), run.flows["cc"].to_pylist(), strict=True):
         if flows is not None and name not in flows:

@@ -28,7 +28,7 @@ def rtt_samples(
     stop: float | None = None,
     above_base: bool = False,
 ) -> Array:
-    """RTT samples (ms) at the resolution of the series; ``above_base`` takes off the base RTT."""
+    """RTT samples (ms) at the resolution of the series. ``above_base`` takes off the base RTT."""
     found = []
     for name in flow_names(run) if flow is None else [flow]:
         times, values = samples(run, name, "rtt")
@@ -49,7 +49,10 @@ def rtt_percentile(
     stop: float | None = None,
     above_base: bool = False,
 ) -> float:
-    """A percentile of the RTT in ms; over the measured interval from the run's histogram where it has it."""
+    """A percentile of the RTT in ms.
+
+    Over the measured interval the run's histogram gives it, if it has it.
+    """
     name = f"rtt_p{percentile:g}_ms"
     if start is None and stop is None and flow is not None and name in run.flows.column_names:
         row = flow_row(run, flow)
@@ -60,7 +63,7 @@ def rtt_percentile(
 
 @metric
 def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
-    """The mean of the RTT samples (ms); over the measured interval of every one."""
+    """The mean of the RTT samples (ms). Over the measured interval it counts every sample."""
     if start is None and stop is None:
         return float(column(run.flows, "rtt_mean_ms")[flow_row(run, flow)])
     return float(np.mean(rtt_samples(run, flow, start, stop)))
@@ -83,7 +86,7 @@ def rtt_range(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """Difference of two percentiles of the RTT in ms; by default the interquartile range."""
+    """Difference of two percentiles of the RTT in ms, by default the interquartile range."""
     rtts = rtt_samples(run, flow, start, stop)
     return percentile_of(rtts, high) - percentile_of(rtts, low)
 

@@ -67,7 +67,7 @@ def variation(
 ) -> Array:
     """Coefficient of variation of the flows' goodputs in each window of ``width`` seconds.
 
-    The standard deviation (of the population) over the mean: 0 when all are equal; of two flows
+    The standard deviation (of the population) over the mean: 0 when all are equal. For two flows it is
     abs(x - y) / (x + y).
     """
     rates = np.array([goodput_windows(run, f, width, start, stop) for f in flows or flow_names(run)])
@@ -78,7 +78,7 @@ def variation(
 
 
 def _time_until_it_stays(inside: npt.NDArray[np.bool_], width: float) -> float:
-    """End of the first bin from which on every bin is inside; the whole length when the last one is not."""
+    """End of the first bin from which on every bin is inside, or the whole length if the last bin is not."""
     outside = np.flatnonzero(~inside)
     first = 0 if not outside.size else int(outside[-1]) + 1
     return min(first + 1, inside.size) * width
@@ -88,8 +88,8 @@ def _time_until_it_stays(inside: npt.NDArray[np.bool_], width: float) -> float:
 def time_to_share(run: Tables, flow: str, share: float, start: float, stop: float, width: float) -> float:
     """Convergence time (s): until the flow's binned goodput stays at or above ``share`` of the total.
 
-    Counted from ``start`` to the end of the bin in which it gets there, so never less than one bin; ``stop -
-    start`` if it does not. In a bin without deliveries its share is 0.
+    Counted from ``start`` to the end of the bin in which it gets there, so never less than one bin, or
+    ``stop - start`` if it does not. In a bin without deliveries its share is 0.
     """
     own = goodput_windows(run, flow, width, start, stop)
     total = np.sum([goodput_windows(run, f, width, start, stop) for f in flow_names(run)], axis=0)
@@ -108,8 +108,8 @@ def settling_time(
 ) -> float:
     """Time (s) until the binned goodput of every flow stays near its mean over the interval ``settled``.
 
-    Near means within a fraction ``within`` of it. Counted from ``start`` to the end of the bin; ``stop -
-    start`` if it never stays.
+    Near means within a fraction ``within`` of it. Counted from ``start`` to the end of the bin, or
+    ``stop - start`` if it never stays.
     """
     inside = []
     for name in flows or flow_names(run):
@@ -135,8 +135,8 @@ def time_until_rate(
     """Time (s) to the end of the first window in which the throughput of a flow is at least ``rate``.
 
     Windows of ``width`` seconds begin every ``step`` seconds, the first at ``start`` (by default the start of
-    the flow), or with ``since`` at the first event of that kind from there on. It is what is left of the
-    interval if the rate is not reached. Packets are taken for ``packet`` bytes.
+    the flow), or with ``since`` at the first event of that kind from there on. If the rate is not reached, it
+    is the rest of the interval. Packets are taken for ``packet`` bytes.
     """
     row = flow_row(run, flow)
     begin = float(column(run.flows, "start_s")[row]) if start is None else start

@@ -1,4 +1,4 @@
-"""Curves of groups of flows: those of one name and controller together."""
+"""Curves of groups of flows. Flows of one name and controller are a group."""
 
 from __future__ import annotations
 

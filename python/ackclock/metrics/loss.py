@@ -50,7 +50,7 @@ def event_value(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """A percentile of the values of events of a kind (deemed-lost: RTT in ms; drop: packets waiting)."""
+    """A percentile of the values of events of a kind (deemed-lost: RTT in ms, drop: packets waiting)."""
     values = events_of(run, kind, flow, start, stop)[1]
     values = values[np.isfinite(values)]
     if not values.size:

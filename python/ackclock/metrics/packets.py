@@ -12,7 +12,7 @@ from ackclock.metrics.tables import MetricError, Tables, column, flow_names, of_
 def packets_arrived(
     run: Tables, flow: str | None = None, start: float = 0.0, stop: float | None = None, offset: float = 0.0
 ) -> float:
-    """Data packets that reached the receiver, duplicates included; of one flow or of all together.
+    """Data packets that reached the receiver, duplicates included, of one flow or of all together.
 
     ``offset`` (s) moves the interval: with the propagation delay of the last link it counts the packets whose
     last bit entered that link from ``start`` to ``stop``. The count of ``flow_series`` is taken from the last

@@ -51,7 +51,7 @@ def goodput(
 
 
 def goodput_bins(run: Tables, flow: str, width: float, stop: float | None = None) -> tuple[Array, Array]:
-    """Goodput in bins of ``width`` seconds: centres (s) and bit/s; NaN outside the flow's life."""
+    """Goodput in bins of ``width`` seconds: centres (s) and bit/s. NaN outside the flow's life."""
     end = float(np.max(column(run.flows, "stop_s"))) if stop is None else stop
     edges = np.arange(round(end / width) + 1, dtype=np.float64) * width
     if edges.size < 2:
@@ -144,7 +144,7 @@ def utilization(
 ) -> float:
     """The bytes that left a link as a share of its capacity.
 
-    Over an explicit interval both are taken from ``link_series``, interpolated between samples; without
+    Over an explicit interval both are taken from ``link_series``, interpolated between samples. Without
     capacity it is 0. Raises MetricError for samples of an earlier version, which lack the capacity.
     """
     row = link_row(run, link)

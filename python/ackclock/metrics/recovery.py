@@ -1,6 +1,7 @@
 """Recoveries: how a sender gets from the window before a loss to the one after it (RFC 9937).
 
-Series must have a row for each ACK (``record.flow_series = "1ack"``): a row shows what has left by then.
+Series must have a row for each ACK (``record.flow_series = "1ack"``): a row counts the packets that have left
+by then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAST_ROWS = 8
 def recovery_pause(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
     """The longest time without a departure in any recovery, as a share of the RTT.
 
-    Half an RTT is what a sender takes that waits until half its window has left the path.
+    A sender that waits until half its window has left the path pauses for half an RTT.
     """
     return max(_pause(one) for one in _recoveries(run, flow, start, stop))
 

@@ -38,8 +38,9 @@ def rise_until(
 ) -> float:
     """By how much ``counter`` rises until the counter ``until`` rises for the first time after ``start``.
 
-    It is counted from ``start``; with ``row``, a probe that counts in a row and begins again at 0, from where
-    that row began, which may be before. Rises of both counters at the same sample are included.
+    It is counted from ``start``. ``row`` names a probe that counts in a row and begins again at 0. With it
+    the count is from the beginning of that row, which may be before ``start``. Rises of both counters at the
+    same sample are included.
     """
     times, values = samples(run, flow, until)
     after = np.flatnonzero((np.diff(values) > 0) & (times[1:] >= start)) + 1

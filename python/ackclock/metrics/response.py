@@ -1,4 +1,4 @@
-"""Response to change: smoothness, aggressiveness, responsiveness (RFC 5166, section 2.2.1; Edwan 2010, 5.7).
+"""Response to change: smoothness, aggressiveness, responsiveness (RFC 5166, section 2.2.1, Edwan 2010, 5.7).
 
 The sending rate is taken for the congestion window over the RTT. The window of a flow changes at ACKs, so
 record its series at every ACK. The RTT is the smoothed one of each sample unless ``rtt`` gives it in seconds.

@@ -1,8 +1,8 @@
 """Shares of flows: asymmetry, epsilon-fairness, network power, friendliness (RFC 5166, section 2.3).
 
-The definitions are those of Edwan 2010, sections 5.5 and 5.6.
-``jain`` and ``max_min_ratio`` stand in ``fairness``. Against another ideal than equal rates, Jain's index is
-that of the rates divided by the ideal ones, which ``papers/edwan2010/models/allocation.py`` gives.
+The definitions are from Edwan 2010, sections 5.5 and 5.6. ``jain`` and ``max_min_ratio`` are in ``fairness``.
+Against another ideal than equal rates, Jain's index uses the rates divided by the ideal ones, which
+``papers/edwan2010/models/allocation.py`` gives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def asymmetry(first: float, second: float) -> float:
 def asymmetry_index(
     run: Tables, first: str, second: str, start: float | None = None, stop: float | None = None
 ) -> float:
-    """The asymmetry index of the goodputs of two flows; positive means that the first is more aggressive."""
+    """The asymmetry index of the goodputs of two flows. Positive means that the first is more aggressive."""
     return asymmetry(goodput(run, first, start, stop), goodput(run, second, start, stop))
 
 
@@ -54,7 +54,7 @@ def log_product(values: Sequence[float] | Array) -> float:
 def network_power(
     run: Tables, start: float | None = None, stop: float | None = None, flows: Sequence[str] | None = None
 ) -> float:
-    """The natural logarithm of the product of the goodputs in bit/s; minus infinity if a flow has none."""
+    """The natural logarithm of the product of the goodputs in bit/s. Minus infinity if a flow has none."""
     return log_product([goodput(run, f, start, stop) for f in flows or flow_names(run)])
 
 
@@ -66,7 +66,7 @@ def friendliness(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """The mean goodput of ``flows``, by default all others, over that of the ``reno`` flows beside them.
+    """The mean goodput of ``flows``, by default all others, over the mean of the ``reno`` flows beside them.
 
     1 is friendly to TCP. The thesis requires it for loss rates from 1e-4 to 1e-2.
     """

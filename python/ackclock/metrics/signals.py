@@ -54,8 +54,8 @@ def change_at(
 
     Each time ``counter`` rises, the new value of the signal ``after`` is compared with the previous sample of
     ``before`` (the largest of them where several are named): their "ratio" or "difference". ``only =
-    "growth"`` keeps the steps at which the signal rose. The series must be recorded at every ACK for the
-    samples to stand on either side of the step.
+    "growth"`` keeps the steps at which the signal rose. The series must be recorded at every ACK, so that
+    there are samples on both sides of the step.
     """
     times, count = samples(run, flow, counter)
     steps = np.flatnonzero(np.diff(count) > 0) + 1
@@ -76,7 +76,7 @@ def change_at(
 
 
 def latest(run: Tables, flow: str, name: str, at: Array) -> Array:
-    """The latest values of a signal at some times; before its first sample that sample."""
+    """The latest values of a signal at some times. Before the first sample it is the first."""
     times, values = samples(run, flow, name)
     return np.asarray(values[np.maximum(np.searchsorted(times, at, side="right") - 1, 0)])
 

@@ -1,6 +1,6 @@
 """Stability: oscillation, synchronised losses, and the cost of transmissions (RFC 5166, section 2.2.2).
 
-The definitions are those of Edwan 2010, sections 5.8 to 5.10.
+The definitions are from Edwan 2010, sections 5.8 to 5.10.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def _steps(
 def signal_increase(
     run: Tables, flow: str, signal: str, start: float | None = None, stop: float | None = None
 ) -> float:
-    """The rise of a signal from ``start`` to ``stop``; for a counter the number of its steps."""
+    """The rise of a signal from ``start`` to ``stop``, for a counter the number of its steps."""
     times = samples(run, flow, signal)[0]
     ends = np.array([times[0] if start is None else start, times[-1] if stop is None else stop])
     first, last = latest(run, flow, signal, ends)
@@ -59,7 +59,7 @@ def steps_until(
     start: float,
     stop: float | None = None,
 ) -> float:
-    """The number of steps of a counter from ``start`` until a signal first lies from ``low`` to ``high``."""
+    """The number of steps of a counter from ``start`` until a signal is first from ``low`` to ``high``."""
     times, values = samples(run, flow, signal)
     met = times[within(times, start, stop) & (values >= low) & (values <= high)]
     if not met.size:
@@ -82,7 +82,7 @@ def steps_until_settled(
 ) -> float:
     """The number of the step from which on a signal, read at each step, stays near its last such value.
 
-    Near means within a fraction ``tolerance`` of it; the first step in the interval is number 1.
+    Near means within a fraction ``tolerance`` of it. The first step in the interval is number 1.
     """
     at = _steps(run, flow, counter, start, stop)
     if not at.size:

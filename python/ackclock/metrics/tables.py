@@ -26,7 +26,7 @@ SIGNALS = {
     "arrived_packets": "arrived_packets",
     "pacing_rate": "pacing_rate_bps",
 }
-"""Signals that every flow has, and their columns in ``flow_series``; any other signal is a probe."""
+"""Signals that every flow has, and their columns in ``flow_series``. Any other signal is a probe."""
 
 
 class Tables(Protocol):
@@ -88,7 +88,7 @@ class MetricError(InputError):
 
 
 def column(table: pa.Table, name: str) -> Array:
-    """A numeric column as float64; null becomes NaN."""
+    """A numeric column as float64. Null becomes NaN."""
     values = table[name].combine_chunks()
     if values.null_count:
         values = values.cast(pa.float64())
@@ -124,7 +124,7 @@ def flow_row(run: Tables | Recorded, flow: str) -> int:
 
 
 def link_row(run: Tables, link: str | None) -> int:
-    """The row of a link in ``links``; without a name that of the bottleneck."""
+    """The row of a link in ``links``, without a name the bottleneck's."""
     if link is not None:
         return _index([str(name) for name in run.links["name"].to_pylist()], link, "link")
     bottleneck: list[bool] = run.links["is_bottleneck"].to_pylist()
@@ -152,7 +152,10 @@ def percentile_of(values: Array, percentile: float) -> float:
 
 
 def statistic(table: pa.Table, name: str, of: str, row: int) -> float:
-    """The column of a table in whose name ``{}`` stands for ``of``, in a row. Raises MetricError."""
+    """One row of a column of a table.
+
+    ``{}`` in the column's name is replaced by ``of``. Raises MetricError.
+    """
     before, after = name.split("{}")
     known = [c[len(before) : len(c) - len(after)] for c in table.column_names if c.startswith(before)]
     if name.format(of) not in table.column_names:

@@ -1,7 +1,7 @@
-"""Networks to compare controllers on: scenario files of the package, and those of users.
+"""Networks to compare controllers on: scenario files of the package and of users.
 
-A flow of such a file that is greedy gets the controller that is compared; the others stay as they are. A
-comment ``# Not in it: …`` names what the network leaves out.
+A greedy flow of such a file gets the compared controller. Other flows stay as they are. A comment
+``# Not in it: …`` names the omissions of the network.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Network:
     name: str
     document: Mapping[str, Any]
     left_out: str = ""
-    """What it leaves out, in words."""
+    """Its omissions, in words."""
     folder: Path = Path()
     """The files that it names are in here."""
 
@@ -44,7 +44,7 @@ class Network:
 
 
 def networks(names: str) -> list[Network]:
-    """The networks that ``--networks`` names: those of the package, and files. Raises InputError."""
+    """The networks that ``--networks`` names: the package's, and files. Raises InputError."""
     found = [network for one in names.split(",") if one.strip() for network in _named(one.strip())]
     if not found:
         raise InputError(f"--networks {names!r}: names no network; there are {', '.join(NAMES)}, and files")

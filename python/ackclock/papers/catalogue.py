@@ -1,4 +1,4 @@
-"""The catalogue: reads the files of every paper and refuses what the format does not allow."""
+"""The catalogue: reads the files of every paper and refuses mistakes of format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _setups(table: TomlTable, scenario: Mapping[str, Any]) -> tuple[Setup, ...]:
 def read_experiment(
     path: Path, paper: str, measures: Mapping[str, Callable[..., Any]] | None = None
 ) -> Experiment:
-    """Reads one experiment file; ``measures`` are the functions of the paper's own."""
+    """Reads one experiment file. ``measures`` are the functions of the paper's own."""
     table = TomlTable(_with_runs_of_another(read_toml(path), path), path.name)
     scenario = table.take("scenario", dict, {})
     swept = sweep(table)
@@ -155,7 +155,7 @@ def read_paper(folder: Path, code: bool = True) -> Paper:
 
 
 def catalogue(folder: Path = DATA, code: bool = True) -> tuple[Paper, ...]:
-    """The papers in the folders of ``folder``, by year; by default those that ship with ackclock.
+    """The papers in the folders of ``folder``, by year. The default is ackclock's own papers.
 
     A folder is a paper if it has a ``paper.toml``. Raises CaseError for one that cannot be read.
     """
@@ -194,7 +194,7 @@ def own(
 
 
 def select(papers: Sequence[Paper], wanted: Sequence[str]) -> list[Experiment]:
-    """The experiments that ``wanted`` names by their ids or that of their paper; all if it is empty."""
+    """The experiments that ``wanted`` names by their ids or by their paper's, or all if it is empty."""
     every = [experiment for paper in papers for experiment in paper.experiments]
     if not wanted:
         return every

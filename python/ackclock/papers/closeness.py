@@ -36,7 +36,7 @@ class Closeness:
     inside: Count
     """Printed numbers inside their bands."""
     error: float | None
-    """The mean error of the numbers with a value under every reading; None if there is none."""
+    """The mean error of the numbers with a value under every reading, or None if there is none."""
     holds: Count
     """Judged claims that hold."""
 
@@ -54,7 +54,7 @@ def under_readings(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Reproduces the experiments, and beside them those that a reading of their paper changes."""
+    """Reproduces the experiments, and again those that a reading of their paper changes."""
     known = {paper.id: paper.readings for paper in papers}
     changed = [
         (reading.name, found)
@@ -81,7 +81,10 @@ def under_readings(
 
 
 def by_reading(default: Sequence[Judgement], others: ByReading) -> ByReading:
-    """All judgements under each reading; a claim that a reading does not change has that of the default."""
+    """All judgements under each reading.
+
+    A claim that a reading does not change keeps the default's judgement.
+    """
     first = {judgement.claim.id: judgement for judgement in default}
     return {DEFAULT: first} | {name: {**first, **changed} for name, changed in others.items()}
 

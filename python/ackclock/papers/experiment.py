@@ -30,16 +30,16 @@ class Experiment(Case):
     quick_repetitions: int
     quick_sweep: Mapping[str, tuple[str, ...]]
     quick_scenario: Mapping[str, Any] = field(default_factory=dict)
-    """The scenario that ``--quick`` lays over that of each run."""
+    """The scenario that ``--quick`` lays over each run's."""
     quick_members: int = 0
-    """The number of members of each variation that ``--quick`` runs; 0 for all."""
+    """The number of members of each variation that ``--quick`` runs, or 0 for all."""
     trusted: bool = True
     """The code that its scenarios name may run."""
     drawn_repetitions: int = MOST_REPETITIONS
     """The most repetitions of a run that only trivial claims, figures and tables need."""
 
     def under(self, reading: Reading) -> Experiment | None:
-        """The experiment under a reading, its claims alone; None if the reading does not change it."""
+        """The experiment under a reading, its claims alone, or None if the reading does not change it."""
         claims = tuple(replace(claim, measure=reading.measure(claim.measure)) for claim in self.claims)
         changed = replace(self.with_scenarios(reading.scenario), claims=claims)
         if changed == self or not reading.concerns(self.id.removeprefix(f"{self.paper}-")):

@@ -97,7 +97,7 @@ class PaperFigure(ABC):
         return [Panel(str(p.get("title", "")), self._with_claims(p, samples)) for p in self.spec["panels"]]
 
     def _with_claims(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
-        """The curves of a panel, and those of its ``claims``: see ``reported.series``."""
+        """The curves of a panel and of its ``claims``, which ``reported.series`` draws."""
         drawn = self.series(panel, samples)
         labelled = any(one.label == reported.REPORTED for one in drawn)
         claims = panel.get("claims", [])
@@ -117,7 +117,7 @@ class PaperFigure(ABC):
 
 
 def table(panels: Sequence[Panel]) -> pa.Table:
-    """The curves of a figure in long form; ``low`` and ``high`` are the ends of the bars, null without."""
+    """The curves of a figure in long form. ``low`` and ``high`` are the ends of the bars, or null."""
     rows: dict[str, list[Any]] = {name: [] for name in ("panel", "curve", "cc", "x", "y", "low", "high")}
     for panel in panels:
         for s in panel.series:
@@ -277,15 +277,15 @@ class Traces(PaperFigure):
     """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
     It is the first one, or ``repetition`` (from 1), if that has run. A curve has a ``flow`` and its
-    ``signal``, or a ``link`` whose queue it is; with ``mean`` a dashed line stands at its mean
-    over what is drawn. ``look = "background"`` is for all but the curves that matter.
+    ``signal``, or a ``link`` whose queue it is. ``mean`` adds a dashed line at the mean of the drawn values.
+    ``look = "background"`` is for all but the curves that matter.
     """
 
     kind = "traces"
     extra = frozenset({"from", "to", "repetition"})
 
     def _drawn(self, condition: Condition, sample: Sample, samples: Samples) -> list[Any]:
-        """The sample of the repetition that is drawn; empty if none has it."""
+        """The sample of the repetition that is drawn. Empty if none has it."""
         chosen = samples.single(condition, sample, int(quantity(self.spec.get("repetition", 1))) - 1)
         return chosen or samples.of(condition, sample)[:1]
 
@@ -332,8 +332,8 @@ class Curves(PaperFigure):
     """Curves that functions of the paper's own compute, of a model or of a run.
 
     A curve has a ``label``, a ``function`` of the paper's measures and its arguments. The function gives the
-    values of x and those of y. One whose first argument is ``run`` takes the first repetition of ``run`` at
-    ``where``. ``look`` is "line", "marked", "points" or "model" (dashed); ``cc`` gives the colour.
+    values of x and of y. One whose first argument is ``run`` takes the first repetition of ``run`` at
+    ``where``. ``look`` is "line", "marked", "points" or "model" (dashed). ``cc`` gives the colour.
     """
 
     kind = "curves"
@@ -371,7 +371,7 @@ class Curves(PaperFigure):
             reported.series(panel.get("claims", []), self.experiment, self.where, self.times)
 
     def series(self, panel: Mapping[str, Any], samples: Samples) -> list[Series]:
-        """The curves of one panel; those of models are computed once."""
+        """The curves of one panel. Curves of models are computed once."""
         drawn = []
         for curve in panel.get("curves", []):
             if not is_metric(self._function(curve)):

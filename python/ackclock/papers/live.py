@@ -11,7 +11,7 @@ from ackclock.papers.experiment import Experiment
 
 
 def with_stack(experiment: Experiment, profile: str) -> Experiment:
-    """The experiment with the endpoints of ``profile`` in place of those of the paper."""
+    """The experiment with the endpoints of ``profile`` in place of the paper's."""
     # One run an instant of real time: the set-up alone, without the variations around it.
     return replace(experiment.with_scenarios(partial(_scenario, profile)), variations={})
 

@@ -1,4 +1,4 @@
-"""The report of a reproduction: page, pictures, tables and what ran."""
+"""The report of a reproduction: page, pictures, tables and the scenarios that ran."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOLDS = HEADINGS.index("holds in")
 
 
 def headings(reproduction: Reproduction) -> list[str]:
-    """``HEADINGS``, with a column for each of the others; "holds in" only where a claim counts runs."""
+    """``HEADINGS``, with a column for each of the others, and with "holds in" only if a claim counts runs."""
     named = list(HEADINGS)
     if reproduction.perturbed:
         named.insert(HOLDS + 1, "shaken")

@@ -24,9 +24,9 @@ RTT_SHARE = 0.01
 
 
 def perturbed(experiment: Experiment, number: int) -> Experiment:
-    """The experiment with the perturbation of a number, counted from 1; swept keys keep their values."""
+    """The experiment with the perturbation of a number, counted from 1. Swept keys keep their values."""
     draw = random.Random(number)
-    # One factor for all delays: ratios between paths stay what they are.
+    # One factor for all delays keeps the ratios between paths.
     factor = 1.0 + draw.uniform(-RTT_SHARE, RTT_SHARE)
     later = [draw.uniform(0.0, LATER_S) for _ in range(len(_longest(experiment)))]
     found = experiment.with_scenarios(lambda scenario: _scenario(scenario, factor, later))
@@ -55,7 +55,7 @@ def _scenario(scenario: Mapping[str, Any], factor: float, later: list[float]) ->
 
 
 def _entries(flow: dict[str, Any]) -> list[dict[str, Any]]:
-    """The flows of an entry: those of ``each``, which start together, or itself."""
+    """The flows of an entry: its ``each``, which start together, or itself."""
     entries: list[dict[str, Any]] = flow.get("each", [flow])
     return entries
 

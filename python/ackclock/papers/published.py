@@ -1,7 +1,7 @@
 """Published measurements: a run of a paper as a small file, which the documentation joins with the claims.
 
 ``ackclock reproduce PAPER --measurements FILE`` writes the file. Its head has date, commit, machine and
-command; then come, by experiment, the measured value of every claim and the cells of every table. Text, band,
+command. Below are, by experiment, the measured value of every claim and the cells of every table. Text, band,
 source and cause of a claim stay in the paper's own files, and the verdict follows from value and band.
 """
 
@@ -30,10 +30,10 @@ OWN = ("measured", "why", *COUNTS)
 
 
 def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
-    """Writes the measurements of a reproduction; experiments of the file that did not run keep their values.
+    """Writes the measurements of a reproduction. Experiments of the file that did not run keep their values.
 
-    ``options`` are those of the command that change values, as ``--quick``. Raises InputError for a file of
-    other options.
+    ``options`` are the command's options that change values, such as ``--quick``. Raises InputError for a
+    file of other options.
     """
     date, commit = f"{datetime.now(UTC):%Y-%m-%d}", _commit()
     experiments: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def _is_flat(tree: Any) -> bool:
 
 
 def _commit() -> str:
-    """The commit of the source tree; the empty text outside of one."""
+    """The commit of the source tree, or the empty text outside of one."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

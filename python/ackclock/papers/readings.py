@@ -15,7 +15,7 @@ measures: ``{ fair_time = { width = [0.2, 0.01] } }`` puts 0.01 in the place of 
 ``experiments`` the reading is about these alone.
 
 ``ackclock reproduce PAPER --readings`` judges the claims under each reading. The default is to be the reading
-with the smallest mean error over the printed numbers; orders and shapes do not choose.
+with the smallest mean error over the printed numbers. Orders and shapes do not choose.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ _KEYS = frozenset({"id", "x", "y", "from", "to", "times", "cc"})
 
 
 def ends(claim: Claim, times: float) -> tuple[float, float, float] | None:
-    """The reported value and the ends of the band, as a figure scales them; None where the value is in words.
+    """The reported value and the ends of the band, as a figure scales them. None if the value is in words.
 
-    An open end lies at the value.
+    An open end is at the value.
     """
     if isinstance(claim.reported, str):
         return None
@@ -33,10 +33,10 @@ def series(
 ) -> list[Series]:
     """The reported values of the ``claims`` of a panel.
 
-    An entry is the id of a claim that is measured from a time to another, or a table with its ``id``: at
-    ``x``, a point with its band upwards; at ``y``, where the claim is about the other axis, one with its band
-    to the sides; ``from`` one x ``to`` another, a line. ``times`` makes the claim's unit that of the axis,
-    and ``cc`` names the controller of its curve. Raises CaseError for other entries.
+    An entry is the id of a claim that is measured from a time to another, or a table with its ``id``. A point
+    at ``x`` has its band upwards. A point at ``y``, for a claim about the other axis, has its band to the
+    sides. An entry ``from`` one x ``to`` another is a line. ``times`` converts the claim's unit to the
+    axis's, and ``cc`` names the controller of its curve. Raises CaseError for other entries.
     """
     drawn: list[Series] = []
     for entry in entries:
@@ -53,7 +53,7 @@ def _one(spec: Mapping[str, Any], case: Case, where: str, times: float, label: s
     if claim is None:
         raise CaseError(f"{where}: claims: there is no claim `{spec['id']}`")
     measure = claim.measure if isinstance(claim.measure, Mapping) else {}
-    # A claim is in the unit of the axis, or in that of its measure, which the figure scales too.
+    # A claim is in the unit of the axis, or in its measure's, which the figure scales too.
     scale = quantity(spec["times"]) if "times" in spec else times / quantity(measure.get("times", 1.0))
     values, cc = ends(claim, scale), str(spec.get("cc", ""))
     if values is None:

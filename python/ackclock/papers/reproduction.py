@@ -89,7 +89,7 @@ class Reproduction:
 
     @property
     def engines(self) -> Mapping[str, Self]:
-        """Those of ``others`` that another engine ran."""
+        """The members of ``others`` that another engine ran."""
         return {name: other for name, other in self.others.items() if name in registry.ENGINES}
 
     def steadiness(self) -> Mapping[str, Count]:
@@ -206,8 +206,8 @@ class ExperimentInProgress(CaseInProgress):
     def _choose(self, condition: Condition, engine: Engine, rest: Engine | None) -> None:
         """Plans a condition for ``engine``, or for ``rest`` if that refuses it.
 
-        Raises CaseError where the simulator refuses it too: that makes all runs but those with
-        controllers that another engine alone has.
+        Raises CaseError if the simulator refuses it too. The simulator makes all runs, except if a controller
+        exists on another engine alone.
         """
         plan = self._plan(condition)
         try:
@@ -232,7 +232,7 @@ class ExperimentInProgress(CaseInProgress):
 
     def _plan(self, condition: Condition) -> _engine.Plan:
         setup, _ = condition
-        # Controllers and traces lie beside the experiment.
+        # Controllers and traces are in the experiment's folder.
         file = os.fspath(self.case.file)
         try:
             # Named by paper and run alone, so that experiments with a run in common share it.
@@ -251,7 +251,7 @@ class ExperimentInProgress(CaseInProgress):
         return most if condition in self.counted else min(most, self.case.drawn_repetitions)
 
     def result(self) -> Result:
-        """The result so far; nothing is judged before the first run has finished, if there is any."""
+        """The result so far. Nothing is judged before the first run has finished, if there is any."""
         begun = self.done > 0 or not self.plans
         return Result(
             self.case,
@@ -266,7 +266,7 @@ class ExperimentInProgress(CaseInProgress):
         )
 
     def judgement(self, claim: Claim, measures: Measures) -> Judgement:
-        """The judgement on a claim; none where ``rest`` makes all of its runs."""
+        """The judgement on a claim, which is not judged if ``rest`` makes all of its runs."""
         needs = self.needs[claim.id]
         if needs and needs <= self.replaced:
             return Judgement(claim, None, NOT_JUDGED, "the engine makes none of its runs")
@@ -294,10 +294,10 @@ def reproduce(
 ) -> Reproduction:
     """Runs the experiments in one batch, simulated unless another engine is given, and judges their claims.
 
-    ``seed`` replaces the seed of the files; repetition r of an experiment runs with seed + r. Interrupted by
-    Ctrl-C, it judges what has finished. Runs that several experiments share are made once. ``rest`` makes
-    those that the engine refuses; without it they are left out. A claim whose runs ``rest`` makes all has
-    no value.
+    ``seed`` replaces the seed of the files. Repetition r of an experiment runs with seed + r. Interrupted by
+    Ctrl-C, it judges the finished runs. Runs that several experiments share are made once. ``rest`` makes the
+    runs that the engine refuses. Without it they are left out. A claim whose runs ``rest`` makes all has no
+    value.
     """
     engine = registry.make(registry.DEFAULT) if engine is None else engine
     works = [ExperimentInProgress(experiment, seed, engine, rest) for experiment in experiments]

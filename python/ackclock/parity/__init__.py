@@ -1,7 +1,7 @@
 """Parity: the same scenarios in both engines, simulated and live, side by side.
 
-A situation is a scenario without its controllers, with what is compared of it: greedy flows over a grid of
-paths, and what lies in ``situations``. A cell is a controller in a situation; each is simulated with several
+A situation is a scenario without its controllers, with the quantities to compare: greedy flows over a grid of
+paths, and the files of ``situations``. A cell is a controller in a situation. Each is simulated with several
 seeds, for the spread from run to run, and run live.
 """
 

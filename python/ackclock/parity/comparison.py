@@ -70,7 +70,7 @@ def _judged(what: str, simulated: Sequence[float], live: Sequence[float]) -> Jud
 
 
 def _as_json(one: Judgement) -> dict[str, Any]:
-    """One object of ``checks``; null for what is not a number."""
+    """One object of ``checks``, with null in place of values that are no number."""
     (value,) = one.beside.values()
     allowed = one.claim.relative["high"].allowed(value)
     numbers = {"simulated": value, "live": one.measured, "allowed": allowed}
@@ -90,7 +90,7 @@ class Spread:
 
     @property
     def deviation(self) -> float | None:
-        """Their standard deviation; None of a single run."""
+        """Their standard deviation, or None for a single run."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
     def as_json(self) -> dict[str, float | None]:
@@ -115,7 +115,7 @@ class Simulated:
 def simulate(
     grid: Grid, simulations: int, simulator: Engine, progress: Progress | None = None
 ) -> list[Simulated]:
-    """Simulates each cell of the grid at least ``simulations`` times, with seeds from that of the grid on."""
+    """Simulates each cell of the grid at least ``simulations`` times, with seeds from the grid's seed on."""
     cells, points = grid.cells(), grid.points(simulations)
     firsts: dict[int, Run] = {}
     found: dict[tuple[int, int], dict[str, float]] = {}
@@ -166,7 +166,7 @@ class Comparison:
         return live.mean - simulated.mean
 
     def differs(self, key: str) -> bool:
-        """True if the means lie further apart than the spread from run to run explains.
+        """True if the means are further apart than the spread from run to run explains.
 
         A single live run is assumed to spread as the simulated ones do. A difference that rounds to 0 in
         the table does not count.
@@ -234,6 +234,6 @@ class Comparison:
 def compared(
     cells: Sequence[Cell], simulated: Sequence[Simulated], live: Mapping[int, Sequence[Run]]
 ) -> list[Comparison]:
-    """The cells of which a live run has finished, each with those of its number."""
+    """The cells with finished live runs, each with its own. ``live`` has them by the number of the cell."""
     in_order = {index: sorted(runs, key=lambda run: run.seed) for index, runs in sorted(live.items())}
     return [Comparison(cells[index], simulated[index], runs) for index, runs in in_order.items()]

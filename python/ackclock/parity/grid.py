@@ -73,7 +73,7 @@ class Grid:
     repeat: int
 
     def cells(self) -> list[Cell]:
-        """The cells, those of a situation together."""
+        """The cells, grouped by situation."""
         every = (Cell(situation, cc) for situation in self.situations for cc in self.controllers)
         return list(dict.fromkeys(every))
 

@@ -1,4 +1,4 @@
-"""The readings of one run: the quantities of the tables, and what a situation compares besides."""
+"""The readings of one run: the quantities of the tables, and further ones that a situation compares."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def readings(run: Run, cell: Cell) -> dict[str, float]:
 def window_at(run: Run, flow: int, time: float) -> float:
     """The window that governs a flow at a time, in segments.
 
-    While the flight comes down this is what is in flight: the kernel's window falls with it, and the
-    simulator's is where it falls to.
+    While the flight comes down this is the flight: the kernel's window falls with it, and the simulator's
+    window is already at the end of the fall.
     """
     table = run.flow_series
     rows = np.flatnonzero(

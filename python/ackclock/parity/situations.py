@@ -1,4 +1,4 @@
-"""Situations: scenarios without their controllers, each with what shows whether the engines agree in it."""
+"""Situations: scenarios without their controllers, each with the quantities on which engines should agree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ackclock.errors import InputError
 DATA = Path(__file__).parent / "situations"
 
 COMPARED = ("utilization", "queue", "windows", "completion", "share")
-"""What a situation may compare."""
+"""The kinds of quantities that a situation may compare."""
 
 GREEDY = "greedy"
 """The name of the grid of paths with greedy flows."""
@@ -29,7 +29,7 @@ runs of a controller that draws nothing itself are the same, and there is no spr
 
 @dataclass(frozen=True)
 class Situation:
-    """A scenario that every controller is put into, and what is compared of it."""
+    """A scenario that every controller is put into, and the quantities to compare."""
 
     name: str
     """As ``--only`` names it."""
@@ -40,7 +40,7 @@ class Situation:
     scenario: str
     """As JSON, without controllers."""
     compare: tuple[str, ...]
-    """Those of ``COMPARED`` that decide the verdict."""
+    """The kinds of ``COMPARED`` that decide the verdict."""
     windows_at_s: tuple[float, ...] = ()
     """The instants at which "windows" compares them, in seconds."""
     paired: bool = False

@@ -70,7 +70,7 @@ def tally(cells: Sequence[Cell]) -> str:
 
 
 def engine_of(cells: Sequence[Cell]) -> str:
-    """The name of the engine beside the simulator; ``live`` where several are."""
+    """The name of the engine beside the simulator, or ``live`` if there are several."""
     names = {run["engine"]["kind"] for cell in cells for run in cell["runs"]}
     return names.pop() if len(names) == 1 else "live"
 
@@ -101,7 +101,7 @@ def _spread(spread: Mapping[str, float], ranges: bool) -> str:
 
 
 def _besides(cell: Cell) -> str:
-    """The quantities that are compared besides those of the bottleneck."""
+    """The compared quantities besides the bottleneck's."""
     return "; ".join(
         f"{check['what']}: {_of(check['simulated'])} / {_of(check['live'])}"
         for check in cell["checks"]

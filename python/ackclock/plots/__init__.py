@@ -1,7 +1,7 @@
 """Plots: functions that take runs and return a matplotlib figure, in one style.
 
-Every controller has a fixed colour; flows of one controller differ in shade and marker. Axes carry units,
-legends stand beside the data.
+Every controller has a fixed colour. Flows of one controller differ in shade and marker. Axes carry units, and
+legends are beside the data.
 """
 
 from ackclock.figure import Axis, Panel, Series

@@ -1,4 +1,4 @@
-"""A figure in words, for readers who hear a page."""
+"""A figure in words, for screen readers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _panel(axes: Axes) -> str:
 
 
 def _curves(axes: Axes) -> Iterator[tuple[str, Any]]:
-    """Names and values of what a panel shows."""
+    """Names and values of the curves and points of a panel."""
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         if isinstance(handle, ErrorbarContainer):
             handle = handle[0]

@@ -27,7 +27,7 @@ LEGEND_ROW_POINTS = 13
 LEGEND_HANDLE_POINTS = 38
 """The width of an entry of a legend beside its text: line and gaps."""
 LEGEND_BESIDE = 0.2
-"""A legend wider than this share of the figure stands above the panels, not beside them."""
+"""A legend wider than this share of the figure is above the panels, not beside them."""
 PANEL_SHARE = 0.75
 """The part of its column that a panel has for its own legend."""
 _OF_A_PAPER = ("reported", "across", "band")
@@ -77,7 +77,7 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
         elif series.look in ("reported", "across"):
             at = series.y if series.look == "reported" else series.x
             ends = [at if end is None else end for end in (series.low, series.high)]
-            # A reported value may lie outside its band.
+            # A reported value may be outside its band.
             bars = [np.maximum(at - ends[0], 0.0), np.maximum(ends[1] - at, 0.0)]
             up, aside = (bars, None) if series.look == "reported" else (None, bars)
             axes.errorbar(
@@ -132,8 +132,8 @@ def in_legend(label: str) -> str:
 def _colours(series: Sequence[Series], controllers: Sequence[str]) -> list[str]:
     """The colour of each curve of a panel, in a figure of these controllers.
 
-    A model of a controller has the colour of the curve before it, a reported value that of the first curve of
-    its controller.
+    A model of a controller has the colour of the curve before it. A reported value has the colour of the
+    first curve of its controller.
     """
     first = {s.cc: number for number, s in reversed(list(enumerate(series))) if s.look not in _OF_A_PAPER}
     follows = [
@@ -186,13 +186,13 @@ def _legends(figure: Figure, axes: Sequence[Axes], panels: Sequence[Panel], colu
 
 
 def _key(entry: Entry, of_paper: set[str]) -> tuple[str, str]:
-    """The colour and the name of an entry; a reported value has no colour of its own."""
+    """The colour and the name of an entry. A reported value has no colour of its own."""
     handle, name = entry
     return ("" if name in of_paper else _colour_of(handle), name)
 
 
 def _of_figure(figure: Figure, entries: Sequence[Entry], points: float, beside: bool) -> int:
-    """Draws the legend of a figure; the number of rows that it takes above the panels."""
+    """Draws the legend of a figure. Returns the number of rows that it takes above the panels."""
     if not entries:
         return 0
     handles, names = zip(*entries, strict=True)
@@ -205,7 +205,7 @@ def _of_figure(figure: Figure, entries: Sequence[Entry], points: float, beside: 
 
 
 def _of_panels(axes: Sequence[Axes], own: Sequence[Sequence[Entry]], points: float, columns: int) -> int:
-    """Draws the legend of each panel; the number of rows that they take beyond the first, in all lines."""
+    """Draws the legend of each panel. Returns the rows that they take beyond the first, in all lines."""
     beyond = [0] * math.ceil(len(axes) / columns)
     for number, (one, entries) in enumerate(zip(axes, own, strict=True)):
         if not entries:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 class Figure(MatplotlibFigure):
     """A figure of matplotlib that a notebook shows when it is the last value of a cell.
 
-    Its text is a sentence for each panel, which pages take for readers who hear them.
+    Its text is a sentence for each panel, which pages give to screen readers.
     """
 
     def __repr__(self) -> str:

@@ -22,14 +22,14 @@ from ackclock.plots.style import colours, style
 from ackclock.scenario import Scenario
 
 MANY_FLOWS = 16
-"""With more flows than this, those of one name and controller are one curve over time."""
+"""With more flows than this, flows of one name and controller are one curve over time."""
 
 Runs = Tables | Sequence[Tables] | Mapping[str, Tables | Sequence[Tables]]
 """A run, several, or repetitions by label. Curves over time show the first repetition."""
 
 
 def _by_label(runs: Runs) -> dict[str, Sequence[Tables]]:
-    """The repetitions by label; runs without one have the name of their scenario."""
+    """The repetitions by label. Runs without one have the name of their scenario."""
     if isinstance(runs, Mapping):
         return {label: of if isinstance(of, Sequence) else [of] for label, of in runs.items()}
     found: dict[str, list[Tables]] = {}
@@ -65,12 +65,12 @@ def goodput_over_time(runs: Runs, width: float = 1.0) -> Figure:
 
 
 def rtt_over_time(runs: Runs) -> Figure:
-    """RTT samples of every flow, a panel for each label; many flows as the mean by name."""
+    """RTT samples of every flow, a panel for each label. Many flows are shown as the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "rtt"), Axis("RTT (ms)"))
 
 
 def window_over_time(runs: Runs) -> Figure:
-    """Congestion window of every flow, a panel for each label; many flows as the mean by name."""
+    """Congestion window of every flow, a panel for each label. Many flows are shown as the mean by name."""
     return _over_time(runs, lambda run: _signal(run, "window"), Axis("window (segments)", low=0.0))
 
 

@@ -24,19 +24,19 @@ class Plots:
         return distributions(overview(self._runs))
 
     def goodput(self, width: float = 1.0) -> Figure:
-        """Goodput of every flow in bins of ``width`` seconds; the first of several repetitions."""
+        """Goodput of every flow in bins of ``width`` seconds, from the first repetition."""
         return runs.goodput_over_time(self._runs, width)
 
     def rtt(self) -> Figure:
-        """RTT samples of every flow; the first of several repetitions."""
+        """RTT samples of every flow, from the first repetition."""
         return runs.rtt_over_time(self._runs)
 
     def window(self) -> Figure:
-        """Congestion window of every flow; the first of several repetitions."""
+        """Congestion window of every flow, from the first repetition."""
         return runs.window_over_time(self._runs)
 
     def queue(self) -> Figure:
-        """Waiting packets of the bottleneck; the first of several repetitions."""
+        """Waiting packets of the bottleneck, from the first repetition."""
         return runs.queue_over_time(self._runs)
 
     def delay_throughput(self) -> Figure:

@@ -1,6 +1,6 @@
 """The one style of all figures, and the colour of every controller.
 
-The palettes are those of Okabe and Ito, and of Tol, which colour-blind readers can tell apart.
+The palettes are by Okabe and Ito, and by Tol. Colour-blind readers can distinguish their colours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PALETTE = (
 """In an order in which controllers that are often compared get colours far apart."""
 
 DASHES: Sequence[tuple[int, ...]] = ((6, 2), (2, 2), (7, 2, 2, 2), (10, 2), (3, 1), (7, 2, 2, 2, 2, 2), ())
-"""Dash patterns, in points on and off: curves can be told apart without their colours.
+"""Dash patterns, in points on and off: curves differ without their colours too.
 
 Gaps are short, so that the dashes between them show the peaks of a curve.
 """
@@ -101,8 +101,8 @@ def style() -> AbstractContextManager[None]:
 def controller_colours() -> dict[str, str]:
     """The colour of each registered controller: the same in every figure.
 
-    The hash of its name chooses the colour of a controller without a look; if that is taken, the next free
-    one follows, then darker shades of the palette, then lighter ones.
+    The hash of its name chooses the colour of a controller without a look. If it is taken, the next free
+    colour follows, then darker shades of the palette, then lighter ones.
     """
     chosen = {name: colour for name, (colour, _) in LOOKS.items()}
     for controller in _engine.controllers():
@@ -123,7 +123,7 @@ def _colour(name: str, taken: Iterable[str]) -> str:
 def colours(controllers: Sequence[str], among: Iterable[str] = ()) -> list[str]:
     """A colour for each curve of a panel: its controller's own, in another shade for each further flow.
 
-    A controller whose colour is nearer than ``LEAST_DISTANCE`` to that of one before it has another in this
+    A controller whose colour is nearer than ``LEAST_DISTANCE`` to an earlier controller's has another in this
     figure. ``among`` are the controllers of all panels of the figure, in which the choice is the same.
     """
     chosen = _apart([*among, *controllers]) | {"": NEUTRAL}
@@ -147,7 +147,7 @@ def spares() -> list[str]:
 
 
 def _apart(controllers: Iterable[str]) -> dict[str, str]:
-    """The colour of each controller in one figure; the most compared choose first, the unregistered last."""
+    """The colour of each controller in one figure. The most compared choose first, the unregistered last."""
     known = controller_colours()
     names = sorted(dict.fromkeys(controllers), key=lambda name: (name not in ON_DARK, name not in known))
     chosen: dict[str, str] = {}
@@ -202,8 +202,8 @@ def looks(curves: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, 
     """The look of each curve, by label and controller, in charts of a page.
 
     ``colour`` is for a light background, ``dark`` for a dark one. A controller has the same colour and
-    ``dash`` everywhere; further curves of one controller differ in both. A lone curve without
-    a controller is grey.
+    ``dash`` everywhere. Further curves of one controller differ in both. A lone curve without a controller is
+    grey.
     """
     of_none = [label for label, cc in curves if not cc]
     known = [cc or ("" if len(of_none) == 1 else label) for label, cc in curves]

@@ -32,7 +32,7 @@ RULE = (
 
 
 def goodput_mbps(run: Run) -> float:
-    """What the TCP flows delivered together."""
+    """The total goodput of the TCP flows."""
     others = [str(flow.get("name")) for flow in run.scenario["flows"] if flow["kind"] != "tcp"]
     return total_goodput(run, lambda name: not any(f"{name}-".startswith(f"{one}-") for one in others)) / 1e6
 
@@ -54,7 +54,7 @@ MEASURES: Sequence[tuple[str, str, str, Callable[[Run], float], int]] = (
 
 
 def cells(runs: NearRuns, of_flows: Mapping[str, str]) -> list[Strips]:
-    """The cells of a network; ``of_flows`` are the controllers of the labels, for the colours."""
+    """The cells of a network. ``of_flows`` are the controllers of the labels, for the colours."""
     return [
         Strips(
             title,
@@ -110,7 +110,7 @@ def advice(runs: NearRuns) -> str:
 
 
 def limits(runs: NearRuns, left_out: str) -> str:
-    """What the figure does not show of a network."""
+    """A sentence on the limits of the figure of a network."""
     count = min(len(of) for of in runs.values())
     same = _overlapping(runs)
     chance = "how much is chance (one run each)" if count < 2 else ""

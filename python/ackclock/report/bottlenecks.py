@@ -32,7 +32,7 @@ def of_home(run: Run) -> dict[str, tuple[str, float]]:
 
 
 def sentence(runs: Mapping[str, Sequence[Run]]) -> str:
-    """The bottleneck of each direction: ``The bottleneck of what the stations received was the radio.``
+    """A sentence about the bottleneck of each direction, the wire or the radio.
 
     ``runs`` are the repetitions of each label with a background.
     """

@@ -1,7 +1,7 @@
 """The quality of a call beside background flows: table, figure and numbers of ``compare --networks 802.11g``.
 
-Both directions of the call are rated, each for itself. Delay and losses are those of the network; R and MOS
-are rated at the best fixed playout (metric ``call_best_rating``).
+Both directions of the call are rated, each for itself. Delay and losses are the network's. R and MOS are
+rated at the best fixed playout (metric ``call_best_rating``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ POINTS = 400
 
 @dataclass(frozen=True)
 class Quality:
-    """The quality of one direction of a call; delays are infinite where nothing arrives."""
+    """The quality of one direction of a call. Delays are infinite if nothing arrives."""
 
     delay_p50_ms: float
     delay_p90_ms: float
@@ -61,11 +61,11 @@ class Quality:
 
     @property
     def category(self) -> str:
-        """The category of speech quality; below ``poor`` connections are not recommended."""
+        """The category of speech quality. Connections below ``poor`` are not recommended."""
         return next((word for least, word in CATEGORIES if self.rating >= least), "not recommended")
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers with their units in the names; a delay is null where nothing arrives."""
+        """The numbers with their units in the names. A delay is null if nothing arrives."""
         numbers = {field.name: _finite(getattr(self, field.name)) for field in fields(Quality)}
         return numbers | {"mos": self.mos, "category": self.category}
 
@@ -125,7 +125,7 @@ def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Qua
 
 
 def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
-    """Both directions of each label; medians over several repetitions, with the smallest and the largest."""
+    """Both directions of each label: medians over several repetitions, with the smallest and the largest."""
     found: dict[str, Any] = {}
     for label, of in repetitions_of(runs).items():
         goodputs = [one.goodput_mbps for one in of]
@@ -144,7 +144,7 @@ def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
 
 
 def sentence(runs: Sequence[tuple[str, Run]]) -> str:
-    """The quality of both directions beside each controller; delays are those of packets that arrive."""
+    """The quality of both directions beside each controller. Lost packets have no delay."""
     parts = []
     for label, of in repetitions_of(runs).items():
         ways = [
@@ -205,7 +205,7 @@ def _cells(of: Sequence[Quality]) -> list[str]:
 
 
 def _cell(median: float, values: Sequence[float], digits: int) -> str:
-    """A median; of several values the range below it, with one digit fewer; a dash if it is infinite."""
+    """A median, with the range of several values below it, one digit shorter. A dash if it is infinite."""
     if len(values) == 1:
         return _number(median, digits)
     low, high = (_number(end, max(digits - 1, 0)) for end in (min(values), max(values)))
@@ -253,7 +253,7 @@ def _shares(runs: Sequence[Run], flow: str, delays: Array, grid: Array) -> Array
 
 
 def _sent(run: Run, flow: str) -> float:
-    """The datagrams sent up to the last that arrived; all of them if none did."""
+    """The datagrams sent up to the last that arrived, or all of them if none did."""
     arrived = arrivals(run, flow)[1].size
     if arrived:
         return arrived / (1.0 - call_loss(run, flow))
@@ -262,6 +262,6 @@ def _sent(run: Run, flow: str) -> float:
 
 
 def _controller(run: Run) -> str:
-    """The controller of the background; empty where there is none."""
+    """The controller of the background, or the empty text if there is none."""
     named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
     return next((str(cc) for name, cc in named if is_background(name)), "")

@@ -17,7 +17,7 @@ from ackclock.overview import Overview
 
 
 def as_json(shown: Overview, look: Callable[[str, str], Mapping[str, Any]]) -> str:
-    """The document of the charts; ``look`` gives colours and dashes of a label and controller."""
+    """The document of the charts. ``look`` gives colours and dashes of a label and controller."""
     document = {
         "stack": [_panel_json(panel, look) for panel in shown.stack],
         "distributions": [_panel_json(panel, look) for panel in shown.distributions],
@@ -45,7 +45,7 @@ def panels_as_json(
     y: Axis,
     looks: Sequence[Sequence[Mapping[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Panels that share both axes, and whose curves have an x each; ``looks`` has colours and dashes."""
+    """Panels that share both axes, and whose curves have an x each. ``looks`` has colours and dashes."""
     axes = {"x": _shared("x", x, panels), "y": _shared("y", y, panels)}
     return [
         {
@@ -75,7 +75,7 @@ def _shared(name: str, axis: Axis, panels: Sequence[Panel]) -> dict[str, Any]:
 
 
 def _along(name: str, curve: Series) -> list[Array]:
-    """The values of a curve along an axis, with the ends of bars that lie along it."""
+    """The values of a curve along an axis, with the ends of its bars along that axis."""
     bars = [curve.low, curve.high] if name == ("x" if curve.look == "across" else "y") else []
     own = curve.x + curve.aside if name == "x" else curve.y
     return [own, *(one for one in bars if one is not None)]

@@ -15,7 +15,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes or replaces a file; the file never holds half of the text, even if the power fails."""
+    """Writes or replaces a file. It never holds half of the text, even if the power fails."""
     unfinished = path.with_name(f".{path.name}.part")
     with unfinished.open("w", encoding="utf-8") as file:
         file.write(text)

@@ -26,7 +26,7 @@ class FolderError(InputError):
 
 
 class PageError(Exception):
-    """The page of a report cannot be written; its cause says why. The folder keeps the runs."""
+    """The page of a report cannot be written, for the reason in its cause. The folder keeps the runs."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ SHORT = 100
 
 
 def _prefix(target: Path) -> str:
-    """The beginning of the temporary names of a folder; of a long name its first part and a checksum."""
+    """The beginning of the temporary names of a folder. A long name has its first part and a checksum."""
     name = target.name.encode(errors="surrogateescape")
     if len(name) > SHORT:
         start = name[:SHORT].decode(errors="ignore")
@@ -77,7 +77,7 @@ def check_folder(folder: Path, force: bool) -> None:
                 )
         here = Path(os.path.realpath(os.curdir))
         if target.exists() and (here == target or target in here.parents):
-            # A new folder would take its name, and a shell that stands in it would be in a deleted one.
+            # A new folder would take its name, and a shell inside would be in a deleted folder.
             raise FolderError(f"--out {folder}: the current folder cannot be replaced: name a folder in it")
         if os.path.ismount(target):
             raise FolderError(f"--out {folder}: is the root of a file system: name a folder in it")
@@ -90,7 +90,7 @@ def check_folder(folder: Path, force: bool) -> None:
 
 @contextmanager
 def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
-    """A folder that gets its name only when the block ends without an error; otherwise it is removed.
+    """A folder that gets its name only when the block ends without an error. Otherwise it is removed.
 
     After a PageError the folder gets its name, and the cause is raised.
 
@@ -107,7 +107,7 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
         lock = os.open(work, os.O_RDONLY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # After its own lock, so that of two processes that begin at once at least one sees the other.
+            # This comes after its own lock. If two processes begin at once, at least one sees the other.
             if any(_is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
                 raise FolderError(f"--out {folder}: another ackclock is at work on it")
             failed = None

@@ -24,7 +24,7 @@ TEMPLATE = """
 
 
 def tables(summaries: Sequence[summary.Summary]) -> str:
-    """The tables of flows and links as HTML; names in them are escaped."""
+    """The tables of flows and links as HTML. Names in them are escaped."""
     found = [summary.flows_table(summaries), summary.links_table(summaries)]
     return _template().render(
         tables=[(str(table.title or ""), heads(table), cells(table)) for table in found]

@@ -1,7 +1,7 @@
 """The page of a report: HTML that needs no other file.
 
 Jinja2 renders the text, and escapes names from scenarios and files. Charts are drawn in the
-browser by uPlot, which lies beside this module (MIT licence) and is written into the page.
+browser by uPlot (MIT licence), a file of this package that is written into the page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 GENERATOR = '<meta name="generator" content="ackclock">'
-"""The mark of a page of ackclock; ``--force`` replaces only such pages."""
+"""The mark of a page of ackclock. ``--force`` replaces only such pages."""
 
 UPLOT = "uPlot-1.6.32"
 
@@ -73,7 +73,7 @@ class Page:
         css_column: int | None = None,
         numbers: bool = True,
     ) -> None:
-        """A table; ``numbers`` are aligned right; the text of a cell of ``css_column`` is its CSS class.
+        """A table. ``numbers`` are aligned right. The text of a cell of ``css_column`` is its CSS class.
 
         On a phone each row of a table with a ``css_column`` is a block that begins with this cell.
         """
@@ -108,14 +108,14 @@ class Page:
         self._add("strips", rows=strips.as_html(rows), key=strips.key(rows))
 
     def figure(self, png: bytes, caption: str, described: str = "") -> None:
-        """A picture with its caption, and a sentence for readers who hear it."""
+        """A picture with its caption, and a sentence for screen readers."""
         data = base64.b64encode(png).decode("ascii")
         self._add("figure", data=data, caption=caption, described=described or caption)
 
     def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
         """Draws a figure into a PNG file and the page.
 
-        If it fails, a sentence stands there and in ``undrawn``, and the page goes on.
+        If it fails, a sentence takes its place and is added to ``undrawn``, and the page goes on.
         """
         from ackclock.plots.described import described
 
@@ -146,7 +146,7 @@ class Page:
         return None if files is None else files[file]
 
     def attempt(self, what: str, draw: Callable[[], Drawn]) -> Drawn | None:
-        """The result of ``draw``; if it fails None, with a sentence in the page and in ``undrawn``."""
+        """The result of ``draw``. If it fails None, with a sentence in the page and in ``undrawn``."""
         try:
             return draw()
         except Exception as error:
@@ -180,13 +180,13 @@ class Page:
 
 
 def _in_script(text: str) -> str:
-    """JSON as it may stand in a script element: no name in it can end the element."""
+    """JSON for a script element: no name in it can end the element."""
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 @cache
 def _asset(name: str) -> str:
-    """A file that lies beside this module."""
+    """A file from the folder of this module."""
     return (resources.files(__package__) / "assets" / name).read_text("utf-8")
 
 

@@ -22,7 +22,7 @@ def as_html(rows: Sequence[StripRow]) -> list[dict[str, Any]]:
 
 
 def key(rows: Sequence[StripRow]) -> str:
-    """What the shapes mean, in words."""
+    """The meaning of the shapes, in words."""
     counts = [one.values.size for row in rows for cell in row.cells for one in cell.strips]
     if max(counts, default=0) < 2:
         return "Each axis begins at 0 and ends at the largest value of its cell. One run for each bar."

@@ -2,7 +2,7 @@
 
 An axis is written ``KEY=VALUES``: a list (``0.1bdp,1bdp,5bdp``), a range with a number of values
 (``1mbit..1gbit*10log``, ``0..100ms*11``), or with several keys the lists of values that go together
-(``rate:rtt=10mbit:40ms,100mbit:20ms``). The values are those of the scenario language.
+(``rate:rtt=10mbit:40ms,100mbit:20ms``). Values are spelled as in the scenario language.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Range:
     unit: str
     log: bool
     count: int | None
-    """The number of values of a grid; None where only samples are drawn."""
+    """The number of values of a grid, or None if only samples are drawn."""
 
     def at(self, share: float) -> str:
         """The value at a share of the way, 0 to 1, as the scenario language spells it."""
@@ -80,7 +80,7 @@ class Axis:
 
     keys: tuple[str, ...]
     values: tuple[tuple[str, ...], ...] = ()
-    """The values of the keys at each place of the axis; empty for a range without a count."""
+    """The values of the keys at each place of the axis. Empty for a range without a count."""
     range: Range | None = None
 
     def at(self, share: float) -> Point:
@@ -168,7 +168,7 @@ def _draws(kind: str, samples: int, dimensions: int, seed: int) -> np.ndarray[An
         return np.random.default_rng(seed).random((samples, dimensions))
     sampler = {"latin-hypercube": qmc.LatinHypercube, "sobol": qmc.Sobol}[kind](dimensions, rng=seed)
     if kind == "sobol":
-        # The sequence is balanced at powers of two; we take its first points.
+        # The sequence is balanced at powers of two. We take its first points.
         drawn = sampler.random_base2(max(samples - 1, 1).bit_length())[:samples]
     else:
         drawn = sampler.random(samples)
@@ -186,7 +186,7 @@ def parse(text: str) -> Axis:
 
 
 def axis(key: str, values: str | Sequence[object]) -> Axis:
-    """The axis over ``key``; ``values`` is text as in ``parse``, or a list."""
+    """The axis over ``key``. ``values`` is text as in ``parse``, or a list."""
     if key.strip() == TRACE:
         files = _split(values, ",") if isinstance(values, str) else [str(value) for value in values]
         return axis("rate", [f"{{ trace = {json.dumps(file.strip())} }}" for file in files])
@@ -251,7 +251,7 @@ def _text(value: object) -> str:
 
 
 def _split(text: str, at: str, most: int | None = None) -> list[str]:
-    """``text`` split where ``at`` stands outside quotes and brackets; whole if only one part is wanted."""
+    """``text`` split at each ``at`` outside quotes and brackets, or whole if only one part is wanted."""
     if most == 1:
         return [text]
     parts, depth, quote = [""], 0, ""
@@ -312,7 +312,7 @@ def _spelled(number: float, unit: str) -> str:
 def numbers(values: Sequence[str]) -> tuple[list[float | None], str]:
     """The numbers of values, and their unit: the common one, or the base unit where they differ.
 
-    A value that is no number gives None; so does every value whose unit cannot be compared with the others.
+    A value that is no number gives None. So does every value whose unit cannot be compared with the others.
     """
     found = [_NUMBER.fullmatch(value) for value in values]
     units = {(one["unit"] or "") for one in found if one is not None}

@@ -29,9 +29,9 @@ MOST_WRITTEN_CELLS = 80
 """Heat maps of more cells have no numbers in them."""
 MOST_PANELS = 40
 MOST_LETTERS = 6
-"""Longer values stand askew below the columns of a heat map."""
+"""Longer values are written askew below the columns of a heat map."""
 LEAST_TALL = 2.6
-"""The least height of heat maps, in inches: the title of their colours stands beside them."""
+"""The least height of heat maps, in inches: the title of their colours needs this height."""
 MOST_NAMES = 24
 """An axis of more texts names every second of them, or third."""
 MOST_TICKS = 8
@@ -98,7 +98,7 @@ def _lines(design: Design, controllers: Sequence[str], label: str, found: Interv
 
 
 def _heat_maps(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
-    """A map for each controller, over the first two axes; a row of maps for each value of the third."""
+    """A map for each controller, over the first two axes, and a row of maps for each value of the third."""
     first, second, *third = design.axes
     rows = third[0].values if third else [()]
     if len(rows) * len(controllers) > MOST_PANELS:

@@ -1,7 +1,7 @@
 """Executors of the chunks of a sweep: processes of this machine, a dask cluster, or any other.
 
-``loky`` gives the local processes: a crash of its workers is noticed, and they need no guard around the main
-module of a script, as those of the standard library do.
+``loky`` gives the local processes. It notices a crash of a worker. Unlike the standard library's, its workers
+need no guard around the main module of a script.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONNECT_S = 5
 """The time in which a scheduler of dask has to answer."""
 
 LENGTH_BYTES = 8
-"""A scheduler greets with a message; this many bytes before it are its length."""
+"""A scheduler greets with a message. This many bytes before it are its length."""
 
 LONGEST_GREETING = 1 << 20
-"""It takes less than 200 bytes; the first words of any other service are a much larger number."""
+"""It takes less than 200 bytes. The first words of any other service are a much larger number."""
 
 MOST_ATTEMPTS = 3
-"""The attempts at a chunk before the sweep gives up; a chunk can be lost with its worker."""
+"""The attempts at a chunk before the sweep gives up. A chunk can be lost with its worker."""
 
 IDLE_S = 30
 """After this time without work a local worker ends, and so also after its parent was killed."""
@@ -99,7 +99,7 @@ def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator
     """Sends the chunks and yields their results as they come.
 
     A chunk that was lost with its worker is sent again. When the iterator is left early, the file ``stop`` is
-    made, which ends the workers' chunks. Raises what a run raises, and WorkersLostError.
+    made, which ends the workers' chunks. Raises the error of a run, and WorkersLostError.
     """
     source = iter(chunks)
     again: deque[tuple[work.Chunk, int]] = deque()

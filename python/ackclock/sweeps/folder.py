@@ -55,7 +55,7 @@ class SweepFolder:
         import pyarrow as pa
 
         place = {digest: number for number, digest in enumerate(order)}
-        # The files with rows of each slice; mostly a file has those of one or two.
+        # The files with rows of each slice. Most files have rows of one or two slices.
         of_slice: dict[int, list[Path]] = {}
         for file in self._files(kind):
             for number in sorted({place[one] // SLICE for one in _runs_of(file) if one in place}):

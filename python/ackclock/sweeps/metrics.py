@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 LOW, HIGH = 20.0, 80.0
-"""The percentiles between which an interval lies."""
+"""The percentiles at the ends of an interval."""
 
 INTERVAL = f"median [{LOW:.0f}th, {HIGH:.0f}th percentile] of the repetitions"
 

@@ -33,7 +33,7 @@ class Variant:
 
     resolve: Resolve
     controller: str | None = None
-    """The controller, as tables call it; None where the flows of the scenario have theirs."""
+    """The controller, as tables call it, or None if the flows of the scenario have theirs."""
 
     def label(self, plan: _engine.Plan) -> str:
         """The controllers of a run, as tables call them: an override of the point may have set them."""
@@ -65,7 +65,7 @@ class Plan:
     identities: Identities = field(default_factory=Identities)
 
     def on(self, engine: NamedEngine) -> Plan:
-        """The same plan, whose digests have what the results of an engine depend on."""
+        """The same plan, whose digests contain everything that the results of an engine depend on."""
         return replace(self, context=f"{self.context}\0{json.dumps(engine.identity())}")
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Plan:
                 yield work.Item(self.identities.of(plan, seed, context), label, point, plan, seed)
 
     def check(self, engine: Engine) -> list[str]:
-        """Refuses what cannot run before anything starts; returns warnings and notes, each with its points.
+        """Refuses impossible runs before any starts. Returns warnings and notes, each with its points.
 
         Raises InputError or ScenarioError.
         """

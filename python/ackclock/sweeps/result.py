@@ -135,7 +135,7 @@ class Sweep:
         return prefixed if prefixed in file.schema_arrow.names else key
 
     def interval(self, place: Place, metric: str) -> Interval | None:
-        """Median and percentiles of a metric over the repetitions of a place; None if no run has a value."""
+        """Median and percentiles of a metric over the repetitions of a place. None if no run has a value."""
         import numpy as np
 
         values = np.array(self.values[place][metric])

@@ -37,7 +37,7 @@ LAST_CHUNK_S = 0.1
 """The least work of a chunk near the end, when all workers should stay busy."""
 
 WORK_PER_WRITING = 10.0
-"""The least ratio of the time of a chunk to that of writing its rows."""
+"""The least ratio of the time of a chunk to the time of writing its rows."""
 
 FIRST_CHUNK = 4
 """The runs of the first chunk, before the time of a run is known."""
@@ -94,8 +94,8 @@ def execute(
 
     Without ``engine`` the runs are simulated.
 
-    Leaving the iterator early, as Ctrl-C does, ends the work within a second; finished runs are in the
-    folder. Raises what a run raises, and WorkersLost.
+    Leaving the iterator early, as Ctrl-C does, ends the work within a second. Finished runs are in the
+    folder. Raises the error of a run, and WorkersLost.
     """
     store = SweepFolder(folder)
     present = store.digests()
@@ -174,9 +174,9 @@ def sweep(
         swept.plot("queue_delay_p95")
 
     ``over`` has the values of each key: a list, or a range as text (``"1mbit..1gbit*10log"``). With several
-    keys all combinations are run; the values of keys joined by ``:`` change together. With ``samples`` that
+    keys all combinations are run. The values of keys joined by ``:`` change together. With ``samples`` that
     many points are drawn from lists and ranges instead, by ``draw``: ``"latin-hypercube"``, ``"sobol"`` or
-    ``"random"``. Each of ``controllers`` runs alone; without them the flows of the scenario run as they are.
+    ``"random"``. Each of ``controllers`` runs alone. Without them the flows of the scenario run as they are.
 
     ``executor`` says where: ``None`` for the cores of this machine (``processes`` of them), ``"dask"`` or
     ``"dask://HOST:PORT"``, or any ``concurrent.futures.Executor``, whose workers must reach the folder

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 CHUNKS = "chunks"
-"""The folder, inside that of the sweep, that workers write into."""
+"""The folder inside the sweep's that workers write into."""
 
 STOP = "stop"
-"""The file in the folder of the chunks that tells workers to end."""
+"""The file in the folder of the chunks that ends the workers."""
 
 STOP_CHECK_S = 0.5
 
@@ -63,7 +63,7 @@ class Done(NamedTuple):
     seconds: float
     """The time of the runs, in seconds."""
     writing: float
-    """The time of writing their rows: on a busy or distant file system more than that of short runs."""
+    """The time of writing their rows. On a busy or distant file system it is longer than short runs."""
     invalid: tuple[str, ...]
     """The reasons why live runs went past their error budget, a sentence each."""
 
@@ -75,7 +75,7 @@ class _StoppedError(Exception):
 def run(chunk: Chunk) -> Done:
     """Runs a chunk and writes the rows of the runs that finished, whatever ended it.
 
-    Raises what a run raises.
+    Raises the error of a run.
     """
     begun = time.monotonic()
     stop, looked = chunk.folder / CHUNKS / STOP, begun
@@ -196,7 +196,7 @@ def _plain(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 LABELS = ("run", "controller", "seed")
-"""The columns of the runs, beside those of their swept keys."""
+"""The columns of the runs, besides their swept keys."""
 
 
 def key_column(key: str, taken: Collection[str]) -> str:
@@ -225,7 +225,7 @@ def _labelled(
 
 
 def _write(folder: Path, rows: _Rows) -> None:
-    """Writes the rows of finished runs under a name made of their digests; links first, then flows.
+    """Writes the rows of finished runs under a name made of their digests, links first, then flows.
 
     A chunk counts as written when its flows are there.
     """

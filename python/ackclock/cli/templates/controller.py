@@ -1,4 +1,4 @@
-"""Template: a segment more a round trip; a share of the window less for a loss, or for delay that grows.
+"""Template: adds a segment a round trip, and removes a share of the window on a loss or a growing delay.
 
 Try it: ``ackclock compare newreno ./template.py:Template --rate 10mbit --rtt 40ms``. Parameters:
 ``'./template.py:Template(limit=1.5)'``.
@@ -8,14 +8,14 @@ import ackclock
 
 
 class Template(ackclock.Controller):
-    """Reduces the window when the RTT is ``limit`` times its minimum; windows are in segments."""
+    """Reduces the window when the RTT is ``limit`` times its minimum. Windows are in segments."""
 
     def __init__(self, limit: float = 1.25, beta: float = 0.8) -> None:
         self.limit = limit
         self.beta = beta
 
     def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
-        """Once a round trip it looks at the RTT; otherwise the window grows, where it is in full use."""
+        """Checks the RTT once a round trip. On other ACKs the window grows if it is fully used."""
         if ack.round_start and ack.rtt and ack.min_rtt and ack.rtt > self.limit * ack.min_rtt:
             self.window = max(self.beta * self.window, 2.0)
             self.slow_start_threshold = self.window
