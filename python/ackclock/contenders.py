@@ -127,7 +127,7 @@ def _value(text: str) -> Any:
         value = tomllib.loads(f"value = {text}")["value"]
         # No parameter is a date or NaN.
         json.dumps(value, allow_nan=False)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return text
     return value
 

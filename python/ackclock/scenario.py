@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
-from ackclock import _engine
+from ackclock import _engine, reading
 from ackclock.controller import Controller, check_controller
 from ackclock.language import Document, Flow, Link, Path, Record, Reverse, Wlan
 
@@ -138,7 +138,7 @@ def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def read(file: pathlib.Path) -> str:
     """The text of a scenario file. Raises ScenarioError where it is not UTF-8, or OSError."""
     try:
-        return file.read_text("utf-8")
+        return reading.text(file)
     except UnicodeDecodeError as error:
         raise _error(
             f"{file}: is not UTF-8 text (byte {error.start} is the first that is not)", str(file)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _engine
+from ackclock import _engine, reading
 from ackclock.result import Run
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def mean_rate(trace: str) -> float:
     from pathlib import Path as File
 
     try:
-        lines = File(trace).read_text().split("\n")
+        lines = reading.text(File(trace), reading.MOST_OF_TABLE).split("\n")
         times = [float(line) for line in map(str.strip, lines) if line and not line.startswith("#")]
         return len(times) * PACKET_BITS / (times[-1] * 1e-3)
     except OSError as error:

@@ -393,3 +393,30 @@ def test_help_appears_without_loading_what_it_does_not_need():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "/dev/zero"],
+        ["compare", "cubic", "--trace", "/dev/zero"],
+        ["slow-start", "classic", "--trace", "/dev/zero"],
+        ["replay", "/dev/zero"],
+        ["check", "cubic", "--case", "/dev/zero"],
+    ],
+)
+def test_a_file_without_end_is_not_read_to_the_end(capsys, arguments):
+    assert "KiB that are allowed" in refused(capsys, *arguments)
+
+
+def test_tables_that_are_nested_without_end_are_bad_input(capsys, tmp_path):
+    file = tmp_path / "deep.toml"
+    file.write_text("name = " + "[" * 20_000)
+    for arguments in (
+        ["run", file],
+        ["compare", "cubic", "--networks", file],
+        ["check", "cubic", "--case", file],
+    ):
+        said = refused(capsys, *arguments)
+        assert "nested" in said or "recurse" in said
+    refused(capsys, "compare", f"cubic(C={'[' * 20_000})")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ackclock import reading
 from ackclock.errors import InputError, did_you_mean
 from ackclock.printable import is_printable
 
@@ -84,8 +85,10 @@ def settings(values: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]
 def read_toml(path: Path) -> dict[str, Any]:
     """The document of a file. Raises CaseError for one that cannot be read."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        document = tomllib.loads(reading.text(path))
+    except OSError as error:
+        raise CaseError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CaseError(f"{path.name}: {error}") from error
     except RecursionError:
         document = None

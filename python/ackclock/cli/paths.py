@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock import _engine, tc
+from ackclock import _engine, reading, tc
 from ackclock.cli.command import given
 from ackclock.cli.output import check_share, notes
 from ackclock.errors import InputError
@@ -43,7 +43,7 @@ class PathGiven:
 
 def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_rate: bool) -> dict[str, Any]:
     try:
-        keys = _engine.trace_keys(trace.read_text())
+        keys = _engine.trace_keys(reading.text(trace, reading.MOST_OF_TABLE))
     except OSError as error:
         raise InputError(f"--trace {trace}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from ackclock import _engine
+from ackclock import _engine, reading
 from ackclock.cli import output, titles, trust
 from ackclock.cli.command import FILE, Argument, command
 from ackclock.cli.engine import BESIDE, Chosen, engine_options
@@ -77,8 +77,11 @@ def run(
 def _read(file: Path) -> str:
     try:
         if file == STANDARD_INPUT:
-            return sys.stdin.read()
-        return file.read_text(encoding="utf-8")
+            given = sys.stdin.read(reading.MOST_OF_DOCUMENT + 1)
+            if len(given) > reading.MOST_OF_DOCUMENT:
+                raise InputError(f"{file}: cannot be read: {reading.too_long(reading.MOST_OF_DOCUMENT)}")
+            return given
+        return reading.text(file)
     except OSError as error:
         if str(file) in {one["name"] for one in _engine.controllers()}:
             raise InputError(

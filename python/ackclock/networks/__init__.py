@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ackclock import reading
 from ackclock.contenders import Contender
 from ackclock.errors import InputError, did_you_mean
 
@@ -71,12 +72,14 @@ def _named(name: str) -> list[Network]:
             f"--networks {name}: is no network{near}; there are {known}, and files like mine.toml"
         )
     try:
-        text = file.read_text("utf-8")
+        text = reading.text(file)
         document = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: is not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{file}: tables and lists are nested too deep") from None
     if "networks" not in document:
         return [_network(str(document.get("name", file.stem)), text, file.parent)]
     tables = document["networks"]

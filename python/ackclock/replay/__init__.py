@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ackclock import reading
 from ackclock.errors import InputError
 from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.kernel import Kernel, in_namespace
@@ -83,9 +84,7 @@ def replay_live(file: Path, controller: str | None = None, retries: int = 0) -> 
 
 def _read(file: Path) -> str:
     try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{file}: a script has at most {LARGEST_FILE >> 10} KiB")
-        return file.read_text(encoding="utf-8")
+        return reading.text(file, LARGEST_FILE)
     except UnicodeDecodeError:
         raise InputError(f"{file}: is no text in UTF-8") from None
     except OSError as error:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ackclock import reading
 from ackclock.replay.expressions import evaluate
 from ackclock.replay.script import UnsupportedError
 
@@ -93,7 +94,7 @@ def _file(file: Path, name: str, depth: int) -> Iterator[Setting | Discipline]:
     if depth >= DEEPEST:
         raise UnsupportedError(f"the shell file {name} calls others more than {DEEPEST} deep")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = reading.text(file)
     except (OSError, UnicodeDecodeError):
         raise UnsupportedError(f"the shell file {name} cannot be read") from None
     yield from settings(text, file.parent, depth + 1)
