@@ -1,6 +1,7 @@
 """Checks of arguments, and libraries that are imported at their first use.
 
-A value that is not allowed is an ``InputError``: one sentence with its name, the value, and what is allowed.
+A value that is not allowed is an ``InputError``: one sentence with its name, the value, and the allowed
+values.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def positive(name: str, value: float) -> float:
 
 
 def share(name: str, value: float) -> float:
-    """``value``, which must lie strictly between 0 and 1."""
+    """``value``, which must be strictly between 0 and 1."""
     if not 0 < value < 1:
         raise InputError(f"{name} = {value:g}: must be above 0 and below 1")
     return value

@@ -1,6 +1,6 @@
 """Benchmarks: packets per CPU second on fixed scenarios, and instructions a packet.
 
-Each runs in a fresh process that loads only the engine, and what a controller in Python needs, so that its
+Each runs in a fresh process that loads only the engine, and the needs of a controller in Python, so that its
 peak memory is its own. Run as a file, this module is that process.
 """
 
@@ -32,13 +32,13 @@ class Benchmark:
     queue: str = "1bdp"
     start_jitter: str = "40ms"
     receive_window: int | None = None
-    """In segments; None for that of the profile."""
+    """In segments. None for the profile's."""
     cores: int = 1
     """That the run may use."""
     large: bool = False
     """Takes gigabytes, and runs only when it is named, or all are."""
     of: str = ""
-    """``python``: a controller written in Python; ``gym``: the agent of an environment; else the engine's."""
+    """``python`` for a controller in Python, ``gym`` for the agent of an environment, or else empty."""
 
     @property
     def missing(self) -> str | None:
@@ -93,7 +93,7 @@ CASES = (
 def chosen(
     names: list[str] | None, python: bool = True, cores: bool = True, large: bool = False
 ) -> list[Benchmark]:
-    """The cases of these names; without any, all that can run, with Python, cores and ``large`` or not."""
+    """The cases of these names. Without names all that can run, with Python, cores and ``large`` or not."""
     if names:
         return [case for case in CASES if case.name in names]
     fitting = [case for case in CASES if (python or not case.of) and (cores or case.cores == 1)]
@@ -137,7 +137,7 @@ def _command(case: Benchmark, name: str) -> list[str]:
 def _instructions(case: Benchmark, name: str) -> float | None:
     """Instructions a packet of a simulation on one core that is not large, if valgrind is installed.
 
-    They are those of the second twentieth of the run: the start of the process does not count.
+    They are counted in the second twentieth of the run, so the start of the process does not count.
     """
     valgrind = shutil.which("valgrind")
     if valgrind is None or case.of or case.large or case.cores > 1 or name != "sim":
@@ -245,7 +245,7 @@ def _episode(scenario: dict[str, Any]) -> dict[str, Any]:
 def _peak_rss() -> int:
     """Peak resident memory of this process in bytes."""
     try:
-        # getrusage would count what the parent held when it forked.
+        # getrusage would count the parent's memory at the fork.
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):

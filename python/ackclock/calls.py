@@ -18,13 +18,13 @@ Decisions = tuple[float, float, float | None, float | None]
 """Window, threshold, pacing rate, and the send quantum where there is a rate."""
 
 WITHOUT_ARGUMENT = {"on_start", "on_recovered", "on_spurious", "on_idle_restart", "on_timer"}
-"""The events of which the context tells everything."""
+"""The events that have no signal besides the context."""
 
 
 def taken_over(of: Controller) -> Decisions:
     """The first decisions of a controller, whose attributes become its own where they are its class's.
 
-    The interpreter looks up those of an instance once and for all, those of a class each time.
+    The interpreter looks up attributes of an instance once and for all, attributes of a class each time.
     """
     for name in ("window", "slow_start_threshold", "pacing_rate"):
         if not hasattr(getattr(type(of), name), "__set__"):

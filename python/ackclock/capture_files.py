@@ -20,7 +20,7 @@ CLASSIC = {
 """The first bytes of a classic capture, with its byte order and the unit of its fractions of seconds."""
 
 LARGEST_FRAME = 1 << 20
-"""No frame is longer in bytes; a larger number in a file is an error in it."""
+"""No frame is longer in bytes. A larger number in a file is an error in it."""
 
 
 class Frame(NamedTuple):

@@ -90,7 +90,7 @@ class Connection:
         self._window = segment.window
 
     def acks(self) -> tuple[Array, Array]:
-        """When ACKs came, in s from the first packet of the capture, and what they acknowledged, in bytes.
+        """The times of ACKs, in s from the first packet of the capture, and the bytes that they acknowledged.
 
         Bytes count from the first ACK. Left out are one that acknowledges less than an earlier one, which was
         overtaken, and one that acknowledges the same and is no duplicate: a window update, or the answer to a
@@ -111,9 +111,9 @@ class Connection:
 def connections(path: Path, interface: int = 0) -> list[Connection]:
     """The directions of the connections of a capture that carry data, in the order in which they begin.
 
-    ``interface`` is its interface, from 0: a capture of the simulator at one place has one, and that of all
-    places one for each, of which 0 is the sender. Raises InputError for a file that is no capture, or has no
-    such interface.
+    ``interface`` is its interface, from 0: a capture of the simulator at one place has one. A capture of all
+    places has one for each, of which 0 is the sender. Raises InputError for a file that is no capture, or has
+    no such interface.
     """
     found: dict[tuple[str, str], Connection] = {}
     for time, segment in _segments(path, interface):
@@ -129,7 +129,7 @@ def connections(path: Path, interface: int = 0) -> list[Connection]:
 
 @dataclass
 class Passage:
-    """One direction of a connection: ends of data segments, and what ACKs acknowledge, in bytes."""
+    """One direction of a connection: ends of data segments, and the numbers of ACKs, in bytes."""
 
     sender: str
     segment: int = 0
@@ -180,7 +180,7 @@ def _segments(path: Path, interface: int) -> Iterator[tuple[float, _Segment]]:
 
 
 def _segment(packet: bytes) -> _Segment | None:
-    """A TCP segment from the bytes of an IP packet, whose payload may be cut off; None for anything else."""
+    """A TCP segment from the bytes of an IP packet, whose payload may be cut off. None for anything else."""
     try:
         if packet[0] >> 4 == 4:
             header, length, protocol = (packet[0] & 15) * 4, int.from_bytes(packet[2:4]), packet[9]

@@ -53,7 +53,7 @@ class Contender:
 
     @property
     def place(self) -> str:
-        """``file`` from the root on; empty without one."""
+        """``file`` from the root on, or the empty text without one."""
         return str(Path(self.file).resolve()) if self.file else ""
 
     def with_folders(self, folders: int) -> Contender:
@@ -82,7 +82,7 @@ def contenders(texts: Sequence[str], engine: str = registry.DEFAULT) -> list[Con
 
 
 def _told_apart(found: Sequence[Contender], texts: Sequence[str]) -> list[Contender]:
-    """The controllers, with as many folders in the names of those that share one as tell them apart."""
+    """The controllers. Names that several share get as many folders as are needed to differ."""
     names = [one.name for one in found]
     if len({(one.name, one.place) for one in found}) < len(found):
         raise InputError(f"{' '.join(texts)}: a controller is named twice")
@@ -169,7 +169,7 @@ def _crate(cc: str) -> str | None:
     """The spelling of a crate in a scenario, where ``cc`` is its folder: ``./mine``, ``./mine:Mine``."""
     folder, colon, name = cc.partition(":")
     manifest = Path(folder, "Cargo.toml")
-    # A name without a folder is that of a controller.
+    # A name without a folder is a controller's.
     is_path = "/" in folder or folder in (".", "..")
     return f"{manifest.absolute()}{colon}{name}" if is_path and manifest.is_file() else None
 

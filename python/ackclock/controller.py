@@ -12,7 +12,7 @@ from ackclock.errors import did_you_mean
 class Controller:
     """Base class of congestion controllers written in Python.
 
-    The engine makes one object for each flow and calls a method for every event; afterwards it reads the
+    The engine makes one object for each flow and calls a method for every event. Afterwards it reads the
     attributes ``window``, ``slow_start_threshold`` and ``pacing_rate``. Every kind of event has its own
     method. After ``on_loss``, ``on_ecn`` and ``on_timeout`` the window is already the target:
     the transport brings the data in flight down to it. An exception ends the run and is
@@ -41,25 +41,25 @@ class Controller:
     """
 
     window: float = 1.0
-    """The congestion window in segments; only whole segments are sent."""
+    """The congestion window in segments. Only whole segments are sent."""
 
     slow_start_threshold: float = math.inf
-    """The slow-start threshold in segments; infinite before the first congestion event."""
+    """The slow-start threshold in segments, infinite before the first congestion event."""
 
     pacing_rate: float | None = None
-    """The rate at which segments should leave, in bits per second; None relies on the ACK clock alone."""
+    """The rate at which segments should leave, in bits per second. None relies on the ACK clock alone."""
 
     send_quantum: int = 1
     """Segments that leave in one burst where there is a pacing rate, which holds from burst to burst."""
 
     wants: Collection[str] = ()
-    """Requests beyond the usual events; read when the flow is made.
+    """Requests beyond the usual events, read when the flow is made.
 
-    ``sent``, ``transmit_start``, ``segments`` and ``timer`` ask for the events of these names below;
+    ``sent``, ``transmit_start``, ``segments`` and ``timer`` ask for the events of these names below.
     ``segments`` also fills ``ack.rate.sent``. ``pauses``: ACKs before ``pause_until`` are not shown.
-    ``fractional_window``: a window below one segment is paced, otherwise it is one. ``governs_marks``:
-    there is no ``on_ecn``, and marks come with ACKs alone. ``governs_recovery``: the window is what may be
-    in flight in recovery as well, and ACKs that advance there are ``on_ack``. ``slow_starts_on_loss``: slow
+    ``fractional_window``: a window below one segment is paced, otherwise it is one. ``governs_marks``: there
+    is no ``on_ecn``, and marks come with ACKs alone. ``governs_recovery``: the window limits the data in
+    flight in recovery as well, and ACKs that advance there are ``on_ack``. ``slow_starts_on_loss``: slow
     start from one segment on a loss, as in 4.3BSD-Tahoe, in recovery as well. ``exact_rtt``: RTT samples are
     exact where the clock of the stack is coarse.
     """
@@ -74,10 +74,10 @@ class Controller:
     """The ECN codepoint of its segments where ECN is in use: ``ect0``, or ``ect1`` for L4S (RFC 9331)."""
 
     wake_up_at: float | None = None
-    """When to call ``on_timer``, in seconds since the start of the run; only if ``timer`` is wanted."""
+    """When to call ``on_timer``, in seconds since the start of the run, if ``timer`` is wanted."""
 
     pause_until: float | None = None
-    """No ACK before this time, in seconds since the start of the run, is shown; only if ``pauses`` is wanted.
+    """No ACK before this time, in seconds since the start of the run, is shown, if ``pauses`` is wanted.
 
     The totals of the next one (``delivered``, ``lost``, ``marked``) count those between. A controller that
     decides once a round trip is faster by this.
@@ -106,7 +106,7 @@ class Controller:
         """Everything that was outstanding when loss was detected is acknowledged. By default nothing."""
 
     def on_timeout(self, cx: Context, loss: Loss) -> None:
-        """The retransmission timer expired; called again for every back-off, then with ``loss.again``."""
+        """The retransmission timer expired. Called again for every back-off, then with ``loss.again``."""
         raise NotImplementedError(f"{type(self).__name__} has no on_timeout(cx, loss)")
 
     def on_spurious(self, cx: Context) -> None:
@@ -121,16 +121,16 @@ class Controller:
         self.slow_start_threshold = max(self.slow_start_threshold, cx.restart_threshold)
 
     def on_sent(self, cx: Context, sent: Transmission) -> None:
-        """A segment left, new or again; only if ``sent`` is wanted."""
+        """A segment left, new or again. Only if ``sent`` is wanted."""
 
     def on_transmit_start(self, cx: Context, idle: float) -> None:
-        """Sending begins or resumes with nothing outstanding, after ``idle`` seconds; only if wanted."""
+        """Sending begins or resumes with nothing outstanding, after ``idle`` seconds. Only if wanted."""
 
     def on_segment_delivered(self, cx: Context, segment: SegmentReport) -> None:
-        """A segment was delivered. Comes before the ACK that shows it; only if ``segments`` is wanted."""
+        """A segment was delivered. Comes before the ACK that shows it. Only if ``segments`` is wanted."""
 
     def on_segment_lost(self, cx: Context, segment: SegmentReport) -> None:
-        """A segment is deemed lost: before the event that counts it; only if ``segments`` is wanted."""
+        """A segment is deemed lost. Comes before the event that counts it. Only if ``segments`` is wanted."""
 
     def on_timer(self, cx: Context) -> None:
         """The time ``wake_up_at`` has come: set a later one, or None. Only if ``timer`` is wanted."""

@@ -1,4 +1,4 @@
-"""The base class of errors that are the user's to mend, and what a wrong name may have meant."""
+"""The base class of errors that are the user's to mend, and suggestions for wrong names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Bad input. The message is one sentence; the command line prints it and ends with status 2."""
+    """Bad input. The message is one sentence. The command line prints it and ends with status 2."""
 
 
 LIKE = 0.6
@@ -14,7 +14,7 @@ LIKE = 0.6
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean `x`?"`` with the name among ``known`` that may have been meant; empty without one."""
+    """``"; did you mean `x`?"`` with the name among ``known`` that may have been meant, or empty."""
     import difflib
 
     nearest = difflib.get_close_matches(name, list(known), 1, LIKE)

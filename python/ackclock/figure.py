@@ -30,9 +30,9 @@ class Series:
     """One curve."""
 
     label: str
-    """Its text in the legend; empty for none."""
+    """Its text in the legend, or empty for none."""
     cc: str
-    """The controller, for the colour; empty for a curve without one."""
+    """The controller, for the colour, or empty for a curve without one."""
     x: Array
     y: Array
     low: Array | None = None
@@ -115,7 +115,7 @@ class HeatMap:
     columns: Sequence[str]
     rows: Sequence[str]
     values: Array
-    """A line of cells for each of ``rows``; NaN where there is none."""
+    """A line of cells for each of ``rows``, with NaN for missing cells."""
     texts: Sequence[Sequence[str]]
     """The text in each cell."""
     colours: str = "cividis"

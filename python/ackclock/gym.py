@@ -1,6 +1,6 @@
 """A step interface for learning agents: one flow as an environment of Gymnasium.
 
-The flow shares a simulated path with any others. Time stands still while the agent decides: each step is one
+The flow shares a simulated path with any others. Time stops while the agent decides: each step is one
 round trip of the flow, or a fixed time. Needs gymnasium (``python -m pip install gymnasium``).
 """
 
@@ -25,9 +25,12 @@ from ackclock.running import Described, described
 OBSERVATION = ("rtt_ratio", "rtt_gradient", "delivered_ratio", "loss_share", "log_window", "log_rate")
 """The numbers of an observation, in order.
 
-The smoothed RTT over the smallest so far; the change of the RTT over the step per second; the data delivered
-in the step over what the window allows in that time; lost segments over all of the step; the binary
-logarithm of the window in segments; the decimal logarithm of the delivery rate in Mbit/s.
+- ``rtt_ratio``: the smoothed RTT over the smallest so far
+- ``rtt_gradient``: the change of the RTT over the step, per second
+- ``delivered_ratio``: the data delivered in the step over the amount that the window allows in that time
+- ``loss_share``: lost segments over all of the step
+- ``log_window``: the binary logarithm of the window in segments
+- ``log_rate``: the decimal logarithm of the delivery rate in Mbit/s
 """
 
 LARGEST = 1e4
@@ -153,13 +156,13 @@ class _Flow(Controller):
         factor = 2.0 ** self.channel.exchange(step)
         self.window = min(max(self.window * factor, 1.0), LARGEST_WINDOW)
         if self.channel.rate and rtt > 0.0:
-            # The rate paces; the window only bounds what is in flight, at twice the rate.
+            # The rate paces. The window only bounds the data in flight, at twice the rate.
             self.pacing_rate = self.window * cx.segment_size * 8.0 / rtt / 2.0
         self.pause_until = cx.now + (self.channel.interval_s if self.channel.interval_s is not None else rtt)
 
 
 def default_reward(numbers: Mapping[str, float]) -> float:
-    """The logarithm of the rate, less that of the delay, less ten times the loss: the power of a flow."""
+    """The logarithm of rate over delay, less ten times the loss: the power of a flow."""
     total = numbers["delivered_segments"] + numbers["lost_segments"]
     loss = numbers["lost_segments"] / total if total else 0.0
     delay = numbers["rtt_ms"] / numbers["min_rtt_ms"] if numbers["min_rtt_ms"] else 1.0
@@ -175,7 +178,7 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
 
     An observation has the numbers of ``OBSERVATION``. The action is one number from -1 to 1: the window, or
     with ``action="rate"`` the pacing rate, is multiplied by two to that power. A step is a round trip, or
-    ``interval`` (``"100ms"``). An episode ends with the ``duration`` of the scenario, as truncated;
+    ``interval`` (``"100ms"``). An episode ends with the ``duration`` of the scenario, as truncated.
     ``env.run`` is then its result, with all tables. ``reward`` is a function of the numbers in ``info``.
     """
 
@@ -207,7 +210,10 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Vector, dict[str, Any]]:
-        """Begins an episode with this seed of the scenario; gives the observation at the first RTT sample."""
+        """Begins an episode with this seed of the scenario.
+
+        Returns the observation at the first RTT sample.
+        """
         super().reset(seed=seed, options=options)
         self.close()
         channel = self._channel = _Channel(self._interval, self._rate)
@@ -240,7 +246,7 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
         return step.observation(numbers), reward, False, ended, numbers
 
     def _next_step(self) -> _Step | None:
-        """The next step of the flow; None at the end of the run. Raises what the run raises."""
+        """The next step of the flow, or None at the end of the run. Raises the error of the run."""
         assert self._channel is not None
         assert self._batch is not None
         while True:
@@ -265,7 +271,7 @@ class CongestionEnv(gymnasium.Env[Vector, Vector]):
 
 
 ID = "ackclock/Congestion-v0"
-"""The name for ``gymnasium.make("ackclock.gym:ackclock/Congestion-v0", scenario=…)``; by default the path has
+"""The name for ``gymnasium.make("ackclock.gym:ackclock/Congestion-v0", scenario=…)``. By default the path has
 10 Mbit/s, 40 ms and a buffer of one BDP."""
 
 gymnasium.register(

@@ -134,7 +134,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _place(module: str) -> Path | None:
-    """The file of a module of the user; None for one of Python, of a library or of ours."""
+    """The file of a module of the user, or None for one of Python, of a library or of ours."""
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError, AttributeError):

@@ -2,8 +2,8 @@
 
 After a loss on a wireless last link the gaps between packets are multiples of T, the time that one packet
 takes on the slowest link: a large span, a clear pattern. After congestion they are all about T (a small
-span), or cross traffic has made them random (noise). A canceller of differences removes the pattern; what it
-leaves below T is noise. All times are in seconds.
+span), or cross traffic has made them random (noise). A canceller of differences removes the pattern. Its
+remainder below T is noise. All times are in seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cancelled(NamedTuple):
 def duplicate_ack_times(times: npt.ArrayLike, acknowledged: npt.ArrayLike) -> list[Array]:
     """The arrival times of each run of at least three duplicate ACKs in a recorded trace.
 
-    ``times`` and ``acknowledged`` are those of all ACKs that the sender gets, in their order, the latter as
+    ``times`` and ``acknowledged`` describe all ACKs that the sender gets, in their order, the latter as
     packets or bytes. A run begins with the last ACK before the first duplicate, so that its first gap holds
     the hole, and ends before the ACK that covers the retransmission.
     """
@@ -78,7 +78,7 @@ def differences(samples: npt.ArrayLike) -> Array:
 def cancel(gaps: npt.ArrayLike, unit: float, iterations: int = 1) -> Cancelled:
     """The difference canceller: in each iteration, all differences, of which those below T are taken out.
 
-    ``unit`` is T. More than three iterations add up too much noise; the thesis uses one.
+    ``unit`` is T. More than three iterations add up too much noise. The thesis uses one.
     """
     positive("unit", unit)
     left = np.asarray(gaps, dtype=np.float64)
@@ -97,8 +97,8 @@ def cancel(gaps: npt.ArrayLike, unit: float, iterations: int = 1) -> Cancelled:
 def residual_noise(gaps: npt.ArrayLike, unit: float, iterations: int = 1, definition: str = "A") -> float:
     """rho: how much noise the canceller leaves.
 
-    The thesis does not say what exactly is counted. "A": the number of differences below T; "B": their sum in
-    units of T; "C": their number as a share of all differences of the first iteration.
+    The thesis leaves the exact count open. "A" is the number of differences below T, "B" is their sum in
+    units of T, and "C" is their number as a share of all differences of the first iteration.
     """
     one_of("definition", definition, DEFINITIONS)
     found = cancel(gaps, unit, iterations)
@@ -110,7 +110,7 @@ def residual_noise(gaps: npt.ArrayLike, unit: float, iterations: int = 1, defini
 
 
 def noise_level(rho: npt.ArrayLike, sensitivity: float = 1.0) -> Array:
-    """N_s = 2/(1 + exp(-a rho)) - 1, from 0 to 1; a is the ``sensitivity`` to noise."""
+    """N_s = 2/(1 + exp(-a rho)) - 1, from 0 to 1, where a is the ``sensitivity`` to noise."""
     return np.asarray(2 / (1 + np.exp(-positive("sensitivity", sensitivity) * np.asarray(rho))) - 1)
 
 
@@ -125,7 +125,7 @@ def span(gaps: npt.ArrayLike) -> float:
 def decrease_factor(spread: npt.ArrayLike, noise: npt.ArrayLike, combine: str = "sum") -> Array:
     """mu, the share of the usual decrease: small only for a large span with little noise (table 8.1).
 
-    "sum": min(1, 1 - S_p + N_s), which is printed without its limit; "product": 1 - S_p (1 - N_s).
+    "sum" is min(1, 1 - S_p + N_s), which is printed without its limit. "product" is 1 - S_p (1 - N_s).
     """
     one_of("combine", combine, ("sum", "product"))
     wide, random = np.asarray(spread, dtype=np.float64), np.asarray(noise, dtype=np.float64)
@@ -156,7 +156,7 @@ class Differentiated(NamedTuple):
     """True if less than half of the usual decrease is left: a large span with little noise (table 8.1)."""
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain values; ``cause`` is "wireless" or "congestion"."""
+        """The same as plain values. ``cause`` is "wireless" or "congestion"."""
         values = self._asdict() | {"rho": dict(self.rho)}
         wireless = values.pop("wireless")
         return values | {"cause": "wireless" if wireless else "congestion"}
@@ -172,7 +172,7 @@ def differentiate(
 ) -> Differentiated:
     """Span, noise, decrease and cause of one loss, from the gaps between its duplicate ACKs in s.
 
-    ``unit`` is T in s; ``definition`` says which rho the noise level is made of.
+    ``unit`` is T in s. ``definition`` says which rho the noise level is made of.
     """
     one_of("definition", definition, DEFINITIONS)
     rho = {one: residual_noise(gaps, unit, iterations, one) for one in DEFINITIONS}
@@ -196,7 +196,7 @@ def replayed_windows(
 
     ``windows`` are Reno's, in packets. ``decreases`` has beta' by the index of each sample after a fast
     retransmit, ``timeouts`` are the indices of samples after a timeout. Between these the new window moves by
-    as much as Reno's; at a timeout both are the same.
+    as much as Reno's. At a timeout both are the same.
     """
     old = np.asarray(windows, dtype=np.float64)
     new = old.copy()

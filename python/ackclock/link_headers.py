@@ -1,6 +1,6 @@
 """The headers of links in captures: the IP packet in a frame, by the type of its link.
 
-Numbers are those of pcapng and pcap (LINKTYPE_, IANA registry "PCAP Link Types").
+Numbers are from pcapng and pcap (LINKTYPE_, IANA registry "PCAP Link Types").
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ LINKS: dict[int, Callable[[bytes], bytes]] = {
 
 
 def ip_packet(frame: bytes, link: int, path: Path) -> bytes:
-    """The IP packet in a frame of a capture; empty for one without. Raises InputError for an unknown link."""
+    """The IP packet in a frame of a capture, or empty for one without.
+
+    Raises InputError for an unknown link.
+    """
     if link not in LINKS:
         raise InputError(
             f"{path}: link type {link}: must be one of {', '.join(map(str, LINKS))} "

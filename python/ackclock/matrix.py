@@ -1,12 +1,12 @@
 """Every controller beside every other on one path: shares, delays, and the harm that they do each other.
 
-Harm is that of Ware, Mukerjee, Seshan and Sherry 2019, "Beyond Jain's Fairness Index: Setting the Bar For The
-Deployment of Congestion Control Algorithms" (HotNets). A flow has x alone on the path, and y beside another.
-Harm is (x - y) / x of quantities that are better large (goodput), and (y - x) / y of those that are better
-small (RTT). 0 is no harm, 1 all that can be done; below 0 the flow is better off than alone. By their bar a
-controller should harm another flow no more than a second flow of that kind would.
+Harm is defined as by Ware, Mukerjee, Seshan and Sherry 2019, "Beyond Jain's Fairness Index: Setting the Bar
+For The Deployment of Congestion Control Algorithms" (HotNets). A flow has x alone on the path, and y beside
+another. Harm is (x - y) / x of quantities that are better large (goodput), and (y - x) / y of those that are
+better small (RTT). 0 is no harm, 1 is the most possible. Below 0 the flow is better off than alone. By their
+bar a controller should harm another flow no more than a second flow of that kind would.
 
-A pair is one run of two flows. Runs are those of a sweep without keys: they go on after an interruption.
+A pair is one run of two flows. Runs form a sweep without keys: they go on after an interruption.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Quantity(NamedTuple):
     """The colour map of its figure. Red is bad for the flow: a small share, or harm."""
     low: float | None = None
     high: float | None = None
-    """The values at the ends of the colour map; by default those of the grid."""
+    """The values at the ends of the colour map. The default are the grid's extremes."""
 
     @property
     def words(self) -> str:
@@ -73,18 +73,18 @@ class Row:
 
     controller: str
     beside: str | None
-    """The controller of the other flow; None where it is alone."""
+    """The controller of the other flow, or None if it is alone."""
     seed: int
     goodput_bps: float
     share: float | None
-    """Its share of the goodput of both flows, 0 to 1; None where neither delivered anything."""
+    """Its share of the goodput of both flows, 0 to 1, or None if neither delivered anything."""
     rtt_mean_ms: float | None
     queue_delay_mean_ms: float | None
     """The mean over time at the bottleneck."""
     utilization: float | None
     loss_rate: float | None
     harm_goodput: float | None
-    """Harm by the other flow; None where it is alone, or delivered nothing alone."""
+    """Harm by the other flow. None if it is alone, or delivered nothing alone."""
     harm_rtt: float | None
     valid: bool
     """False for a live run past its error budget, or one that is compared with such a run alone."""
@@ -158,7 +158,7 @@ class Matrix:
         return found
 
     def median(self, quantity: str, controller: str, beside: str | None) -> float | None:
-        """The median of a field of ``Row`` over repetitions; beside itself also over both flows.
+        """The median of a field of ``Row`` over repetitions. Beside itself it is also over both flows.
 
         None where no run has a value.
         """
@@ -251,7 +251,10 @@ def _row(
 
 
 def harm_of_more(alone: float | None, beside: float | None) -> float | None:
-    """Harm in what is better large: (x - y) / x. None without both numbers, or with nothing alone."""
+    """Harm in quantities that are better large: (x - y) / x.
+
+    None without both numbers, or with nothing alone.
+    """
     if _number(alone) is None or _number(beside) is None or not alone:
         return None
     assert beside is not None
@@ -259,7 +262,10 @@ def harm_of_more(alone: float | None, beside: float | None) -> float | None:
 
 
 def harm_of_less(alone: float | None, beside: float | None) -> float | None:
-    """Harm in what is better small: (y - x) / y. None without both numbers, or with 0 beside the other."""
+    """Harm in quantities that are better small: (y - x) / y.
+
+    None without both numbers, or with 0 beside the other.
+    """
     if _number(alone) is None or _number(beside) is None or not beside:
         return None
     assert alone is not None

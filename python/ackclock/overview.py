@@ -100,7 +100,7 @@ def _panel(panel: Mapping[str, Any]) -> Panel:
 
 
 def _array(values: Sequence[float | None]) -> Array:
-    """Numbers of JSON; null becomes NaN."""
+    """Numbers of JSON. Null becomes NaN."""
     return np.array(values, dtype=np.float64)
 
 
@@ -157,7 +157,7 @@ def loss_percent(run: Run) -> float:
 
 
 def total_goodput(run: Run, chosen: Callable[[str], bool] = lambda _: True) -> float:
-    """What the flows with ``chosen`` names delivered in the measured interval, in bit/s of it.
+    """The goodput of all flows with ``chosen`` names over the measured interval, in bit/s.
 
     The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.
     """

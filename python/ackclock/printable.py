@@ -30,7 +30,7 @@ def is_printable(text: str) -> bool:
 
 
 def write_csv(table: pa.Table, file: Path) -> None:
-    """Writes a CSV file. Texts are printable; one that would be a formula begins with an apostrophe."""
+    """Writes a CSV file. Texts are printable. One that would be a formula begins with an apostrophe."""
     import pyarrow as pa
     import pyarrow.csv as csv
 

@@ -1,6 +1,6 @@
 """Points times repetitions, run on any engine, with the results as they finish.
 
-A point is one scenario under a key of the caller's choice; its repetitions differ only in the seed. The
+A point is one scenario under a key of the caller's choice. Its repetitions differ only in the seed. The
 caller decides which tables of a run to keep: a sweep of 100,000 runs holds in memory its points, one batch of
 jobs, and these tables.
 """
@@ -34,7 +34,7 @@ class Point(NamedTuple, Generic[Key]):
     seeds: range
     """The seed of each repetition."""
     captures: Sequence[str | None] = ()
-    """The file of the packet capture of each repetition; empty for no captures."""
+    """The file of the packet capture of each repetition. Empty for no captures."""
 
 
 class Result(NamedTuple, Generic[Key]):
@@ -102,7 +102,7 @@ def results(
     """Runs every repetition of every point and yields the results as they finish.
 
     A job that several points share is run once and yielded for each of them, if it falls into one batch of
-    ``batch`` jobs. Leaving the iterator early stops the runs. Raises what the engine raises.
+    ``batch`` jobs. Leaving the iterator early stops the runs. Raises the engine's errors.
     """
     total, done = count(points), 0
     for jobs, uses in _batches(points, batch):
@@ -137,7 +137,8 @@ def survivors(
 ) -> Iterator[Result[Key] | Broken[Key]]:
     """As ``results``, with ``Broken`` for a point in which a controller raises an exception.
 
-    An exception ends a batch, so the points that are left run one by one. Raises what is no controller's.
+    An exception ends a batch, so the points that are left run one by one. Raises errors that are not a
+    controller's.
     """
     done: set[tuple[Key, int]] = set()
     try:

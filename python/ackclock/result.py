@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # pyarrow takes longer to load than many runs to finish, so it is imported only where a table is used.
 
 SCHEMA_VERSION: Final = 3
-"""The version of the tables that this package writes; it reads version 1 as well."""
+"""The version of the tables that this package writes. It reads version 1 as well."""
 
 _RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
 _DELAY = ("mean", "p50", "p95", "p99", "max")
@@ -37,7 +37,7 @@ class ResultError(InputError):
 class Run:
     """One run: its tables, and everything needed to repeat it.
 
-    Tables are Arrow tables that share the engine's memory; the unit of a column is in the metadata of its
+    Tables are Arrow tables that share the engine's memory. The unit of a column is in the metadata of its
     field. Times are in seconds since the start of the run. ``flows`` and ``links`` cover the measured
     interval, series and events the whole run.
     """
@@ -55,7 +55,7 @@ class Run:
         self.scenario: dict[str, Any] = dict(scenario)
         """The resolved scenario."""
         self.seed = seed
-        """The seed of this run, which need not be that of the scenario."""
+        """The seed of this run, which need not be the scenario's."""
         self.engine: dict[str, Any] = dict(engine)
         """The engine and the cost of the run: ``kind``, ``events``, ``data_packets``, ``cpu_s``, ``wall_s``.
 
@@ -117,19 +117,19 @@ class Run:
 
     @property
     def frames(self) -> pa.Table:
-        """Frames on the air, one a row; only if the scenario says so (``record.frames``)."""
+        """Frames on the air, one a row. Only if the scenario says so (``record.frames``)."""
         return self.table("frames")
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The names of the tables that are saved; wireless ones only where there is such a network."""
+        """The names of the tables that are saved. Wireless tables need a wireless network."""
         wireless = WIRELESS_TABLES if self.scenario.get("wlans") else ()
         datagrams = DATAGRAM_TABLES if self.scenario.get("record", {}).get("datagrams") else ()
         return TABLES + wireless + datagrams
 
     @property
     def datagrams(self) -> pa.Table:
-        """Datagrams that arrived, one a row; only if the scenario says so (``record.datagrams``)."""
+        """Datagrams that arrived, one a row. Only if the scenario says so (``record.datagrams``)."""
         return self.table("datagrams")
 
     def polars(self, name: str) -> polars.DataFrame:
@@ -152,9 +152,9 @@ class Run:
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the goodputs of lasting flows; flows that complete are left out.
+        """Jain's index of the goodputs of lasting flows. Flows that complete are left out.
 
-        Where some flows send all they can, those with a ``source`` are left out too: a call needs no more.
+        If some flows send all they can, flows with a ``source`` are left out too: a call needs no more.
         NaN if fewer than two of several flows are left, or nothing was delivered.
         """
         import numpy as np
@@ -175,7 +175,7 @@ class Run:
         return [is_greedy for is_greedy, count in greedy for _ in range(count)]
 
     def with_flows(self, chosen: Callable[[str], bool]) -> Run:
-        """The same run without the rows of other flows in ``flows`` than those with ``chosen`` names."""
+        """The same run, with only the rows of flows with ``chosen`` names in ``flows``."""
         import pyarrow as pa
 
         mask = pa.array([chosen(name) for name in self.flows["name"].to_pylist()], pa.bool_())
@@ -287,7 +287,7 @@ class Run:
 
 
 class Runs(list[Run]):
-    """Several runs: the repetitions of one scenario in the order of their seeds, or those of a folder."""
+    """Several runs: the repetitions of one scenario in the order of their seeds, or the runs of a folder."""
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:

@@ -72,10 +72,9 @@ def simulate(
         run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "newreno"], duration="60s")
         print(run.flows.select(["name", "goodput_bps"]))
 
-    ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace those of the scenario. With
-    ``repeat`` above 1 the scenario is run with that many seeds, counted up from ``seed``, and the runs are
-    returned in the order of their seeds. ``progress`` is called with the fraction done, several times a
-    second.
+    ``flows``, ``duration``, ``warmup`` and ``seed``, if given, replace the scenario's. With ``repeat`` above
+    1 the scenario is run with that many seeds, counted up from ``seed``, and the runs are returned in the
+    order of their seeds. ``progress`` is called with the fraction done, several times a second.
 
     ``engine`` is one of these:
 
@@ -88,7 +87,7 @@ def simulate(
     - ``"live"`` is this machine's own TCP: see ``ackclock.live``.
     - ``"uml"`` is a whole Linux in virtual time, which ``ackclock kernel build`` has made. ``linux`` is its
       version (by default the newest), ``kernels`` the number of them side by side (by default one a core).
-      ``disciplines`` is ``"kernel"`` or ``"simulated"``; by default a queue is the kernel's where the
+      ``disciplines`` is ``"kernel"`` or ``"simulated"``. By default a queue is the kernel's if the
       scenario names a discipline of ``tc``. ``gso_max_segs`` is as for live runs.
 
     Raises ScenarioError for a scenario that the engine cannot run, and whatever a controller written in
@@ -110,8 +109,8 @@ def live(scenario: Described, flows: Flows | None = None, **options: Any) -> Any
         run = ackclock.live(ackclock.Path("10mbit", "40ms", "84p"), ["cdg", "bbr"], duration="20s", retries=2)
         print(run.valid, run.engine["lateness_us"])
 
-    Arguments and result are those of ``simulate(..., engine="live")``. Flows may name any controller that the
-    kernel has. A run that goes past its error budget is repeated up to ``retries`` times; one that stays past
+    Arguments and result are as for ``simulate(..., engine="live")``. Flows may name any controller that the
+    kernel has. A run that goes past its error budget is repeated up to ``retries`` times. One that stays past
     it is returned all the same, with ``run.valid`` false and the reasons in ``run.engine["reasons"]``.
     ``at_once`` repetitions go on at the same time. ``gso_max_segs`` bounds the segments that TCP sends at
     once.
@@ -125,7 +124,7 @@ def live(scenario: Described, flows: Flows | None = None, **options: Any) -> Any
 def _compiled(
     scenario: Described, flows: Flows | None, given: Mapping[str, object]
 ) -> tuple[_engine.Plan, list[Factory]]:
-    """See ``Scenario.compiled``; the values given that are not None replace those of the scenario."""
+    """See ``Scenario.compiled``. Given values that are not None replace the scenario's."""
     overrides = {key: value for key, value in given.items() if value is not None}
     files = _engine.Files()
     if isinstance(scenario, str | os.PathLike) and flows is None:
@@ -152,7 +151,7 @@ def described(scenario: Described, flows: Flows | None, files: _engine.Files | N
 
 
 def _whole(name: str, number: object) -> int | None:
-    """A whole number of any type, such as NumPy's, as one of Python; None as it is."""
+    """A whole number of any type, such as NumPy's, as one of Python. None stays None."""
     if number is None:
         return None
     try:

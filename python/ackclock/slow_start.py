@@ -85,7 +85,7 @@ class Conditions:
     cross: float = 0.0
     """The share of the link that others take, in packets that come at random (Poisson)."""
     application: float = 0.0
-    """The rate of the application, as a share of the rate of the link; 0 for a greedy one."""
+    """The rate of the application, as a share of the rate of the link, or 0 for a greedy one."""
     traces: tuple[str, ...] = ()
     """Recordings of cellular links that paths take in turn, in place of drawn rates: absolute names."""
 
@@ -125,7 +125,7 @@ class Path:
     def document(self, cc: str, method: str) -> str:
         """The scenario of one flow of ``cc`` that starts by ``method``, as JSON.
 
-        The saved window and RTT of `careful-resume` are those of the path.
+        The saved window and RTT of `careful-resume` are the path's.
         """
         parameters: dict[str, Any] = {"slow_start": method}
         if method == "careful-resume":
@@ -244,13 +244,13 @@ class Start:
     buffer_bdp: float
     bdp_packets: float
     exit_s: float | None
-    """The time of its exit; None if it lasted to the end of the run."""
+    """The time of its exit, or None if it lasted to the end of the run."""
     exit_bdp: float | None
     """The largest window until the exit, in BDP."""
     lost_bdp: float
-    """The packets deemed lost until the exit or among those in flight then, in BDP."""
+    """The packets deemed lost until the exit, or among the packets in flight then, in BDP."""
     times_s: tuple[float | None, ...]
-    """The arrival times of 10^n bytes, n from 4 to 9; None if they did not arrive."""
+    """The arrival times of 10^n bytes, n from 4 to 9. None if they did not arrive."""
 
     def row(self) -> dict[str, Any]:
         """A row of tables."""
@@ -276,7 +276,7 @@ def measure(method: str, path: Path, run: Run) -> Start:
         until = exit_s + (2.0 + max(path.buffer_bdp, LEAST_QUEUE / path.bdp)) * path.rtt_s
     events = run.events.filter(pc.field("flow") == 0)
     at, kind = events["time_s"].to_numpy(), np.asarray(events["kind"].to_pylist())
-    # An event names the first segment that an ACK shows to be lost; the others are sent again.
+    # An event names the first segment that an ACK shows to be lost. The others are sent again.
     lost = np.isin(kind, ("deemed-lost", "retransmission")) & (at <= until)
     lost_bdp = len(np.unique(events["sequence"].to_numpy()[lost])) / path.bdp
     delivered = series["delivered_bytes"].to_numpy()
@@ -301,7 +301,7 @@ class Summary:
     lost_bdp: float
     """The mean loss."""
     times: tuple[float | None, ...]
-    """Times to 10^n bytes over those of the first method, geometric means over the paths with both."""
+    """Times to 10^n bytes over the first method's times, geometric means over the paths with both."""
 
 
 def summaries(starts: Sequence[Start], methods: Sequence[str]) -> list[Summary]:

@@ -44,7 +44,7 @@ class Spread:
 
 
 def spread(values: Array) -> Spread | None:
-    """The spread of the values that are numbers; None if none is."""
+    """The spread of the values that are numbers, or None if none is."""
     import numpy as np
 
     known = values[np.isfinite(values)]
@@ -56,7 +56,7 @@ def spread(values: Array) -> Spread | None:
 
 @cache
 def _interval(values: tuple[float, ...]) -> tuple[float, float] | None:
-    """The bootstrap interval of the median, by percentiles; the same for the same values."""
+    """The bootstrap interval of the median, by percentiles. It is the same for the same values."""
     if len(values) < LEAST:
         return None
     if min(values) == max(values):

@@ -1,4 +1,4 @@
-"""The tables of a run in files: read, and compared with what the engine writes."""
+"""The tables of a run in files: read, and compared with the engine's own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableError(InputError):
 
 @cache
 def schemas() -> dict[str, pa.Schema]:
-    """The columns of each table, which are those of any run: one of a millisecond is asked."""
+    """The columns of each table. All runs have the same, so a run of a millisecond is asked."""
     import pyarrow as pa
 
     plan = _engine.resolve_json(json.dumps(SHORTEST), [])
@@ -137,7 +137,7 @@ def _with_bottleneck(links: pa.Table) -> pa.Table:
 
 
 def _with_capacity(links: pa.Table) -> pa.Table:
-    """``links`` with the columns that versions 1 and 2 have not; their utilization was the busy share."""
+    """``links`` with the columns that versions 1 and 2 have not. Their utilization was the busy share."""
     import pyarrow as pa
 
     if "busy_share" in links.column_names or "utilization" not in links.column_names:

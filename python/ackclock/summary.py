@@ -16,7 +16,7 @@ Summary = Mapping[str, Any]
 """One object of the ``runs`` list, from ``Run.summary()``."""
 
 MANY_FLOWS = 16
-"""With more flows than this in a run, the table shows those of one name and controller together."""
+"""With more flows than this in a run, the table shows flows of one name and controller together."""
 
 
 def document(summaries: Sequence[Summary]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
 
 
 def engine_line(summaries: Sequence[Summary]) -> str:
-    """Packets and their cost; with runs in real time theirs alone, and the lateness of deliveries."""
+    """Packets and their cost. If some runs are in real time, only these count, with their lateness."""
     live = [s["engine"] for s in summaries if "lateness_us" in s["engine"]]
     engines = live or [s["engine"] for s in summaries]
     packets = sum(engine["data_packets"] for engine in engines)

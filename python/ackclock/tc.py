@@ -1,7 +1,7 @@
 """Lines of ``tc`` as a path: ``tbf``, ``netem``, ``htb`` and queue disciplines, with the units of ``tc``.
 
-Commands are read, and what ``tc qdisc show`` prints. Two devices are the two directions of the path, and the
-first one has the data. The engine reads queue disciplines, as it writes them for the kernel. Words that
+The text is commands, or the output of ``tc qdisc show``. Two devices are the two directions of the path, and
+the first one has the data. The engine reads queue disciplines, as it writes them for the kernel. Words that
 describe no path are named.
 """
 
@@ -24,7 +24,7 @@ _FLAGS = {"add", "replace", "change", "qdisc", "class", "root", "ingress", "egre
 _PLACES = {"dev", "handle", "parent", "classid", "leaf", "refcnt"}
 """Words that say where a discipline sits, each with a value."""
 _SHOWN = ("qdisc", "class")
-"""How a line begins that ``tc`` prints; lines below it that begin otherwise are statistics."""
+"""How a line begins that ``tc`` prints. Lines below it that begin otherwise are statistics."""
 _QUEUELESS = {"noqueue", "mq", "clsact"}
 """Disciplines without a queue of their own."""
 
@@ -48,7 +48,7 @@ class Direction:
     """The direction of the ACKs, if lines of a second device describe it."""
 
     def put(self, key: str, value: Any) -> None:
-        """Sets a key; the line before that had it is named."""
+        """Sets a key. If an earlier line had it, a remark names that key."""
         if key in self.keys and self.keys[key] != value:
             of = f"`{self.device}`" if self.device else "the path"
             self.remarks.append(f"two lines have the {key} of {of}; that of the last one counts")
@@ -137,7 +137,7 @@ class _Words:
         return self._words.pop(0) if self._words and fits(self._words[0]) else None
 
     def take_before(self, program: str) -> list[str]:
-        """The words before a call of ``program``, which goes with them; none if it is not called."""
+        """The words before a call of ``program``, which goes with them. Empty if it is not called."""
         called = [word.rpartition("/")[2] == program for word in self._words]
         place = called.index(True) if True in called else -1
         taken, self._words = self._words[: max(place, 0)], self._words[place + 1 :]
@@ -145,7 +145,7 @@ class _Words:
 
 
 def _place(words: _Words, device: str) -> tuple[str, str | None]:
-    """The device of a line, by default that of the line before, and the name of its discipline.
+    """The device of a line, by default the earlier line's, and the name of its discipline.
 
     A program that runs ``tc`` in another namespace or host names it last.
     """
@@ -163,7 +163,7 @@ def _place(words: _Words, device: str) -> tuple[str, str | None]:
         elif word not in _FLAGS and not _HANDLE.fullmatch(word) and word.strip("-"):
             name = word
             break
-    # In what tc prints, the place is behind the name.
+    # In the output of tc, the place is behind the name.
     while place := words.take(
         lambda word: word in _PLACES or word in ("root", "offloaded") or _HANDLE.fullmatch(word)
     ):
@@ -355,7 +355,8 @@ def _netem_loss(words: _Words, path: Direction) -> Any:
     if kind == "state":
         raise InputError("--tc: loss state: has no counterpart here; loss gemodel has")
     if kind == "gemodel":
-        # Numbers two to four are r, 1-h and 1-k: the end of the bad state, its loss, that of the good one.
+        # Numbers two to four are r, 1-h and 1-k: the end of the bad state, its loss, the loss of the good
+        # state.
         last = f"{100.0 - float(given[0].removesuffix('%')):g}%"
         p, r, bad, good = [*given, *[last, "100%", "0%"][len(given) - 1 :]][:4]
         return {

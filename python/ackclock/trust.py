@@ -18,7 +18,7 @@ def code_of(plan: _engine.Plan) -> list[str]:
 
 
 def sentence(where: Path | str, code: Collection[str]) -> str | None:
-    """The refusal of code that a file or folder names; None without any."""
+    """The refusal of code that a file or folder names, or None without any."""
     first = next(iter(code), None)
     if first is None:
         return None

@@ -1,4 +1,4 @@
-"""Worker processes leave Ctrl-C to their parent, which stops them and keeps what is finished."""
+"""Worker processes leave Ctrl-C to their parent, which stops them and keeps the finished work."""
 
 from __future__ import annotations
 

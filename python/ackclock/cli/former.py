@@ -64,7 +64,7 @@ def sentence(command: str, option: str) -> str | None:
 
 
 def _key(option: str) -> str | None:
-    """The key of a scenario that an option of ``compare`` sets; None for another option."""
+    """The key of a scenario that an option of ``compare`` sets, or None for another option."""
     from ackclock.sweeps.axes import SHORT_KEYS, TOP_KEYS
 
     name = option.removeprefix("--")

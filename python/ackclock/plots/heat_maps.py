@@ -13,7 +13,7 @@ from ackclock.plots.style import on_colour
 
 
 def heat_map(axes: Axes, shown: HeatMap, written: bool, **options: Any) -> AxesImage:
-    """Draws a heat map, ``written`` with the text of each cell; ``options`` go to imshow."""
+    """Draws a heat map, ``written`` with the text of each cell. ``options`` go to imshow."""
     image = axes.imshow(shown.values, cmap=shown.colours, **options)
     axes.grid(visible=False)
     axes.set_title(shown.title)

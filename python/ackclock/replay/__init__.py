@@ -35,7 +35,7 @@ class Verdict:
     file: str
     verdict: Literal["match", "divergence", "unsupported"]
     line: int | None = None
-    """The divergence, or the unsupported statement; None for a match."""
+    """The divergence, or the unsupported statement. None for a match."""
     why: str = ""
     late_s: float = 0.0
     """The largest lateness of packets and calls on the kernel's TCP."""

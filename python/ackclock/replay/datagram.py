@@ -18,9 +18,9 @@ MSS, WSCALE, SACK_PERMITTED, SACK, TIMESTAMPS = 2, 3, 4, 5, 8
 
 
 def read(data: bytes) -> tuple[Packet, tuple[int, int], int] | None:
-    """The packet in ``data``, its ports, and its sequence number on the wire; None if it is no TCP over IPv4.
+    """The packet in ``data``, its ports, and its sequence number on the wire. None if it is no TCP over IPv4.
 
-    The packet has sequence number 0; acknowledgement and SACK blocks are those on the wire.
+    The packet has sequence number 0. Acknowledgement and SACK blocks are as on the wire.
     """
     data = data[HEADER:]
     if len(data) < IP.size + TCP.size or data[0] >> 4 != 4 or data[9] != socket.IPPROTO_TCP:

@@ -50,6 +50,6 @@ class Departures:
 
 
 def _ahead() -> int:
-    """Nanoseconds by which the clock of time stamps is ahead of the monotonic one; a delay adds to them."""
+    """Nanoseconds by which the clock of time stamps is ahead of the monotonic one. A delay adds to them."""
     before = time.monotonic_ns()
     return time.time_ns() - before

@@ -28,7 +28,7 @@ class Endpoint(Protocol):
         """Sets a sysctl before the first socket. Raises UnsupportedError."""
 
     def wait_until(self, time: float) -> None:
-        """Waits until a time; packets that leave meanwhile wait for ``receive``."""
+        """Waits until a time. Packets that leave meanwhile wait for ``receive``."""
 
     def inject(self, packet: Packet) -> None:
         """Delivers a packet now, with echoes of the endpoint's timestamps. Raises UnsupportedError."""
@@ -39,7 +39,7 @@ class Endpoint(Protocol):
     def call(self, name: str, arguments: Sequence[Value], blocks: bool) -> tuple[int, str | None]:
         """Makes a system call: its result, and the name of the error. Raises UnsupportedError.
 
-        One that ``blocks`` may go on after this; its result counts as the expected one.
+        One that ``blocks`` may go on after this. Its result counts as the expected one.
         """
 
     def information(self) -> Mapping[str, int]:

@@ -56,7 +56,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 LARGEST = 1 << 128
 """Numbers stay below this: a product of products would fill the memory."""
 DEEPEST = 100
-"""The deepest nesting of an expression; a sum of more terms is nested as deep."""
+"""The deepest nesting of an expression. A sum of more terms is nested as deep."""
 MOST_DIGITS = 100
 """The most digits to which a number is rounded, before the point or behind it."""
 
@@ -139,7 +139,7 @@ def names_of(node: ast.AST) -> Iterator[str]:
 
 
 class Assertions:
-    """Runs the blocks of a script; assignments last to the next blocks."""
+    """Runs the blocks of a script. Assignments last to the next blocks."""
 
     def __init__(self) -> None:
         self._assigned: dict[str, Number] = {}

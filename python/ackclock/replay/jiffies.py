@@ -1,4 +1,4 @@
-"""The clock of this machine's timers: where its ticks lie, so that an endpoint can begin at a known one.
+"""The clock of this machine's timers: the times of its ticks, so that an endpoint can begin at a known one.
 
 The kernel rounds timers to ticks, and long ones to every eighth or sixty-fourth tick. Begun at a multiple of
 64 ticks, each run of a script meets the same rounding, and so does the simulated endpoint.

@@ -66,9 +66,9 @@ Result = TypeVar("Result")
 
 
 def in_namespace(work: Callable[[], Result]) -> Result:
-    """Runs ``work`` in a thread with a network namespace of its own; its result.
+    """Runs ``work`` in a thread with a network namespace of its own. Returns its result.
 
-    Raises what ``work`` raises, and MachineError without a namespace.
+    Raises the errors of ``work``, and MachineError without a namespace.
     """
     outcome: list[Result] = []
     failure: list[BaseException] = []

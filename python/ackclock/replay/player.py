@@ -50,7 +50,7 @@ class Player:
         self._anchor: float | None = None
         """The due time of the event before, if it was the arrival of a packet."""
         self._stamps: dict[int, int] = {}
-        """The timestamps of the endpoint by those of the script."""
+        """The timestamps of the endpoint by the script's."""
         self._connected: int | None = None
         self._called = False
         self._descriptors: dict[int, int] = {}
@@ -161,7 +161,7 @@ class Player:
         return self._left.popleft() if self._left else self._endpoint.receive(until)
 
     def _compare(self, expected: Packet, sent: Packet, whole: bool) -> int:
-        """Compares a sent packet with the rest of an expected one; the length of its payload."""
+        """Compares a sent packet with the rest of an expected one. Returns the length of its payload."""
         wrong = DivergenceError(f"`{sent}` left; expected was `{expected}`")
         if sent.sequence != expected.sequence or (sent.payload == 0) != (expected.payload == 0):
             raise wrong

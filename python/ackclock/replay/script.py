@@ -44,7 +44,7 @@ class When:
 
     start: float
     end: float | None = None
-    """The end of a range ``A~B``; None where the time is one instant."""
+    """The end of a range ``A~B``, or None if the time is one instant."""
     relative: bool = False
     """Since the event before, not since the first one."""
     any: bool = False
@@ -85,10 +85,10 @@ ORDER = "SFRPEWA."
 
 @dataclass(frozen=True)
 class Packet:
-    """A TCP packet; sequence numbers count from the SYN of their side."""
+    """A TCP packet. Sequence numbers count from the SYN of their side."""
 
     flags: str
-    """Some of those in `ORDER`, in this order."""
+    """Some letters of `ORDER`, in this order."""
     sequence: int
     payload: int
     acknowledged: int | None = None
@@ -96,11 +96,11 @@ class Packet:
     options: Options | None = field(default_factory=Options)
     """None where any options will do (``<...>``)."""
     codepoint: int | None = None
-    """The ECN field of the IP header; None where any will do."""
+    """The ECN field of the IP header, or None if any will do."""
 
     @property
     def end(self) -> int:
-        """The number after the last byte; a FIN is not counted."""
+        """The number after the last byte. A FIN is not counted."""
         return self.sequence + self.payload
 
     def part(self, sequence: int, payload: int) -> Packet:

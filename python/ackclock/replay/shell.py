@@ -47,7 +47,7 @@ class Discipline:
 
 
 def settings(text: str, folder: Path, depth: int = 0) -> Iterator[Setting | Discipline]:
-    """The sysctls of a block; its shell files lie beside ``folder``. Raises UnsupportedError."""
+    """The sysctls of a block. Its shell files are beside ``folder``. Raises UnsupportedError."""
     for command in re.split(r"[;\n]|&&", text.replace("\\\n", " ")):
         try:
             words = shlex.split(_computed(command), comments=True)

@@ -28,7 +28,10 @@ class Scripts:
     folder: str
 
     def run(self, results: Path) -> None:
-        """See ``Task.run``. The verdicts are the file ``verdicts``, what ended them the file ``error``."""
+        """See ``Task.run``.
+
+        The verdicts are the file ``verdicts``, an error that ended them is the file ``error``.
+        """
         guest.wait_for_begin()
         guest.seed_randomness(results, 1)
         os.chdir(self.folder)

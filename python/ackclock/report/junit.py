@@ -29,7 +29,7 @@ class Entry:
 
 
 def _kind(one: Entry) -> str:
-    """The element of an entry; empty for one that passes."""
+    """The element of an entry, or the empty text for one that passes."""
     return "error" if one.raised else {"miss": "failure", NOT_JUDGED: "skipped"}.get(one.verdict, "")
 
 

@@ -52,7 +52,7 @@ def build(source: Path, jobs: int, progress: Progress) -> Kernel:
 
 
 def _steps(source: Path, tree: Path, jobs: int, output: BinaryIO) -> Iterator[float]:
-    """Unpacks, edits, configures and compiles; yields the fraction that is done."""
+    """Unpacks, edits, configures and compiles. Yields the fraction that is done."""
     tree.mkdir()
     if source.is_dir():
         copy = ["cp", "-a", "--reflink=auto", f"{source}/.", str(tree)]
@@ -81,7 +81,7 @@ def _steps(source: Path, tree: Path, jobs: int, output: BinaryIO) -> Iterator[fl
 
 
 def _run(command: list[str], tree: Path, output: BinaryIO, fraction: Callable[[], float]) -> Iterator[float]:
-    """Runs a step; yields its fraction from time to time. Raises MachineError for one that fails."""
+    """Runs a step. Yields its fraction from time to time. Raises MachineError for one that fails."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "ARCH")
     }
@@ -127,7 +127,7 @@ def _release(tree: Path) -> str:
 
 
 def facts(program: Path) -> dict[str, Any]:
-    """Boots a kernel and asks what it has: its release and controllers. Raises MachineError."""
+    """Boots a kernel and asks for its release and controllers. Raises MachineError."""
     with Machine(program, guest.Facts()) as machine:
         while machine.running():
             time.sleep(POLL_S / 4)

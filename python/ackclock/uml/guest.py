@@ -1,7 +1,7 @@
 """The program inside a kernel in virtual time: prepares the system, does a task, and halts.
 
-It is the first process there (init), and sees the host's files read-only; the folder of results alone it may
-write. Time advances only while every process waits, so all waits here are in virtual time.
+It is the first process there (init), and sees the host's files read-only. It may write only to the folder of
+results. Time advances only while every process waits, so all waits here are in virtual time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Task(Protocol):
     """Work for a kernel. It is sent there as a pickle."""
 
     def run(self, results: Path) -> None:
-        """Does the work inside the kernel; files in ``results`` are seen by the host."""
+        """Does the work inside the kernel. The host sees the files in ``results``."""
 
 
 def main(folder: str, task: Task) -> None:
@@ -99,7 +99,7 @@ def seed_randomness(results: Path, seed: int) -> None:
 
 @dataclass(frozen=True)
 class Facts:
-    """Finds out what the kernel is and has."""
+    """Writes the release and the controllers of the kernel."""
 
     def run(self, results: Path) -> None:
         """See ``Task.run``."""
@@ -110,7 +110,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Command:
-    """Runs a program of the host. ``{results}`` in its words stands for the folder that it may write."""
+    """Runs a program of the host. ``{results}`` in its words is the folder that it may write."""
 
     words: Sequence[str]
     folder: str
@@ -138,10 +138,10 @@ class Scenario:
     captured: bool
     """The packets are written to the file ``capture``."""
     options: Mapping[str, Any]
-    """Those of the engine."""
+    """The engine's."""
 
     def run(self, results: Path) -> None:
-        """See ``Task.run``. The run is the file ``run``, what ended it the file ``error``."""
+        """See ``Task.run``. The run is the file ``run``, an error that ended it is the file ``error``."""
         wait_for_begin()
         seed_randomness(results, self.seed)
         batch = _engine.Batch(

@@ -21,7 +21,7 @@ from typing import Any, Self
 from ackclock import _engine
 
 MEMORY_MB = 1024
-"""The memory of a kernel. It takes from the machine what it uses."""
+"""The memory of a kernel. It takes only as much of the machine's memory as it uses."""
 PATIENCE_S = 120.0
 """A kernel that reports nothing for so long hangs, in seconds of the host."""
 START = 1_000_000_000 * 10**9
@@ -48,7 +48,7 @@ def _preparation(core: int | None) -> Callable[[], None]:
 
 
 def take_core(stack: ExitStack) -> int | None:
-    """A core of its own for a kernel until ``stack`` is closed; none if kernels have them all.
+    """A core of its own for a kernel until ``stack`` is closed, or None if kernels have them all.
 
     A kernel and its processes take turns at every system call, which takes half the time on one core.
     """
@@ -99,7 +99,7 @@ class Machine:
         self._folder = folder
         self.results.mkdir()
         (folder / TASK).write_bytes(pickle.dumps((sys.path, pickle.dumps(self._task))))
-        # Read at boot; the guest replaces it for every run.
+        # Read at boot. The guest replaces it for every run.
         (self.results / RANDOM).write_bytes(bytes(64))
         init = folder / "init"
         # The host's interpreter with the host's modules. Hashes of strings are the same each time.

@@ -31,7 +31,7 @@ DISCIPLINES = (
 """Queue disciplines besides ``pfifo`` and ``bfifo``. A kernel without one of them is built without it."""
 
 _OPTION = {"highspeed": "HSTCP"}
-"""Names of options that differ from those of their controllers."""
+"""Names of options that differ from their controllers'."""
 
 _SYSTEM = """
 64BIT HOSTFS UML_TIME_TRAVEL_SUPPORT MULTIUSER NAMESPACES NET_NS BINFMT_ELF BINFMT_SCRIPT PRINTK BUG BASE_FULL
@@ -187,7 +187,7 @@ EDITS = (
 
 
 def options() -> str:
-    """The options that are set, as a file of them; all others are off."""
+    """The options that are set, as a file of them. All others are off."""
     names = [
         *_SYSTEM.split(),
         *(f"TCP_CONG_{_OPTION.get(name, name.upper())}" for name in CONTROLLERS),

@@ -1,4 +1,4 @@
-"""What a build needs of this machine: sources of Linux, and tools."""
+"""The needs of a build on this machine: sources of Linux, and tools."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Plays a situation on an endpoint: the same network for the simulated one and the kernel's.
 
 Time is a grid of two milliseconds: events reach the endpoint in the middle of a cell, its timers expire at
-the beginning of one, and what it sends counts from the beginning of the cell in which it leaves. So a machine
+the beginning of one, and its packets count from the beginning of the cell in which they leave. So a machine
 that is late by less than half a cell changes nothing.
 """
 
@@ -70,7 +70,7 @@ class Played:
 
     @property
     def trace(self) -> Trace:
-        """What is compared."""
+        """The segments sent and the states, which are compared."""
         return Trace(tuple(self.sent), tuple(self.states))
 
 
@@ -120,7 +120,7 @@ class _Stage:
         return instant(self._origin + at_ms)
 
     def _cell(self, at_s: float) -> int:
-        """The cell of a departure; a microsecond more keeps rounding errors out."""
+        """The cell of a departure. A microsecond more keeps rounding errors out."""
         return int((at_s * 1000 + 0.001) // CELL_MS) * CELL_MS - self._origin
 
     def open(self) -> None:

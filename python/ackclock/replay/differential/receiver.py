@@ -58,7 +58,7 @@ class Receiver:
         return self._due
 
     def on_segment(self, now: int, segment: Segment) -> Ack | None:
-        """A segment arrives; the ACK that it calls for at once."""
+        """A segment arrives. Returns the ACK that it calls for at once."""
         number = segment.number
         self._echo = segment.marked or (self._echo and not segment.reduced)
         if segment.stamp is not None and number <= self._acknowledged:

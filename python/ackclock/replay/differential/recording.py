@@ -1,4 +1,4 @@
-"""Recorded answers of a kernel: what it did in drawn situations, in a compressed JSON file."""
+"""Recorded answers of a kernel: its behaviour in drawn situations, in a compressed JSON file."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from ackclock.replay.differential.situation import LARGEST_WINDOW, Situation
 from ackclock.replay.differential.trace import Difference
 
 MARGIN_MS = 60
-"""What is left of a situation after the difference."""
+"""The part of a situation that is kept after the difference, in milliseconds."""
 MOST_ATTEMPTS = 80
 FAULTS = ("late_acks", "lost_acks", "twice", "marked", "late", "lost")
 PLAIN = {"window": LARGEST_WINDOW, "ack_every": 1, "timestamps": False, "ecn": False, "gap_ms": 0}
-"""The plainest value of what is no list."""
+"""The plainest value of each field that is no list."""
 
 Differs = Callable[[Situation], Difference | None]
 

@@ -1,4 +1,4 @@
-"""Random situations: what an application writes, and what a network does to segments and ACKs.
+"""Random situations: the writes of an application, and the faults of a network on segments and ACKs.
 
 The generator has a version, as recorded answers of a kernel belong to the situations that it draws.
 """

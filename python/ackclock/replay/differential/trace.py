@@ -1,4 +1,4 @@
-"""What an endpoint did in a situation, and where two of them part."""
+"""The behaviour of an endpoint in a situation, and the first difference between two endpoints."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Difference:
 
 
 def compared(simulated: Trace, kernel: Trace, tolerance_ms: int = TOLERANCE_MS) -> Difference | None:
-    """Where the simulation first differs from the kernel; None if it does not."""
+    """The first difference of the simulation from the kernel, or None if there is none."""
     found = [*_of_segments(simulated, kernel, tolerance_ms), *_of_states(simulated, kernel)]
     return min(found, key=lambda one: one.at_ms, default=None)
 

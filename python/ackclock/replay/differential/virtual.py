@@ -26,7 +26,7 @@ class Situations:
     drawn: Sequence[Situation]
 
     def run(self, results: Path) -> None:
-        """See ``Task.run``. What was played is the file ``played``."""
+        """See ``Task.run``. The result is the file ``played``."""
         guest.wait_for_begin()
         guest.seed_randomness(results, 1)
         found = []

@@ -1,4 +1,4 @@
-"""Writes what was played as a packet script, with the answers of the endpoint that played it."""
+"""Writes a played situation as a packet script, with the answers of the endpoint that played it."""
 
 from __future__ import annotations
 
