@@ -26,8 +26,19 @@ C = ".c"
 CONTROLLERS = (C, ".rs", "Cargo.toml")
 """The ends of the names of files of controllers that are compiled."""
 
-_READ_BY_RUST = re.compile(rb"\b(include(?:_str|_bytes)?!|env!|option_env!|mod \w+;)")
-"""Code of Rust that reads another file, or the environment."""
+_READ_BY_RUST = re.compile(rb"\b(include(?:_str|_bytes)?!|env!|option_env!|mod \w+;|extern\b|unsafe\b)")
+"""Code of Rust that reads another file, the environment, or memory that its text does not show."""
+
+_STD = re.compile(rb"\bstd\b\s*(?:::\s*(?:(\w+)|\{([^}]*)\}))?")
+"""A path of Rust's library, with the module that it names, or those of a group."""
+
+_PURE_STD = (
+    b"any", b"array", b"ascii", b"borrow", b"boxed", b"cell", b"char", b"clone", b"cmp", b"collections",
+    b"convert", b"default", b"f32", b"f64", b"fmt", b"hash", b"hint", b"i128", b"i16", b"i32", b"i64", b"i8",
+    b"isize", b"iter", b"marker", b"mem", b"num", b"ops", b"option", b"primitive", b"rc", b"result", b"slice", b"str", b"string",
+    b"u128", b"u16", b"u32", b"u64", b"u8", b"usize", b"vec",
+)  # fmt: skip
+"""The modules of Rust's library that read neither files nor clocks."""
 
 _INCLUDE = re.compile(rb"(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)")
 _NAMED = re.compile(rb'["<]([^">]+)[">]')
@@ -35,8 +46,24 @@ _NAMED = re.compile(rb'["<]([^">]+)[">]')
 SEARCHED = ("CPATH", "C_INCLUDE_PATH")
 """Variables of the environment that name folders of headers."""
 
-BY_NAME = ("__import__", "importlib", "exec", "eval", "open", "runpy", "ctypes", "environ", "getenv")
-"""Names by which a controller in Python reads what its imports do not show."""
+BY_NAME = (
+    "__builtins__", "__import__", "__loader__", "breakpoint", "compile", "eval", "exec", "globals", "input",
+    "open",
+)  # fmt: skip
+"""Names of the language by which a controller in Python reads what its imports do not show."""
+
+PURE = (
+    "__future__", "abc", "array", "bisect", "cmath", "collections", "collections.abc", "contextlib", "copy",
+    "dataclasses", "decimal", "enum", "fractions", "functools", "heapq", "itertools", "json", "math",
+    "numbers", "operator", "random", "re", "statistics", "string", "struct", "typing", "typing_extensions",
+)  # fmt: skip
+"""The modules of Python that read no files. A list of those that do could not be whole."""
+
+OURS = (
+    "Ack", "Context", "Controller", "Loss", "Marks", "RateSample", "SegmentReport", "SentState",
+    "Transmission", "controller",
+)  # fmt: skip
+"""The names of ackclock that controllers are made of."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +116,24 @@ def of_rust(file: Path, content: bytes) -> Code:
         return _new(f"{file.parent}: is a crate, whose files only Cargo knows")
     if read := _READ_BY_RUST.search(content):
         return _new(f"{file}: reads by `{read[1].decode()}` what its text does not show")
+    if (module := next(_impure(content), None)) is not None:
+        return _new(f"{file}: may read by `std::{module}` what its text does not show")
     return Code("")
 
 
+def _impure(content: bytes) -> Iterator[str]:
+    """The modules of Rust's library that may read; a group within a group counts as one."""
+    for used in _STD.finditer(content):
+        group = used[2] is not None
+        for path in used[2].split(b",") if group else [used[1] or b""]:
+            root = path.partition(b"::")[0].strip().partition(b" ")[0]
+            # A comma at the end of a group leaves an empty name.
+            if (root not in _PURE_STD and (root or not group)) or b"{" in path:
+                yield root.decode(errors="replace")
+
+
 def of_python(file: Path) -> Code:
-    """A controller in Python with the modules that it imports: their text, or the version of a library."""
+    """A controller in Python with the modules of the user that it imports."""
     found: dict[str, bytes] = {"python": sys.version.encode()}
     waiting = [file]
     while waiting:
@@ -106,31 +146,58 @@ def of_python(file: Path) -> Code:
             return _new(f"{at}: reads by `{by_name}` what its imports do not show")
         for module in _imported(tree):
             place = _place(module)
-            if place is None:
-                version = getattr(sys.modules.get(module.partition(".")[0]), "__version__", "")
-                found[f"{module} {version}"] = b""
-            else:
+            if place is not None:
                 waiting.append(place)
+            elif not _is_pure(module):
+                return _new(f"{at}: imports `{module}`, which may read what no text shows")
+        if (name := _of_ours(tree)) is not None:
+            return _new(f"{at}: uses `ackclock.{name}`, which may read what no text shows")
     return Code(_hashed(found))
 
 
 def _read_by_name(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "module", None)
-        names = (
-            [name] if name else [alias.name for alias in getattr(node, "names", ()) if hasattr(alias, "name")]
-        )
-        yield from (one for one in names if one in BY_NAME)
+        name = getattr(node, "id", None) or getattr(node, "attr", None)
+        if name in BY_NAME:
+            yield name
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    """The modules that a module imports anywhere, with those that ``from`` may mean."""
+    """The modules that a module imports anywhere; ``from a import b`` may mean the user's ``a.b``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or node.module is None:
+                yield "." * node.level + (node.module or "")
+                continue
             yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if _place(name) is not None)
+
+
+def _is_pure(module: str) -> bool:
+    """True for a module that reads nothing; the names that ``ackclock`` gives are judged one by one."""
+    return module in PURE or module in ("ackclock", "ackclock.controller")
+
+
+def _of_ours(tree: ast.Module) -> str | None:
+    """A name of ackclock that is no part of a controller; None if there is none."""
+    aliases = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            of_ours = [alias for alias in node.names if alias.name.partition(".")[0] == "ackclock"]
+            aliases |= {(alias.asname or "ackclock") for alias in of_ours}
+        elif isinstance(node, ast.ImportFrom) and node.module == "ackclock":
+            for alias in node.names:
+                if alias.name not in OURS:
+                    return alias.name
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in aliases:
+                if attribute not in OURS:
+                    return str(attribute)
+    return None
 
 
 def _place(module: str) -> Path | None:

@@ -7,6 +7,7 @@ import pytest
 from ackclock import _engine, identity
 from ackclock.engines.live import Live
 from ackclock.identity import Identities
+from calling import run
 
 
 def traced(*files):
@@ -64,7 +65,9 @@ def test_folders_of_headers_in_the_environment_are_unknown(tmp_path, monkeypatch
 def test_modules_that_a_controller_imports_belong_to_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "mine.py"
-    file.write_text("import numpy\ndef f():\n    from helper_of_mine import GAIN\n")
+    file.write_text(
+        "import math, ackclock\ndef f(cx: ackclock.Context):\n    from helper_of_mine import GAIN\n"
+    )
 
     def of(text):
         (tmp_path / "helper_of_mine.py").write_text(text)
@@ -75,12 +78,46 @@ def test_modules_that_a_controller_imports_belong_to_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["import importlib", "from importlib import import_module", "x = open('f')", "import os\nos.environ"],
+    ("text", "why"),
+    [
+        ("import importlib", "imports `importlib`"),
+        ("from importlib import import_module", "imports `importlib`"),
+        ("x = open('f')", "reads by `open`"),
+        ("x = __builtins__['open']('f')", "reads by `__builtins__`"),
+        ("import os\nos.environ", "imports `os`"),
+        ("import pathlib\nW = pathlib.Path('w').read_text()", "imports `pathlib`"),
+        ("import numpy as np\nW = np.loadtxt('w')", "imports `numpy`"),
+        ("from . import helper", "imports `.`"),
+        ("import ackclock as a\nW = a.Scenario.load('w')", "uses `ackclock.Scenario`"),
+        ("from ackclock import simulate", "uses `ackclock.simulate`"),
+        ("from ackclock.scenario import read", "imports `ackclock.scenario`"),
+        ("import ackclock.scenario", "imports `ackclock.scenario`"),
+    ],
 )
-def test_a_controller_that_reads_by_name_is_unknown(tmp_path, text):
+def test_a_controller_that_may_read_files_is_unknown(tmp_path, text, why):
     (tmp_path / "mine.py").write_text(text)
-    assert "what its imports do not show" in identity.of_python(tmp_path / "mine.py").unknown
+    assert why in identity.of_python(tmp_path / "mine.py").unknown
+
+
+def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import pathlib\nimport ackclock\n"
+        f"W = float(pathlib.Path({str(tmp_path)!r}, 'w').read_text())\n"
+        "class M(ackclock.Controller):\n"
+        "    def on_start(self, cx): self.window = W\n"
+        "    def on_ack(self, cx, ack): pass\n"
+        "    def on_loss(self, cx, loss): pass\n"
+        "    def on_timeout(self, cx, loss): pass\n"
+    )
+    goodput = []
+    for window in ("10", "3"):
+        (tmp_path / "w").write_text(window)
+        arguments = (f"{tmp_path}/mine.py:M", "--over", "queue=1bdp", "--duration", "2s", "--json")
+        status, out, err = run(capsys, "sweep", *arguments, "--out", tmp_path / "out")
+        assert status == 0, err
+        assert "imports `pathlib`" in err
+        goodput.append(json.loads(out)["sweep"]["rows"][0]["flows"][0]["goodput_bps"])
+    assert goodput[0] > 2 * goodput[1]
 
 
 def test_a_live_run_identity_the_kernel(monkeypatch):
@@ -91,6 +128,22 @@ def test_a_live_run_identity_the_kernel(monkeypatch):
 def test_a_file_of_rust_is_its_text_and_a_crate_is_unknown(tmp_path):
     file = tmp_path / "mine.rs"
     assert identity.of_rust(file, b"use control::Ack;").unknown == ""
-    for text in (b"mod helper;", b'const X: &str = include_str!("x");', b'env!("HOME")'):
+    for text in (b"mod helper;", b'const X: &str = include_str!("x");', b'env!("HOME")', b"unsafe {}"):
         assert "reads by" in identity.of_rust(file, text).unknown
+    for text in (
+        b"use std::{cmp::max, collections::VecDeque};",
+        b"std :: f64 :: consts::PI",
+        b"use std::{mem,};",
+    ):
+        assert identity.of_rust(file, text).unknown == ""
+    for text in (
+        b'let x = std::fs::read("x");',
+        b"use std::{cmp, fs};",
+        b"use std::{cmp::max, {io, fs}};",
+        b"use std::{cmp::{self}, fs};",
+        b"use ::std as s;",
+        b"use std::*;",
+        b"let t = std::time::Instant::now();",
+    ):
+        assert "may read by `std::" in identity.of_rust(file, text).unknown
     assert "is a crate" in identity.of_rust(tmp_path / "Cargo.toml", b"").unknown

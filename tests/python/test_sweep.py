@@ -288,7 +288,7 @@ def test_a_scenario_file_is_swept_over_any_key(capsys):
     ("arguments", "words"),
     [
         (["cdg", "--over", "queue"], "must be KEY=VALUE"),
-        (["cdg", "--over", "queues=1,2"], "no such key"),
+        (["cdg", "--over", "queues=1,2"], "did you mean `queue`?"),
         (["cdg", "--over", "queue=1bdp,many"], "queue"),
         (["cdg", "cdg", "--over", "queue=1bdp"], "named twice"),
         ([QUICKSTART, "cdg"], "or one scenario file"),
