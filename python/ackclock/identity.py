@@ -35,8 +35,8 @@ _STD = re.compile(rb"\bstd\b\s*(?:::\s*(?:(\w+)|\{([^}]*)\}))?")
 _PURE_STD = (
     b"any", b"array", b"ascii", b"borrow", b"boxed", b"cell", b"char", b"clone", b"cmp", b"collections",
     b"convert", b"default", b"f32", b"f64", b"fmt", b"hash", b"hint", b"i128", b"i16", b"i32", b"i64", b"i8",
-    b"isize", b"iter", b"marker", b"mem", b"num", b"ops", b"option", b"primitive", b"rc", b"result", b"slice", b"str", b"string",
-    b"u128", b"u16", b"u32", b"u64", b"u8", b"usize", b"vec",
+    b"isize", b"iter", b"marker", b"mem", b"num", b"ops", b"option", b"primitive", b"rc", b"result",
+    b"slice", b"str", b"string", b"u128", b"u16", b"u32", b"u64", b"u8", b"usize", b"vec",
 )  # fmt: skip
 """The modules of Rust's library that read neither files nor clocks."""
 
