@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The front door for a congestion controller in C. The same file runs in the Linux kernel, as BPF struct_ops, and
- * natively in the simulator; all that it needs of the kernel comes through here:
+ * natively in the simulator. All that it needs of the kernel comes through here:
  *
  * - struct sock, tcp_sk(sk), inet_csk(sk)   the connection, with the kernel's names for its fields
- * - CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and what it is called
+ * - CALLBACK_n(...), CONTROLLER(...)         the callbacks of struct tcp_congestion_ops, and its name
  * - FUNCTION(...)                            a function of two numbers, too long to be put in wherever it is called
  * - PRIVATE_STATE(type), STORED_STATE(type)  state of a connection: state(sk)
  * - PARAMETER(...), CHOICE(...)              parameters: settable by name, before and while flows run
@@ -15,7 +15,7 @@
  * - real, span, segments and their arithmetic
  *
  * newreno.bpf.c is the example to copy. events.h is for controllers that are written in terms of events (loss, timeout,
- * mark) as those of crates/control are, rather than of the kernel's callbacks.
+ * mark), like the controllers of crates/control, rather than of the kernel's callbacks.
  */
 #ifndef ACK_H
 #define ACK_H
@@ -38,7 +38,7 @@
 
 /* ---- the connection ---- */
 
-/* TCP_CA_Open and so on: what the connection is in. */
+/* The state of the connection: TCP_CA_Open and so on. */
 inline_always u8 ca_state(const struct sock *sk) { return BITFIELD(inet_csk(sk), icsk_ca_state); }
 
 /* In fast recovery, or reducing for a mark: the stack leads the window down to snd_ssthresh (proportional rate
@@ -78,7 +78,7 @@ inline_always u32 delivered_to(const struct sock *sk)
 	return is_after(tp->rack.end_seq, tp->snd_una) ? tp->rack.end_seq : tp->snd_una;
 }
 
-/* Puts zeros into an object that consists of whole words; in the kernel there is no memset. */
+/* Puts zeros into an object that consists of whole words. In the kernel there is no memset. */
 #define CLEAR(object)                                                                                                  \
 	do {                                                                                                                  \
 		_Static_assert(sizeof(*(object)) % 8 == 0, "whole words");                                                     \
@@ -108,21 +108,21 @@ typedef u64 segments;
 inline_always u64 min_u64(u64 a, u64 b) { return a < b ? a : b; }
 inline_always u64 max_u64(u64 a, u64 b) { return a > b ? a : b; }
 
-/* x * factor, rounded down; exact but for that as long as the product is below 2^64. */
+/* x * factor, rounded down, and otherwise exact as long as the product is below 2^64. */
 inline_always u64 scaled_down(u64 x, real factor)
 {
 	u64 x1 = x >> 32, x0 = (u32)x, f1 = factor >> 32, f0 = (u32)factor;
 	return ((x1 * f1) << 32) + x1 * f0 + x0 * f1 + ((x0 * f0) >> 32);
 }
 
-/* x * factor, rounded to the nearest; exact but for that as long as the product is below 2^64. */
+/* x * factor, rounded to the nearest, and otherwise exact as long as the product is below 2^64. */
 inline_always u64 scaled(u64 x, real factor)
 {
 	u64 x1 = x >> 32, x0 = (u32)x, f1 = factor >> 32, f0 = (u32)factor;
 	return ((x1 * f1) << 32) + x1 * f0 + x0 * f1 + ((x0 * f0 + (1ull << 31)) >> 32);
 }
 
-/* a/b for a <= b, as a real, with a relative error below 2^-31; 1 where b is 0. */
+/* a/b for a <= b, as a real, with a relative error below 2^-31. 1 where b is 0. */
 inline_always real fraction(u64 a, u64 b)
 {
 	/* Brings b below 2^32, so that a * 2^32 does not overflow. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Floating-point numbers, which the kernel does not have, for controllers whose windows depend on the last bit: those
- * whose sums often meet a threshold exactly. Results are those of a double (IEEE 754, binary64), rounded to the
- * nearest, ties to even, so that they are those of the simulator, bit by bit.
+ * Floating-point numbers, which the kernel does not have, for controllers whose windows depend on the last bit, as
+ * their sums often meet a threshold exactly. Results are as of a double (IEEE 754, binary64), rounded to the nearest,
+ * ties to even, and so the same as in the simulator, bit by bit.
  *
  * Only numbers of at least zero, and of an ordinary size: no infinity, nothing so small or large that its exponent
  * would not fit. They are ordered as their bits are: <, ==, least and most hold.
@@ -23,7 +23,7 @@ typedef u64 binary64;
 inline_always u64 mantissa(binary64 x) { return x ? (x & ((1ull << 52) - 1)) | 1ull << 52 : 0; }
 inline_always s32 exponent(binary64 x) { return (s32)(x >> 52) - 1075; }
 
-/* m * 2^e rounded to 53 bits. The lowest bit of an m of more than 54 may stand for any rest below it. */
+/* m * 2^e rounded to 53 bits. The lowest bit of an m of more than 54 may represent any rest below it. */
 FUNCTION(binary64, rounded, u64, m, s64, e)
 {
 	if (m == 0)
@@ -49,7 +49,8 @@ inline_always u64 floor_of(binary64 x)
 	return drop < 0 || drop > 52 ? 0 : mantissa(x) >> drop;
 }
 
-/* The mantissa of b, ten bits longer, as it adds to that of a; its lowest bit stands for what is lost. */
+/* The mantissa of b, ten bits longer, as it adds to the mantissa of a. Its lowest bit represents the bits that are
+ * lost. */
 inline_always u64 aligned(binary64 a, binary64 b)
 {
 	u64 m = mantissa(b) << 10;
@@ -84,7 +85,7 @@ FUNCTION(binary64, times, binary64, a, binary64, b)
 	return rounded(high | rest, exponent(a) + exponent(b) + 42);
 }
 
-/* a / b for b above 0; a where b is 0 */
+/* a / b for b above 0, and a where b is 0 */
 FUNCTION(binary64, over, binary64, a, binary64, b)
 {
 	u64 divisor = mantissa(b);

@@ -3,7 +3,7 @@
  * The names that a controller finds when it is compiled for the kernel: parts of the kernel's types, helpers, and the
  * sections that the loader reads. shim/shim.h gives the same names to a native build.
  *
- * The types name only the fields that are used; libbpf finds them in the running kernel (CO-RE), so no vmlinux.h is
+ * The types name only the fields that are used. libbpf finds them in the running kernel (CO-RE), so no vmlinux.h is
  * needed.
  */
 #ifndef ACK_BPF_H
@@ -104,7 +104,7 @@ inline_always struct tcp_sock *tcp_sk(const struct sock *sk) { return (struct tc
 
 inline_always struct inet_connection_sock *inet_csk(const struct sock *sk) { return (struct inet_connection_sock *)sk; }
 
-/* A bit-field of a kernel type lies where the running kernel has it. The numbers are those of LLVM's relocations. */
+/* A bit-field of a kernel type, at its place in the running kernel. The numbers are LLVM's relocations. */
 #define BITFIELD(from, field)                                                                                          \
 	({                                                                                                                    \
 		const u8 *at_ = (const u8 *)(from) + __builtin_preserve_field_info((from)->field, 0);                          \
@@ -163,7 +163,7 @@ struct rtt_sampler {
 	u8 delays;
 };
 
-/* True if timestamps are in microseconds; a kernel without that field has milliseconds. */
+/* True if timestamps are in microseconds. A kernel without that field has milliseconds. */
 inline_always bool has_fine_timestamps(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -173,7 +173,7 @@ inline_always bool has_fine_timestamps(const struct sock *sk)
 /* The tick of the clock of the timestamp option, in nanoseconds. */
 inline_always u64 timestamp_tick(const struct sock *sk) { return has_fine_timestamps(sk) ? 1000 : 1000000; }
 
-/* The RTT by the timestamp option (RFC 7323, section 4.1), in nanoseconds on that clock; -1 without timestamps. */
+/* The RTT by the timestamp option (RFC 7323, section 4.1), in nanoseconds on that clock, -1 without timestamps. */
 inline_always s64 timestamp_rtt(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -184,10 +184,10 @@ inline_always s64 timestamp_rtt(const struct sock *sk)
 }
 
 /*
- * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers; 0 if there
+ * The RTT sample of an ACK in nanoseconds: from the last transmission of the newest segment that it covers. 0 if there
  * is none that can be trusted. An ACK for one segment is not trusted if its receiver otherwise acknowledges several at
- * once: the sample may contain the delayed-ACK timer. The counter from 0 to 5 is that of FreeBSD's h_ertt, from which
- * CDG has its RTTs there. The kernel falls back on timestamps if segments were sent twice: the sample is then a whole
+ * once: the sample may contain the delayed-ACK timer. The counter from 0 to 5 is as in FreeBSD's h_ertt, from which CDG
+ * has its RTTs there. The kernel falls back on timestamps if segments were sent twice: the sample is then a whole
  * number of their ticks, and not of one transmission.
  */
 inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk, const struct ack_sample *ack)
@@ -206,7 +206,7 @@ inline_always u64 rtt_sample(struct rtt_sampler *sampler, const struct sock *sk,
 	return rtt_us > 0 && !delayed && !ambiguous ? (u64)(u32)rtt_us * 1000 : 0;
 }
 
-/* The smoothed RTT (RFC 6298) in nanoseconds; 0 before the first sample. */
+/* The smoothed RTT (RFC 6298) in nanoseconds, 0 before the first sample. */
 inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)->srtt_us >> 3) * 1000; }
 
 /* ---- functions ---- */
@@ -248,12 +248,12 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)-
 
 /* ---- state of a connection ---- */
 
-/* Up to 104 bytes inside the socket, zero at the start; state(sk) is never NULL. */
+/* Up to 104 bytes inside the socket, zero at the start. state(sk) is never NULL. */
 #define PRIVATE_STATE(type)                                                                                            \
 	_Static_assert(sizeof(type) <= 104, "state of more than 104 bytes: use STORED_STATE");                                \
 	inline_always type *state(struct sock *sk) { return (type *)inet_csk(sk)->icsk_ca_priv; }
 
-/* Any size, zero at the start, freed with the socket; state(sk) is NULL if there is no memory. */
+/* Any size, zero at the start, freed with the socket. state(sk) is NULL if there is no memory. */
 #define STORED_STATE(type_)                                                                                            \
 	struct {                                                                                                              \
 		u32 (*type)[24];     /* BPF_MAP_TYPE_SK_STORAGE */                                                             \
@@ -265,7 +265,7 @@ inline_always u64 smoothed_rtt(const struct sock *sk) { return (u64)(tcp_sk(sk)-
 
 /* ---- parameters ---- */
 
-/* The loader sets them by name, before it loads and while flows run; it finds their types in the object. */
+/* The loader sets them by name, before it loads and while flows run. It finds their types in the object. */
 #define PARAMETER(type, name, value) type name SEC(".data") = value
 #define CHOICE(name, value, ...)                                                                                       \
 	enum name { ENUMERATE(name##_, __VA_ARGS__) };                                                                        \
@@ -281,18 +281,18 @@ struct probe_value {
 
 /* Settings that the loader writes, and the count that it reads. */
 struct probe_control {
-	/* Shortest time between two records of a flow, in nanoseconds; off at the start. */
+	/* Shortest time between two records of a flow, in nanoseconds. Off at the start. */
 	u64 interval;
-	/* A record at every n-th ACK of a flow instead, from the first on; 0 for none. */
+	/* A record at every n-th ACK of a flow instead, from the first on. 0 for none. */
 	u64 acks;
 	/* Records that found no room. */
 	u64 missed;
 } probe_control SEC(".data.probe") = {.interval = ~0ull};
 
-/* The kernel does not say when an ACK is over: what it left is reported at the next callback. */
+/* The kernel does not say when an ACK is over. Its effects are reported at the next callback. */
 #define PROBES_AT_ONCE false
 
-/* True if a record of a flow is due at `now`, in microseconds; `turn` is the time of its last record, or the number of
+/* True if a record of a flow is due at `now`, in microseconds. `turn` is the time of its last record, or the number of
  * its ACKs. */
 inline_always bool probe_due(u64 *turn, u64 now)
 {

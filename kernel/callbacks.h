@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Turns the kernel's callbacks into the events of crates/control, so that a controller reads like its file there. The
- * kernel asks for a threshold (ssthresh) before it says what for; what for shows in the callback that follows at once,
- * and that is where the one event that it was is reported:
+ * kernel asks for a threshold (ssthresh) before it gives the cause. The callback that follows at once shows the cause,
+ * and reports the event:
  *
  * | kernel | event |
  * | --- | --- |
@@ -17,9 +17,9 @@
  * | undo_cwnd | on_spurious |
  * | cwnd_event(CWND_RESTART) | on_idle_restart |
  *
- * After on_loss and on_mark the controller's window is what the stack reduces to. Differences from the transport of the
- * simulator: the ACK that ends recovery may grow the window; after a timeout the window is that of the kernel, one more
- * than is in flight; after idle time it is halved for each timeout that passed.
+ * After on_loss and on_mark the stack reduces to the controller's window. Differences from the transport of the
+ * simulator: the ACK that ends recovery may grow the window. After a timeout the window is the kernel's, one more than
+ * is in flight. After idle time it is halved for each timeout that passed.
  *
  * The controller defines these as functions of (struct sock *sk, struct controller *s): on_start, on_signals,
  * on_ack(..., u32 delivered), on_loss, on_mark, on_recovered, on_timeout(..., bool again), on_spurious,
@@ -34,7 +34,7 @@ STORED_STATE(struct controller);
 
 inline_always u32 whole(segments w) { return (u32)max_u64(1, w >> 16); }
 
-/* The state of a connection that was started; while it is established, the kernel calls already. */
+/* The state of a connection that was started. While it is established, the kernel calls already. */
 inline_always struct controller *started(struct sock *sk)
 {
 	struct controller *s = state(sk);
@@ -47,7 +47,7 @@ inline_always void publish_threshold(struct sock *sk, struct controller *s)
 	tcp_sk(sk)->snd_ssthresh = s->events.threshold;
 }
 
-/* Window and threshold to the kernel; not to be called while the stack reduces. No window is above snd_cwnd_clamp,
+/* Window and threshold to the kernel. Not to be called while the stack reduces. No window is above snd_cwnd_clamp,
  * which a route may set. */
 inline_always void publish(struct sock *sk, struct controller *s)
 {
@@ -82,8 +82,8 @@ inline_always void adopt(struct sock *sk, struct controller *s)
 		on_moved(sk, s);
 }
 
-/* Before an event outside of a reduction: what the stack changed holds. After an undo it raised the threshold to three
- * quarters of the window: the controller has its own back. */
+/* Before an event outside of a reduction: the values that the stack changed hold. After an undo it raised the threshold
+ * to three quarters of the window. The controller restores its own. */
 inline_always void take_over(struct sock *sk, struct controller *s)
 {
 	if (is_reducing(sk))
@@ -94,7 +94,7 @@ inline_always void take_over(struct sock *sk, struct controller *s)
 	adopt(sk, s);
 }
 
-/* Probes: what the present ACK has left so far. */
+/* Probes: the state after the present ACK so far. */
 inline_always void tell(struct sock *sk, struct controller *s)
 {
 	if (PROBES_AT_ONCE)
@@ -205,9 +205,9 @@ CALLBACK_2(void, ack_set_state, struct sock *, sk, u8, next)
 	bool pending = events->pending;
 	events->pending = false;
 	if (next == TCP_CA_Loss) {
-		/* Path-MTU discovery resends in this state, too, and leaves the window alone. It enters the state but once; and
-		 * where nothing was reduced, a timeout would have asked for a threshold. During a reduction a timeout leaves
-		 * one segment more than is in flight. */
+		/* Path-MTU discovery resends in this state, too, and leaves the window alone. It enters the state but once,
+		 * and where nothing was reduced, a timeout would have asked for a threshold. During a reduction a timeout
+		 * leaves one segment more than is in flight. */
 		bool repeated = ca_state(sk) == TCP_CA_Loss ||
 				(is_reducing(sk) && tcp_sk(sk)->snd_cwnd == in_flight(sk) + 1);
 		if (!events->timed_out && repeated) {

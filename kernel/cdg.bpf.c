@@ -11,12 +11,12 @@
  * | (7): shadow window | on_interval, resync_shadow |
  * | (8): window on a loss | on_loss |
  *
- * Notable differences from the paper: those of crates/control/src/controllers/cdg.rs.
+ * Notable differences from the paper: as in crates/control/src/controllers/cdg.rs.
  * Notable differences from crates/control/src/controllers/cdg.rs:
- * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; a back-off rounds to the nearest. The kernel
+ * - Windows are in units of 2^-16 segments, parameters in units of 2^-32. A back-off rounds to the nearest. The kernel
  *   is given whole segments, rounded down.
  * - The probability (5) has an error below 2^-20, and the random number 32 bits.
- * - In recovery is what the kernel calls so.
+ * - "In recovery" has the kernel's meaning.
  * - A loss does not raise the window, unless loss_may_raise says so: in a network that others use as well, it must not.
  * - A change of `a` holds for connections that start after it.
  *
@@ -51,7 +51,7 @@ PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient
 
 enum queue { QUEUE_UNKNOWN, QUEUE_FULL, QUEUE_EMPTY, QUEUE_RISING, QUEUE_FALLING };
 
-/* The smallest and the largest RTT of an interval; none as long as max is 0. */
+/* The smallest and the largest RTT of an interval. None as long as max is 0. */
 struct extremes {
 	span min;
 	span max;
@@ -67,7 +67,7 @@ struct average {
 struct controller {
 	struct events events;
 	struct reno reno;
-	/* s: the window that NewReno would have; 0 while not tracked. */
+	/* s: the window that NewReno would have, 0 while not tracked. */
 	segments shadow;
 
 	struct extremes open;
@@ -108,9 +108,9 @@ inline_always real backoff_probability(u64 g)
 	const u64 one = 1ull << 30;
 	if (G == 0 || g / 16 >= G)
 		return 1ull << 32; /* e^-16 is 2^-23 */
-	/* y = (g/G)/ln 2, in units of 2^-24; then exp(-g/G) = 2^-y, of which whole halvings are shifts. */
+	/* y = (g/G)/ln 2, in units of 2^-24. Then exp(-g/G) = 2^-y, of which whole halvings are shifts. */
 	u64 y = ((g << 24) / G * 1549082005) >> 30; /* 2^30/ln 2 */
-	/* u = ln 2 times the rest, below ln 2, in units of 2^-30; its power series to u^8, error below 2^-23. */
+	/* u = ln 2 times the rest, below ln 2, in units of 2^-30. Its power series to u^8, error below 2^-23. */
 	u64 u = ((y & 0xffffff) * 744261118) >> 24; /* 2^30 ln 2 */
 	u64 t = one;
 #pragma unroll
@@ -142,7 +142,7 @@ inline_always void push(struct average *average, u32 at, s64 raw)
 	*slot = raw;
 }
 
-/* On an exact clock, what is smaller than FLAT is zero. */
+/* On an exact clock, a sum below FLAT is zero. */
 inline_always s64 flattened(s64 sum, u32 length)
 {
 	s64 flat = (s64)(FLAT * length);
@@ -155,8 +155,8 @@ inline_always u64 smoothed(const struct average *average, u32 length)
 	return average->sum > 0 && length ? (u64)average->sum / length : 0;
 }
 
-/* The gradient that decides on a back-off: that of the minimum before that of the maximum; in slow start the raw ones
- * before the smoothed (section 3.2, footnote 2). 0 if none is positive. */
+/* The gradient that decides on a back-off: of the minimum before the maximum, and in slow start the raw ones before the
+ * smoothed (section 3.2, footnote 2). 0 if none is positive. */
 inline_always u64 deciding_gradient(const struct controller *s)
 {
 	bool slow_start = in_slow_start(&s->reno);
@@ -218,7 +218,7 @@ inline_always bool on_interval(struct controller *s)
 	return congested;
 }
 
-/* Ends the interval; false if there was none before it to compare with. */
+/* Ends the interval. False if there was none before it to compare with. */
 inline_always bool close_interval(struct controller *s)
 {
 	struct extremes before = s->last;
@@ -288,7 +288,7 @@ inline_always void remember(struct controller *s)
 	s->shadow_before = s->shadow;
 }
 
-/* Keeps beta_l of `from`; the shadow window does what NewReno would. */
+/* Keeps beta_l of `from`. The shadow window changes as NewReno's would. */
 inline_always void reduce(struct controller *s, segments from)
 {
 	s->reno.threshold = max_u64(scaled(from, beta_l), MINIMUM);

@@ -11,9 +11,9 @@
  * | MAX-REDUCE: the reference is replaced (section 5.1) | decrease |
  * | minimal buffering, optimistic increase (section 5.2) | min_buffer, optimistic |
  *
- * Notable differences from the paper: those of crates/control/src/controllers/da.rs.
+ * Notable differences from the paper: as in crates/control/src/controllers/da.rs.
  * Notable differences from crates/control/src/controllers/da.rs:
- * - Windows are in units of 2^-16 segments, parameters in units of 2^-32; (D1) rounds to the nearest, with a relative
+ * - Windows are in units of 2^-16 segments, parameters in units of 2^-32. (D1) rounds to the nearest, with a relative
  *   error below 2^-31. The kernel is given whole segments, rounded down.
  * - NDG is compared in units of 2^-32, with an error below 2^-16.
  * - Delays come from the kernel in whole microseconds.
@@ -54,9 +54,9 @@ struct controller {
 
 	/* D_t; 0 before the first measurement. */
 	span reference_delay;
-	/* The last delays, for a reference that forgets (section 5.1); 0 is none. */
+	/* The last delays, for a reference that forgets (section 5.1). 0 is none. */
 	span ring[CAPACITY];
-	/* How many of them count; 0 if the reference never forgets. */
+	/* How many of them count. 0 if the reference never forgets. */
 	u32 memory;
 	u32 next;
 
@@ -66,7 +66,7 @@ struct controller {
 	/* This epoch's head left before the last decision took effect. */
 	bool settling;
 	u8 phase;
-	/* The delay of the ACK before, in slow start; 0 is none. */
+	/* The delay of the ACK before, in slow start. 0 is none. */
 	span last_delay;
 	/* Decreases in a row. */
 	u32 reductions;
@@ -101,7 +101,7 @@ inline_always span observe(struct controller *s, span measured)
 	return smallest;
 }
 
-/* The path is another: what was measured before no longer counts (section 5.1). */
+/* The path is another: earlier measurements no longer count (section 5.1). */
 inline_always void replace_reference(struct controller *s, span measured)
 {
 	CLEAR(&s->ring);
@@ -245,7 +245,7 @@ inline_always void on_ack(struct sock *sk, struct controller *s, u32 delivered)
 		slow_start(sk, s, delay, is_window_limited(sk) ? delivered : 0);
 	else if (!s->has_head)
 		begin_epochs(sk, s);
-	/* A head without a usable delay: the next packet that has one stands in for it. */
+	/* A head without a usable delay is replaced by the next packet that has one. */
 	else if (delay && is_after(tcp_sk(sk)->snd_una, s->head))
 		end_of_epoch(sk, s, delay);
 }

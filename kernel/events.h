@@ -19,7 +19,7 @@ struct reno {
 
 inline_always bool in_slow_start(const struct reno *reno) { return reno->window < reno->threshold; }
 
-/* Takes back a reduction: window and threshold are at least what they were before it. */
+/* Takes back a reduction: window and threshold are at least as large as before it. */
 inline_always void restore(struct reno *reno, const struct reno *before)
 {
 	reno->window = max_u64(reno->window, before->window);
@@ -29,7 +29,7 @@ inline_always void restore(struct reno *reno, const struct reno *before)
 struct events {
 	bool started;
 	struct rtt_sampler sampler;
-	/* The sample of the present ACK; 0 if it has none. */
+	/* The sample of the present ACK, 0 if it has none. */
 	span rtt;
 	/* The present ACK covers, cumulatively or by SACK, the first segment sent after the last ACK that did. */
 	bool round_start;
@@ -42,7 +42,7 @@ struct events {
 	/* Window and threshold as this controller last left them to the kernel: others mean that the stack changed them. */
 	u32 window;
 	u32 threshold;
-	/* When the present ACK came, microseconds, and whether what it left is not reported yet. */
+	/* When the present ACK came, microseconds, and whether its probes are still to be reported. */
 	u64 acked_at;
 	bool owing;
 	u64 probe_turn;

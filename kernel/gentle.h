@@ -101,7 +101,7 @@ inline_always void thrust(struct gentle *s)
 	s->alpha = min_u64(s->fuel * (alpha_rocket >> 16), alpha_max >> 16);
 }
 
-/* The increase with a queue up to Q_max; a longer one leaves it. */
+/* The increase with a queue up to Q_max. A longer one leaves it. */
 inline_always void damp(struct gentle *s)
 {
 	if (s->meter.queue <= q_max) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * JK: the slow start of 4.3BSD-Tahoe (Jacobson 1988, appendix B; Dabbous 1992, section 2). Every loss leaves a window
- * of one segment, and slow start up to half the old window.
+ * JK: the slow start of 4.3BSD-Tahoe (Jacobson 1988, appendix B, and Dabbous 1992, section 2). Every loss leaves a
+ * window of one segment, and slow start up to half the old window.
  *
  * | rule | here |
  * | --- | --- |
@@ -11,7 +11,7 @@
  * Proportional rate reduction would bring the window to the threshold, so this is cong_control, which governs recovery.
  * A lost segment that was not sent again may leave beside the window: Tahoe sends it at once.
  *
- * Differences from crates/control/src/controllers/jk.rs: windows are whole segments, as those of newreno.bpf.c; by
+ * Differences from crates/control/src/controllers/jk.rs: windows are whole segments, as in newreno.bpf.c, and by
  * default there is no largest window.
  */
 #include "ack.h"

@@ -15,13 +15,13 @@
  */
 #include "ack.h"
 
-/* Called when a loss, a mark or a timeout asks for a smaller window: what the stack leads it down to. */
+/* Called when a loss, a mark or a timeout asks for a smaller window: the target of the stack's reduction. */
 CALLBACK_1(u32, newreno_ssthresh, struct sock *, sk)
 {
 	return max_u64(tcp_sk(sk)->snd_cwnd / 2, 2);
 }
 
-/* Called for each ACK on which the window may grow; `acked` segments were delivered by it. */
+/* Called for each ACK on which the window may grow. `acked` segments were delivered by it. */
 CALLBACK_3(void, newreno_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

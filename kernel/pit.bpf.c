@@ -13,8 +13,8 @@
  *
  * Differences from crates/control/src/controllers/linux/pit.rs: none on the same events. The kernel lacks two parts
  * of these events:
- * - When an ACK came: the time is that at which the stack handles it. An interface that hands over its packets together
- *   makes gaps of next to nothing, and noise.
+ * - When an ACK came: the stack gives the time at which it handles the ACK. An interface that hands over its packets
+ *   together makes gaps of next to nothing, and noise.
  * - A window update: it counts as a duplicate ACK.
  */
 #include "ack.h"
@@ -31,7 +31,7 @@ PROBES(packet_time_ms, rho, noise, span, mu, window_at_loss);
 /* Gaps of an event that count: their 4950 differences are the most that an iteration does. */
 #define CAPACITY 100
 #define DIFFERENCES (CAPACITY * (CAPACITY - 1) / 2)
-/* The room of a set; an index into all sets is cut to nine bits, so that the kernel sees that it is inside. */
+/* The room of a set. An index into all sets is cut to nine bits, so that the kernel sees that it is inside. */
 #define ROOM 128
 #define INSIDE(index) ((index) & (4 * ROOM - 1))
 /* Differences closer than one part of so many of T to 0, or to it from below, are rounding. */
@@ -43,7 +43,7 @@ PROBES(packet_time_ms, rho, noise, span, mu, window_at_loss);
 /* One, as a share. */
 #define WHOLE_SHARE (1ull << 32)
 
-/* An iteration: differences of the `count` values from `from` on in `sets`; those that stay go to where `to` is. */
+/* An iteration: differences of the `count` values from `from` on in `sets`. Differences that stay go to `to`. */
 struct pass {
 	u32 from;
 	u32 count;
@@ -64,12 +64,12 @@ struct pit {
 	/* Gaps in sets[0], and duplicate ACKs. */
 	u32 gaps;
 	u32 duplicates;
-	/* The window at the loss, from its detection to the end of recovery; 0 otherwise. */
+	/* The window at the loss, from its detection to the end of recovery, 0 otherwise. */
 	u32 window_at_loss;
 	u32 last_loss;
-	/* The window for which ssthresh was asked; 0 once the state says what for. */
+	/* The window for which ssthresh was asked, 0 once the state shows the cause. */
 	u32 asked;
-	/* When the last ACK came, new or duplicate, nanoseconds, and the gap before it; 0 before the first. */
+	/* When the last ACK came, new or duplicate, nanoseconds, and the gap before it. 0 before the first. */
 	u64 last_ack;
 	u64 last_gap;
 	/* Segments that the present ACK covers, and whether it came in recovery. */
@@ -98,8 +98,8 @@ struct pit {
 };
 STORED_STATE(struct pit);
 
-/* The context of loops. All that they count lies behind it: the kernel's verifier assumes nothing of these numbers, but
- * follows numbers on the stack through every round. */
+/* The context of loops. Their counters are fields behind a pointer: the kernel's verifier assumes nothing of these
+ * numbers, but follows numbers on the stack through every round. */
 struct work {
 	struct pit *s;
 };
@@ -174,7 +174,7 @@ inline_always void collect(struct pit *s)
 
 /* ---- the canceller ---- */
 
-/* One pair; the next is that of the following value. */
+/* One pair. The next has the following value. */
 static long subtract(u32 index, void *context)
 {
 	struct pit *s = ((struct work *)context)->s;
@@ -224,7 +224,7 @@ inline_always void cancel(struct pit *s)
 
 /* ---- the decrease ---- */
 
-/* exp(-x) for a real x, with an error below 2^-20; 0 from 32 on. */
+/* exp(-x) for a real x, with an error below 2^-20, 0 from 32 on. */
 inline_always real exponential(real x)
 {
 	const u64 one = 1ull << 30;
@@ -232,7 +232,7 @@ inline_always real exponential(real x)
 		return 0;
 	/* x/ln 2 in units of 2^-24: exp(-x) is two to the power of minus that, of which whole halvings are shifts. */
 	u64 halvings = ((x >> 8) * 1549082005) >> 30;
-	/* ln 2 times the rest, below ln 2, in units of 2^-30; its power series to the eighth power. */
+	/* ln 2 times the rest, below ln 2, in units of 2^-30. Its power series to the eighth power. */
 	u64 rest = ((halvings & 0xffffff) * 744261118) >> 24, series = one;
 #pragma unroll
 	for (u64 k = 8; k > 0; k--)
@@ -274,7 +274,7 @@ static long extend(u32 index, void *context)
 	return 0;
 }
 
-/* The window that the loss event that was captured leaves of that at the loss. */
+/* The window that the captured loss event leaves, of the window at the loss. */
 inline_always u32 left_of(struct pit *s, u32 window)
 {
 	struct work work = {s};

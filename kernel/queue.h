@@ -58,8 +58,8 @@ inline_always void observe_rtt(struct meter *m, const struct ack_sample *sample)
 	m->samples += 1;
 }
 
-/* True if the ACK that covers everything below `ack` ends a round trip with enough samples; queue and delay are then
- * those of that round trip. */
+/* True if the ACK that covers everything below `ack` ends a round trip with enough samples. Queue and delay are then
+ * values of that round trip. */
 inline_always bool close_round(const struct sock *sk, struct meter *m, u32 ack)
 {
 	if (!is_after(ack, m->end))

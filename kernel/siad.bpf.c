@@ -13,7 +13,7 @@
  * | (15) to (19): Additional Decrease | additional_decrease |
  * | section III.B, base RTT | observe, guard_against_creeping |
  *
- * Notable differences from the paper: those of crates/control/src/controllers/siad.rs.
+ * Notable differences from the paper: as in crates/control/src/controllers/siad.rs.
  * Notable differences from crates/control/src/controllers/siad.rs:
  * - `margin` is in units of 2^-32 segments, and the random number of `trend = random` has 32 bits. All else is computed
  *   as there, in the order given there: windows and thresholds meet alpha, targets and sums of both exactly, where the
@@ -49,7 +49,7 @@ PROBES(alpha, incthresh, cmax, num_rtt, rtt_min_ms, rtt_curr_ms, cnt_dec, draine
 
 enum region { SLOW_START = 1, LINEAR_INCREMENT, FAST_INCREASE };
 
-/* State of the current congestion epoch; restored after a spurious loss. */
+/* State of the current congestion epoch, restored after a spurious loss. */
 struct epoch {
 	/* The target: below it Linear Increment, from it on Fast Increase. */
 	binary64 incthresh;
@@ -128,8 +128,8 @@ inline_always span in_parts(span rtt, u64 tick)
 }
 
 /* The RTT sample of an ACK, 0 if there is none. A sample by timestamps is at least a tick, as a shorter one would be no
- * time at all. The smoothed RTT is rounded down to whole ticks, too, so that an empty queue always has the same RTT; on
- * a short path to parts of a tick. */
+ * time at all. The smoothed RTT is rounded down to whole ticks, too, so that an empty queue always has the same RTT.
+ * On a short path it is rounded to parts of a tick. */
 inline_always span rtt_now(const struct sock *sk)
 {
 	s64 by_timestamp = rtt_source == rtt_source_timestamp ? timestamp_rtt(sk) : -1;
@@ -184,7 +184,7 @@ inline_always void guard_against_creeping(struct controller *s)
 	s->rises += 1;
 }
 
-/* The last congestion event was spurious: only what was measured since then stays. */
+/* The last congestion event was spurious: only later measurements stay. */
 inline_always void take_event_back(struct controller *s)
 {
 	u32 count = min_u64(s->rises, RISES + 1);
@@ -235,7 +235,7 @@ struct growth {
 	struct controller *s;
 };
 
-/* One segment more, if there is credit for it; returns whether there is not. */
+/* One segment more, if there is credit for it. True if there is none. */
 static long grow_by_one(u32 index, void *context)
 {
 	struct controller *s = ((struct growth *)context)->s;
@@ -295,7 +295,7 @@ inline_always binary64 window_at_loss(struct controller *s)
 	return max_u64(minus(window, grown), from_whole(min_cwnd));
 }
 
-/* (4): the next target, after a decrease to `threshold`: cwnd_max, now `cmax`, and (5), or what stands in for it. */
+/* (4): the next target, after a decrease to `threshold`: cwnd_max, now `cmax`, and (5), or its substitute. */
 inline_always binary64 target_after(struct controller *s, binary64 cmax, binary64 threshold)
 {
 	binary64 up = 0, down = 0;
@@ -360,8 +360,8 @@ inline_always bool calls_for_additional_decrease(const struct controller *s)
 	return !e->drained && has_grown(s, TWO) && e->cnt_dec + 1 < e->rtts && s->reno.window > WHOLE(min_cwnd);
 }
 
-/* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with
- * an empty queue. `left` is what the path itself holds of the window about one RTT ago. */
+/* Additional Decrease, by which the window loses its backlog and so much more that it can grow for a round trip with an
+ * empty queue. `left` is the part of the window that the path itself held about one RTT ago. */
 inline_always void additional_decrease(struct controller *s, binary64 left)
 {
 	struct epoch *e = &s->epoch;

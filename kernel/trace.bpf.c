@@ -6,7 +6,7 @@
  */
 #include "ack.h"
 
-/* Network namespaces by their cookies; with none of them, all. */
+/* Network namespaces by their cookies. With none of them, all. */
 u64 namespaces[4] SEC(".data") = {0, 0, 0, 0};
 u32 namespace_count SEC(".data") = 0;
 /* Local ports. */
@@ -21,7 +21,7 @@ struct seen {
 	/* A reduction could be undone when the last segment arrived. */
 	u8 undoable;
 };
-/* One for each connection: those of a server share their port. */
+/* One for each connection, as the connections of a server share their port. */
 STORED_STATE(struct seen);
 
 enum kind { ARRIVED, RETRANSMITTED, STATE, UNDONE };

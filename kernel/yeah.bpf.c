@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * YeAH-TCP (Baiocchi, Castellani and Vacirca, PFLDnet 2007; Edwan 2010, section 7.3).
+ * YeAH-TCP (Baiocchi, Castellani and Vacirca, PFLDnet 2007, and Edwan 2010, section 7.3).
  *
  * | rule | here |
  * | --- | --- |

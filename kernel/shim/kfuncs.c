@@ -18,7 +18,7 @@ KFUNC u32 tcp_slow_start(struct tcp_sock *tp, u32 acked)
 	return acked - step;
 }
 
-/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt; a count against a larger `w` gives one. */
+/* A segment more for every `w` acknowledged, counted in snd_cwnd_cnt. A count against a larger `w` gives one. */
 KFUNC void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked)
 {
 	if (w == 0)

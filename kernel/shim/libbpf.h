@@ -37,7 +37,7 @@ enum sk_pacing { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum inet_csk_ack_state_t { ICSK_ACK_SCHED = 1, ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 };
 enum { IPPROTO_TCP = 6 };
 
-/* Programs of other kinds that lie in the same file compile, and never run. */
+/* Programs of other kinds in the same file compile, and never run. */
 struct bpf_sock;
 struct bpf_sockopt {
 	struct bpf_sock *sk;
@@ -111,7 +111,7 @@ struct bpf_sockopt {
 
 /* ---- time ---- */
 
-/* The ticks of Debian's kernels; crates/shim/src/tcp.rs counts lsndtime in them. */
+/* The ticks of Debian's kernels. crates/shim/src/tcp.rs counts lsndtime in them. */
 #define ACK_HZ 250
 #define ACK_FIRST_TICK 100000
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The names that a controller finds when it is compiled natively: those of bpf.h, as plain C. crates/shim compiles the
- * file into a shared object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and
+ * The names that a controller finds when it is compiled natively: the names of bpf.h, as plain C. crates/shim compiles
+ * the file into a shared object, loads it, and plays the part of the kernel's TCP: it fills in `struct connection` and
  * calls the callbacks.
  *
  * A loaded object serves any number of connections on any number of threads: whatever belongs to a connection is in its
@@ -143,7 +143,7 @@ struct probe_value {
 	u64 divisor;
 };
 
-/* The simulator asks after each ACK, for what the controller showed last. */
+/* The simulator asks after each ACK for the values that the controller showed last. */
 #define PROBES_AT_ONCE true
 
 #define PROBES(...)                                                                                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The kernel's types in a native build, and what crates/shim finds in an object. crates/shim/src/connection.rs has the
- * same structures.
+ * The kernel's types in a native build, and the table that crates/shim finds in an object.
+ * crates/shim/src/connection.rs has the same structures.
  */
 #ifndef ACK_SHIM_TYPES_H
 #define ACK_SHIM_TYPES_H
@@ -95,7 +95,7 @@ struct tcp_sock {
 struct connection {
 	struct tcp_sock tp;
 	u64 now;
-	/* The present ACK: its RTT sample, 0 without one that can be trusted; the RTT by timestamps, -1 without. */
+	/* The present ACK: its RTT sample, 0 without one that can be trusted. The RTT by timestamps, -1 without. */
 	u64 rtt;
 	s64 timestamp_rtt;
 	u64 timestamp_tick;
@@ -151,7 +151,7 @@ struct ack_module {
 	const struct tcp_congestion_ops *ops;
 	struct ack_parameter *const *parameters;
 	const u64 *state_size;
-	/* Names with commas between; NULL without probes. */
+	/* Names with commas between. NULL without probes. */
 	const char *const *probes;
 	/* A change of compiler is a change of this file. */
 	const char *compiler;

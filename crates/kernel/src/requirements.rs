@@ -42,7 +42,7 @@ fn check_kernel(release: &str, has_types: bool, status: &str) -> Result<(), Load
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0);
-    // CAP_SYS_ADMIN (21) stands for the two that were once part of it, not for CAP_NET_ADMIN.
+    // CAP_SYS_ADMIN (21) includes the two that were once part of it, but not CAP_NET_ADMIN.
     let holds = |bit: u32| held >> bit & 1 == 1 || (bit > 21 && held >> 21 & 1 == 1);
     match CAPABILITIES.iter().find(|(bit, _)| !holds(*bit)) {
         Some((_, name)) => unavailable(format!(

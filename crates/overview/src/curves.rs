@@ -58,7 +58,7 @@ fn bin_width(run: &Run<'_>, duration: f64) -> f64 {
     (duration / BINS / step).round_ties_even().max(1.0) * step
 }
 
-/// The curves at the times of the grid, in `unit`; missing if the latest value is older than `longest`.
+/// The curves at the times of the grid, in `unit`. A value is missing if the latest one is older than `longest`.
 fn on_grid(mut curves: Vec<Curve>, grid: &[f64], longest: f64, unit: f64) -> Vec<Curve> {
     for Curve { times, values, .. } in &mut curves {
         *values = map(&held(times, values, grid, longest), &|value| value / unit);

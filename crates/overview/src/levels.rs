@@ -14,7 +14,7 @@ const PACKET: f64 = 1500.0;
 struct Samples {
     times: Vec<f64>,
     queue_bytes: Vec<f64>,
-    /// Bytes that it could have carried; empty if that is not known of each sample.
+    /// Bytes that it could have carried, empty if that is not known of each sample.
     capacity_bytes: Vec<f64>,
     rate_bps: f64,
     duration_s: f64,
@@ -86,7 +86,7 @@ pub(crate) fn buffer(run: &Run<'_>, grid: &[f64]) -> Option<Level> {
     Some(Level { label: "buffer", values: samples.waits(&|_| bytes, grid) })
 }
 
-/// The limit of the queue of a path in bytes at a rate; `None` for an unknown or infinite one.
+/// The limit of the queue of a path in bytes at a rate. `None` for an unknown or infinite one.
 fn limit_bytes(run: &Run<'_>, rate_bps: f64) -> Option<f64> {
     let path = &run.scenario()["path"];
     let queue = &path["queue"];

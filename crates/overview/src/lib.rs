@@ -31,7 +31,7 @@ const TENFOLD: f64 = 10.0;
 ///
 /// `request` is a line of JSON, then doubles (little-endian). The line is a list of labels, each with its repetitions:
 /// `{"label", "of": [{"scenario", "duration_s", "warmup_s", "tables": {TABLE: {COLUMN: …}}}]}`. A column is a list of
-/// texts, or `{"at", "length"}` for its place in the doubles; with `names` the doubles are indices into these. Missing
+/// texts, or `{"at", "length"}` for its place in the doubles. With `names` the doubles are indices into these. Missing
 /// columns count as empty.
 ///
 /// # Errors

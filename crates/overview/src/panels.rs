@@ -12,10 +12,10 @@ pub(crate) const BAND: [f64; 2] = [20.0, 80.0];
 /// With more curves than this the page would be unreadable: the first ones are shown.
 const MOST_CURVES: usize = 40;
 
-/// A logarithmic axis ends this factor below the largest value; smaller values lie on its edge.
+/// A logarithmic axis ends this factor below the largest value. Smaller values are drawn on its edge.
 const DEEPEST: f64 = 1000.0;
 
-/// Numbers as JSON; null for a missing value.
+/// Numbers as JSON, null for a missing value.
 pub(crate) fn list(values: &[f64]) -> Value {
     values.iter().map(|&value| Value::from(value)).collect()
 }
@@ -137,7 +137,7 @@ impl Panel<'_> {
     }
 }
 
-/// A panel over time; its axis is logarithmic if its curves lie apart by more than tenfold.
+/// A panel over time. Its axis is logarithmic if its curves differ by more than tenfold.
 ///
 /// A linear axis begins at 0, except for an RTT with a base. `ticks` are marked along the lower edge.
 pub(crate) fn over_time(
@@ -155,7 +155,7 @@ pub(crate) fn over_time(
     Panel { name, title, x_label: "time (s)", log, log_x: false, floor, x: grid, curves, level, ticks }.into_json()
 }
 
-/// The lower end of a logarithmic axis, on which everything below it lies.
+/// The lower end of a logarithmic axis. Values below it are drawn there.
 ///
 /// Without it a queue that empties would go down without end.
 fn log_floor(curves: &[Band], level: Option<&Level>) -> f64 {
@@ -201,7 +201,7 @@ mod tests {
     fn a_band_goes_from_the_20th_to_the_80th_percentile_of_the_repetitions() {
         let first = Curve { values: vec![1.0, f64::NAN], ..Curve::default() };
         let made = band("cdg", &first, &[&[1.0, f64::NAN], &[11.0, f64::NAN], &[3.0, 5.0]]);
-        // The second of three is the median; 0.4 and 1.6 of the two steps from 1 over 3 to 11.
+        // The second of three is the median, 0.4 and 1.6 of the two steps from 1 over 3 to 11.
         assert!((made.ends[0][0] - 1.8).abs() < 1e-12 && (made.ends[1][0] - 7.8).abs() < 1e-12);
         assert_eq!(made.median, [3.0, 5.0]);
     }

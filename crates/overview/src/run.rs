@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
         &self.facts["tables"][table][column]
     }
 
-    /// The values of a column, NaN for null; indices of names.
+    /// The values of a column, NaN for null, or indices of names.
     pub(crate) fn numbers(&self, table: &str, column: &str) -> &'a [f64] {
         let place = self.column(table, column);
         let part = |key: &str| place[key].as_u64().unwrap_or(0) as usize;
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
 
     /// An empty curve for each flow, and its index by flow.
     ///
-    /// Those of one controller and name without the number at its end (`web-17` is of `web`) are one if they are
+    /// Flows of one controller and name without the number at its end (`web-17` is of `web`) are one curve if they are
     /// `together`. It is called `240 x web`.
     pub(crate) fn groups(&self, together: bool) -> (Vec<Curve>, Vec<usize>) {
         let (mut curves, mut group_of) = (Vec::<Curve>::new(), Vec::new());
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
         (curves, group_of)
     }
 
-    /// The row in the table of flows of each sample in `flow_series`; `usize::MAX` for a flow that the table lacks.
+    /// The row in the table of flows of each sample in `flow_series`, `usize::MAX` for a flow that the table lacks.
     pub(crate) fn sampled_rows(&self) -> Vec<usize> {
         let mut rows = Vec::new();
         for (row, &flow) in self.flows("flow").iter().enumerate() {

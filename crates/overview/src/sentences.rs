@@ -47,7 +47,7 @@ fn said(labels: &[&Label<'_>], value: &dyn Fn(&Run<'_>) -> f64, unit: &str) -> S
     sentence + " " + unit
 }
 
-/// Three digits, as `%.3g` of C prints them; all digits before the point from 100 on.
+/// Three digits, as `%.3g` of C prints them, but all digits before the point from 100 on.
 fn digits(number: f64) -> String {
     if !number.is_finite() {
         return "unknown".to_owned();
@@ -92,7 +92,7 @@ fn loss_percent(run: &Run<'_>) -> f64 {
 
 /// `, of the 50 that the bottleneck carries`, if all labels have the same.
 ///
-/// Stations are left out: the rate of their frames is far above what the shared channel carries.
+/// Stations are left out: the rate of their frames is far above the capacity of the shared channel.
 fn of_rate(labels: &[Label<'_>]) -> String {
     let rate = labels[0].first().of_bottleneck("rate_bps");
     let same = labels.iter().all(|label| label.first().of_bottleneck("rate_bps") == rate);

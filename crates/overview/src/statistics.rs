@@ -7,7 +7,7 @@ pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A percentile of rising values, between two of them by a straight line from the nearer one; NaN of none.
+/// A percentile of rising values, between two of them by a straight line from the nearer one. NaN of none.
 pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = last as f64 * percent / 100.0;
@@ -17,7 +17,7 @@ pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
     if along < 0.5 { sorted[below] + step * along } else { sorted[above] - step * (1.0 - along) }
 }
 
-/// The median of the finite values; NaN of none.
+/// The median of the finite values, NaN of none.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     percentile(&sorted(values), 50.0)
 }
@@ -59,7 +59,7 @@ pub(crate) fn rank(sorted: &[f64], limit: f64) -> usize {
     sorted.partition_point(|&value| value <= limit)
 }
 
-/// The value at `x` on the line through the points, level beyond its ends; NaN without points.
+/// The value at `x` on the line through the points, level beyond its ends. NaN without points.
 pub(crate) fn interpolate(x: f64, xs: &[f64], ys: &[f64]) -> f64 {
     let right = rank(xs, x);
     let at = |n: usize| ys.get(n).copied().unwrap_or(f64::NAN);
@@ -70,7 +70,7 @@ pub(crate) fn interpolate(x: f64, xs: &[f64], ys: &[f64]) -> f64 {
     (at(right) - at(left)) / (xs[right] - xs[left]) * (x - xs[left]) + at(left)
 }
 
-/// The latest value at the times of the grid; missing if it is older than `longest`.
+/// The latest value at the times of the grid, missing if it is older than `longest`.
 pub(crate) fn held(times: &[f64], values: &[f64], grid: &[f64], longest: f64) -> Vec<f64> {
     map(grid, &|time| match rank(times, time).checked_sub(1) {
         Some(row) if time - times[row] <= longest + 1e-9 => values[row],

@@ -107,7 +107,7 @@ fn sentence(page: &Value, question: &str) -> String {
     rows.iter().find(|row| row[0] == question).map_or_else(String::new, |row| row[1].as_str().unwrap().to_owned())
 }
 
-/// A curve of a panel at a time; a run has 40 steps a second.
+/// A curve of a panel at a time. A run has 40 steps a second.
 fn at(curve: &Value, second: f64) -> Option<f64> {
     curve[(40.0 * second) as usize].as_f64()
 }
@@ -166,7 +166,7 @@ fn a_curve_of_one_label_is_a_flow() {
     );
     let rtts = [0, 1].map(|n| at(&rtt["curves"][n]["median"], 7.5));
     assert_eq!((rtts, at(&rtt["levels"][0]["values"], 0.0)), ([Some(110.0), Some(60.0)], Some(40.0)));
-    // 25,000 bytes at a million bytes a second; a buffer of 40 ms.
+    // 25,000 bytes at a million bytes a second, and a buffer of 40 ms.
     assert_eq!(at(&queue["curves"][0]["median"], 5.0).map(f64::round), Some(25.0));
     assert_eq!(at(&queue["levels"][0]["values"], 5.0).map(f64::round), Some(40.0));
     assert_eq!(queue["ticks"][0]["at"], json!([1.0, 3.0]));
@@ -199,7 +199,7 @@ fn many_flows_are_one_curve_by_name_and_controller() {
         *column = if *name == "flow" { numbers.clone() } else { of(column[0]) };
     }
     many.flows.iter_mut().filter(|(name, _)| *name == "delivered_bytes").for_each(|(_, column)| *column = of(2e6));
-    // Each flow has two samples; the rest of its bytes counts at its end.
+    // Each flow has two samples. The rest of its bytes counts at its end.
     many.others.retain(|(table, ..)| *table != "flow_series");
     let twice = |values: [f64; 2]| values.into_iter().flat_map(|value| vec![value; count]).collect::<Column>();
     many.others.extend([
@@ -262,7 +262,7 @@ fn completion_times_are_shown_by_size() {
 fn many_drops_are_as_many_ticks_as_a_screen_shows() {
     let mut lossy = made();
     lossy.others.retain(|(table, ..)| *table != "events");
-    // The kinds are of three events; the others have none.
+    // The kinds are of three events. The others have none.
     lossy.others.push(("events", "time_s", (0..2000).map(|n| f64::from(n) / 200.0).collect()));
     lossy.others.push(("events", "kind", vec![1.0; 2000]));
     let mut doubles = Vec::new();

@@ -1,7 +1,7 @@
 //! The end of the interpreter while runs have controllers in Python.
 //!
-//! Threads that are in Python when the interpreter ends never come back. Those of runs are stopped before, and whoever
-//! waits for their results, a daemon thread say, is not woken to find none.
+//! Threads that are in Python when the interpreter ends never come back. So the threads of runs are stopped before. A
+//! daemon thread that waits for their results is not woken to find none.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,6 +1,6 @@
 //! Threads that call Python at every event of a run.
 //!
-//! CPython makes a state for a thread that comes from outside and throws it away when the thread leaves; with it goes
+//! CPython makes a state for a thread that comes from outside and throws it away when the thread leaves, together with
 //! the memory of the thread's first frame. For an event a microsecond long both cost more than the event. So such a
 //! thread runs beneath a frame of Python (thread state and memory stay), and keeps the interpreter's lock from one
 //! event to the next. It lets go of the lock whenever the run looks up, thousands of events apart, and within an event
@@ -18,14 +18,14 @@ use pyo3::types::{PyCFunction, PyString, PyTuple};
 
 use crate::threads::PythonThreads;
 
-/// What a thread may do with the interpreter's lock between events.
+/// The use that a thread makes of the interpreter's lock between events.
 #[derive(Clone, Copy)]
 enum Keeping {
     /// It attaches for each event.
     Never,
     /// It attaches at the next event, and stays so.
     Ready,
-    /// It is attached; the state is that before.
+    /// It is attached, with the state from before.
     Attached(PyGILState_STATE),
 }
 
@@ -84,12 +84,12 @@ pub(crate) fn begin_run(may_keep: bool) {
 pub(crate) fn let_go() {
     if let Keeping::Attached(before) = KEEPING.get() {
         KEEPING.set(Keeping::Ready);
-        // SAFETY: the state is that of the call in `attach`, on this thread; calls between have ended.
+        // SAFETY: the call in `attach` returned this state, on this thread, and calls between have ended.
         unsafe { ffi::PyGILState_Release(before) };
     }
 }
 
-/// Calls `python` attached; `None` if there is no interpreter any more. A thread that may keeps the lock.
+/// Calls `python` attached. `None` if there is no interpreter any more. A thread that may keeps the lock.
 pub(crate) fn attach<T>(python: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // SAFETY: may always be called.
     if matches!(KEEPING.get(), Keeping::Ready) && unsafe { ffi::Py_IsInitialized() } != 0 {

@@ -111,7 +111,7 @@ impl Batch {
         }
     }
 
-    /// Tells if everything was handed out.
+    /// True if everything was handed out.
     #[getter]
     fn done(&self) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ impl Batch {
         share.sum::<f64>() / self.cancelling.0.tasks.len().max(1) as f64
     }
 
-    /// Stops every run; those that have not finished are not handed out.
+    /// Stops every run. Unfinished runs are not handed out.
     fn cancel(&self, py: Python<'_>) {
         self.cancelling.0.cancel();
         self.threads.iter().for_each(|threads| threads.interrupt(py));

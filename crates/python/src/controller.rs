@@ -30,7 +30,7 @@ pub(crate) struct Guard {
     watch: Arc<Watch>,
 }
 
-/// What a controller did instead of deciding.
+/// The failure of a controller.
 pub(crate) enum Raised {
     Exception(PyErr),
     Panic(String),
@@ -52,7 +52,7 @@ impl Guard {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The value of `python`; `None` if it raised, the interpreter is gone, or the run is being stopped anyway.
+    /// The value of `python`. `None` if it raised, the interpreter is gone, or the run is being stopped anyway.
     fn attach<T>(&self, python: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.watch.stop.load(Ordering::Relaxed) {
             return None;
@@ -69,8 +69,8 @@ impl Guard {
     }
 }
 
-/// The controller that the factory at `index` makes; `None` if there is no such factory. If it raises, the run is
-/// stopped and what is returned no longer matters.
+/// The controller that the factory at `index` makes, or `None` if there is no such factory. If it raises, the run is
+/// stopped and the returned value no longer matters.
 pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
@@ -106,7 +106,7 @@ struct PythonController {
     decided: Decided,
 }
 
-/// What the controller has said.
+/// The decisions of the controller.
 struct Decided {
     window: f64,
     threshold: f64,

@@ -1,4 +1,4 @@
-//! Controllers from outside the registry, for engines that run those of the project: written in Python, or in files.
+//! Controllers from outside the registry, for engines that run the project's own: written in Python, or in files.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::threads::PythonThreads;
 pub(crate) struct CustomControllers {
     /// Those written in Python.
     factories: Factories,
-    /// Those in files.
+    /// The controllers in files.
     compiled: Compiled,
     threads: Arc<PythonThreads>,
 }
 
 impl CustomControllers {
-    /// Those of the option `controllers`.
+    /// The controllers of the option `controllers`.
     pub(crate) fn take(options: &Options<'_>) -> PyResult<Arc<Self>> {
         let factories = options.take("controllers")?.unwrap_or_default();
         Ok(Arc::new(Self { factories, compiled: Compiled::default(), threads: Arc::default() }))
@@ -35,7 +35,7 @@ impl CustomControllers {
         (!self.factories.is_empty()).then(|| self.threads.clone())
     }
 
-    /// What makes the controllers of `plan`; `watch` stops the run when one fails, and the guard knows why.
+    /// The factory of the controllers of `plan`. `watch` stops the run when one fails, and the guard has the reason.
     pub(crate) fn factory(self: &Arc<Self>, plan: &Plan, watch: &Arc<Watch>) -> Result<(Factory, Arc<Guard>), Failure> {
         let given = self.factories.len();
         let missing = |cc: &ControllerRef| matches!(cc, ControllerRef::Python { index, .. } if *index >= given);
@@ -61,7 +61,7 @@ impl CustomControllers {
     }
 }
 
-/// The run of `plan` is over: what a controller in it raised, if one did.
+/// The failure of a controller in the finished run of `plan`, if one failed.
 pub(crate) fn raised(plan: &Plan, guard: &Guard) -> Option<Failure> {
     let_go();
     guard.take().map(|raised| match raised {

@@ -60,7 +60,7 @@ impl Endpoint {
         self.lock().connect(at(now));
     }
 
-    /// Tells if the handshake is over.
+    /// True if the handshake is over.
     #[getter]
     fn is_open(&self) -> bool {
         self.lock().is_open()
@@ -72,12 +72,12 @@ impl Endpoint {
         self.lock().received()
     }
 
-    /// The application writes; says whether the connection is open.
+    /// The application writes. True if the connection is open.
     fn write(&self, size: u64) -> bool {
         self.lock().write(size)
     }
 
-    /// The application closes; says whether the connection is open.
+    /// The application closes. True if the connection is open.
     fn close(&self) -> bool {
         self.lock().close()
     }
@@ -114,7 +114,7 @@ impl Endpoint {
         self.lock().on_timeout(at(now));
     }
 
-    /// The values of `TCP_INFO`, as an object in JSON; nothing before the connection is open.
+    /// The values of `TCP_INFO`, as an object in JSON, or `None` before the connection is open.
     fn information(&self, now: u64) -> PyResult<Option<String>> {
         let information = self.lock().information(at(now)).map(|known| serde_json::to_string(&known));
         information.transpose().map_err(|error| PyValueError::new_err(error.to_string()))

@@ -96,7 +96,7 @@ macro_rules! shown_type {
     ($type:ty, none $when:literal) => { Option<<$type as Shown>::Python> };
 }
 
-/// The value of an attribute; see `control::signals`.
+/// The value of an attribute. See `control::signals`.
 macro_rules! shown {
     ($value:expr, $at:expr) => {
         $value.shown($at)

@@ -27,7 +27,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     set.err().unwrap_or(exception)
 }
 
-/// The end of the name of a scenario in JSON; any other is TOML.
+/// The end of the name of a scenario in JSON. Any other is TOML.
 const JSON: &str = ".json";
 
 /// The scenario that the document `text` of `file` describes once `overrides` are set in it.
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
     resolved(document, file, &overrides, files).map_err(|error| exception(py, &error))
 }
 
-/// The same from a JSON document; `file` is the one that it is from, if there is one.
+/// The same from a JSON document. `file` is its file, if there is one.
 #[pyfunction]
 #[pyo3(signature = (document, overrides, files=None, file=None))]
 pub(crate) fn resolve_json(
@@ -77,7 +77,8 @@ pub(crate) fn controller_label(cc: &str) -> String {
     ControllerRef::from(cc).to_string()
 }
 
-/// The path of the file that scenarios spell `cc`, if it is one; in Rust with the name of the controller in it.
+/// The path of the file that scenarios spell `cc`, if it is one. Of Rust it comes with the name of the controller in
+/// it.
 #[pyfunction]
 pub(crate) fn controller_file(cc: &str) -> Option<PathBuf> {
     match cc.into() {

@@ -16,8 +16,8 @@ pub(crate) fn available_memory(root: &str) -> Option<u64> {
     available(root).map(Bytes::get)
 }
 
-/// Memory that a run may take without swapping, and without the process being killed or refused it: the least of what
-/// the machine, the process's control groups and its address space have left. `None` where the system does not tell.
+/// Memory that a run may take without swapping, and without the process being killed or refused it: the least that the
+/// machine, the process's control groups and its address space have left. `None` if the system has no such number.
 pub(crate) fn available(root: &str) -> Option<Bytes> {
     let root = Path::new(root);
     let least = of_machine(root).into_iter().chain(of_groups(root)).chain(of_address_space(root)).min();
@@ -38,7 +38,7 @@ fn of_machine(root: &Path) -> Option<u64> {
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// In `memory.stat`: what the kernel gives back when it is needed.
+    /// The row of `memory.stat` with the memory that the kernel gives back when it is needed.
     reclaimable: &'static str,
 }
 
@@ -51,7 +51,7 @@ fn of_groups(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let hierarchies = root.join("sys/fs/cgroup");
     let mut least = None;
-    // A line is `number:controllers:path`; version 2 has the number 0 and names no controllers.
+    // A line is `number:controllers:path`. Version 2 has the number 0 and names no controllers.
     for line in text.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
@@ -69,7 +69,7 @@ fn of_groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// The rest below the limit of one group; `None` if it has no limit, or is not there.
+/// The rest below the limit of one group. `None` if it has no limit, or is not there.
 fn left_in(group: &Path, files: &Files) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
     let limit = number(files.limit)?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::catalogue::to_python;
 use crate::failure::MachineError;
 
-/// Loads a controller with `parameters` (a JSON object) and pins it; returns what TCP_CONGESTION takes.
+/// Loads a controller with `parameters` (a JSON object) and pins it. Returns its name for TCP_CONGESTION.
 #[pyfunction]
 pub(crate) fn kernel_load(controller: &str, parameters: &str) -> PyResult<String> {
     machine::pin(&controller.into(), &from_json(parameters)?).map_err(|error| exception(&error))

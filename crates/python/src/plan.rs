@@ -1,5 +1,5 @@
 //! The handle of a scenario: resolved, planned, with the files that it names. It travels from the scenario language to
-//! engines, caches and reports; its text and its files are its identity.
+//! engines, caches and reports. Its text and its files are its identity.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ impl SharedPlan {
     /// The handle of `scenario`, whose file is in `directory`. Its text names files by absolute paths.
     pub(crate) fn of(scenario: Scenario, directory: &Path, files: &Files) -> Result<Self, Error> {
         let reader = Reader { files, named: RefCell::default() };
-        // Only the plan finds what one key alone cannot tell. Its errors name files as they are written.
+        // Only the plan finds keys that contradict each other. Its errors name files as they are written.
         let plan = scenario.plan(&reader)?;
         let names_files = !reader.named.borrow().is_empty();
         let anchored = scenario.anchored(directory);
@@ -140,7 +140,7 @@ impl SharedPlan {
 
 #[pymethods]
 impl SharedPlan {
-    /// The plan of a text that is resolved already, with the files that it names; any other is read when needed.
+    /// The plan of a text that is resolved already, with the files that it names. Any other is read when needed.
     #[new]
     #[pyo3(signature = (resolved, files=None))]
     fn new(resolved: String, files: Option<BTreeMap<PathBuf, Vec<u8>>>) -> Self {

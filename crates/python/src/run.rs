@@ -26,7 +26,7 @@ struct RunTables {
 }
 
 impl RunTables {
-    /// The batch of the table called `name`; `None` if there is none.
+    /// The batch of the table called `name`, or `None` if there is none.
     fn batch(&mut self, name: &str) -> PyResult<Option<RecordBatch>> {
         if let Some(batch) = self.batches.get(name) {
             return Ok(Some(batch.clone()));

@@ -23,8 +23,8 @@ pub(crate) fn become_root() -> PyResult<()> {
     live::become_root().map_err(|refusal| MachineError::new_err(refusal.to_string()))
 }
 
-/// Runs `near`, and `far` at the other end, across the path of a plan; returns the exit status of `near`,
-/// the tables, and why the log is not whole.
+/// Runs `near`, and `far` at the other end, across the path of a plan. Returns the exit status of `near`, the tables,
+/// and why the log is not whole.
 #[expect(clippy::too_many_arguments, reason = "in Python they have names")]
 #[pyfunction]
 #[pyo3(signature = (

@@ -1,5 +1,5 @@
-//! Controllers in files, for the simulator: those in C are compiled, and objects are loaded, when the first run of a
-//! batch asks for them.
+//! Controllers in files, for the simulator. C is compiled, and objects are loaded, when the first run of a batch asks
+//! for them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -84,7 +84,7 @@ fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, valid: fn(T::Native)
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls))
 }
 
-/// Signed keys, because pandas takes no others; there are never so many names that the sign would show.
+/// Signed keys, because pandas takes no others. There are never so many names that the sign would show.
 fn dictionary(codes: Vec<u16>, names: Vec<String>) -> DictionaryArray<Int16Type> {
     let length = codes.len();
     let keys = ScalarBuffer::<i16>::new(Buffer::from_vec(codes), 0, length);

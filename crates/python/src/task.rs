@@ -23,13 +23,13 @@ pub(crate) trait Task: Send + Sync {
     fn stop(&self);
 }
 
-/// Sets up the engine of one run, from what Python gave.
+/// Sets up the engine of one run, from the options of Python.
 pub(crate) trait Setup: Send + Sync {
     type Engine: Engine<Notes: Serialize>;
     /// State that is needed again when the run is over.
     type State;
 
-    /// The engine for `plan`; `watch` lets a controller stop the run.
+    /// The engine for `plan`. `watch` lets a controller stop the run.
     fn engine(&self, plan: &Plan, watch: &Arc<Watch>) -> Result<(Self::Engine, Self::State), Failure>;
 
     /// The run of `plan` is over, with `failure` if it gave no tables: what to raise, if anything.
@@ -43,7 +43,7 @@ pub(crate) struct EngineTask<S> {
     seed: u64,
     setup: S,
     watch: Arc<Watch>,
-    /// How long the run is in all, in nanoseconds of the scenario; 0 until it is planned.
+    /// How long the run is in all, in nanoseconds of the scenario, 0 until it is planned.
     duration_nanos: AtomicU64,
 }
 

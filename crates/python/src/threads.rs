@@ -32,8 +32,8 @@ impl PythonThreads {
         self.left.notify_all();
     }
 
-    /// Raises KeyboardInterrupt in every thread, and waits until they have left; several times, as a controller may
-    /// catch it.
+    /// Raises KeyboardInterrupt in every thread, and waits until they have left. It raises several times, as a
+    /// controller may catch it.
     ///
     /// A controller in an endless loop looks at no request to stop.
     pub(crate) fn interrupt(&self, py: Python<'_>) {

@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A folder of our own under that of the machine for temporary files, which nobody else may enter. It goes when this is
-/// dropped, and when the process is killed.
+/// A folder of our own in the machine's folder for temporary files, which no other user may enter. It is removed when
+/// this is dropped, and when the process is killed.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 /// TCP_INFINITE_SSTHRESH: the threshold before the first congestion event.
 pub(crate) const INFINITE: u32 = 0x7fff_ffff;
 
-/// The states of a connection in the kernel (`enum tcp_ca_state`); the transport does not tell of Disorder.
+/// The states of a connection in the kernel (`enum tcp_ca_state`). The transport does not report Disorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -123,7 +123,7 @@ pub(crate) struct RateSample {
     pub(crate) is_retrans: bool,
 }
 
-/// `struct probe_value`: value/divisor is what is shown; not yet shown where the divisor is 0.
+/// `struct probe_value`: value/divisor is shown, but not yet while the divisor is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProbeValue {

@@ -78,7 +78,7 @@ impl Plugin {
         Ok(Self { crash_name: named(&name), name: name.clone(), table, _object: ManuallyDrop::new(object) })
     }
 
-    /// A controller for one flow, with `parameters`. `report` takes the sentence if it panics during the run; from then
+    /// A controller for one flow, with `parameters`. `report` takes the sentence if it panics during the run. From then
     /// on it decides nothing.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Plugged {
     fn event(&mut self, cx: &mut control::Context<'_>, event: &Event<'_>) {
         let Some(report) = &self.report else { return };
         let (plugin, mut context) = (&self.plugin, Context::new(cx));
-        // SAFETY: an instance of the table, and what is borrowed stays for the call.
+        // SAFETY: an instance of the table, and the borrowed values stay for the call.
         let call = || unsafe { (plugin.table.event)(self.instance, &mut context, event, &mut self.decisions) };
         if !crash::naming(&plugin.crash_name, call) {
             report(format!("`{}` panicked in {}: {}", plugin.name, event.name(), self.message()));
@@ -271,7 +271,7 @@ impl Controller for Plugged {
         }
         let mut out = out;
         let taker = std::ptr::from_mut(&mut out).cast();
-        // SAFETY: an instance of the table; the taker stays for the call. A panic is found at the next event.
+        // SAFETY: an instance of the table, and the taker stays for the call. A panic is found at the next event.
         crash::naming(&self.plugin.crash_name, || unsafe { (self.plugin.table.probe)(self.instance, taker, show) });
     }
 }

@@ -16,15 +16,15 @@
 //! | [`on_transmit_start`](Controller::on_transmit_start) | cwnd_event(TX_START) |
 //!
 //! `cong_control`, where there is one, takes the place of cong_avoid, on every ACK. It governs recovery: `snd_cwnd`
-//! is what may be in flight.
+//! limits the data in flight.
 //!
 //! Differences from the kernel:
 //! - Window and threshold follow its rules, but for recovery without cong_control: how the flight comes down is the
-//!   business of the simulator's transport, which aims at `snd_ssthresh`; `snd_cwnd` is what is in flight
-//!   meanwhile, at most what it was.
+//!   business of the simulator's transport, which aims at `snd_ssthresh`. Meanwhile `snd_cwnd` is the data in flight,
+//!   at most its value of before.
 //! - The ACK that ends recovery does not grow the window. After idle time the window is the initial one at once.
 //! - min_tso_segs and sndbuf_expand do not occur.
-//! - `sacked_out` is all of the data in flight that has left the network; `lost_out` is 0 but at a timeout.
+//! - `sacked_out` is all of the data in flight that has left the network. `lost_out` is 0 but at a timeout.
 //!   `rack.end_seq` is exact at the end of a round.
 //! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
@@ -57,7 +57,7 @@ pub(crate) struct Kernel {
     loss_end: u64,
     /// The most that was in flight in this round.
     most_in_flight: u32,
-    /// The threshold that an undone reduction gives back; 0 if there is none to undo.
+    /// The threshold that an undone reduction restores, 0 if there is none to undo.
     prior_ssthresh: u32,
 }
 
@@ -137,7 +137,7 @@ impl Kernel {
         tp.app_limited = if ack.application_limited { tp.delivered.wrapping_add(ack.in_flight).max(1) } else { 0 };
         tp.lost = tp.lost.wrapping_add(ack.newly_lost);
         tp.is_cwnd_limited = ack.window_limited.into();
-        // The transport has applied the same rule: what it denies, the controller must not find.
+        // The transport has applied the same rule, and the controller has to find the same answer.
         tp.max_packets_out = if ack.window_limited { most_in_flight } else { most_in_flight.min(tp.snd_cwnd / 2) };
         tp.saw_tstamp = (ack.timestamp_echo != Time::NEVER).into();
         let tick = cx.timestamp_tick.as_nanos().max(1);
@@ -148,7 +148,7 @@ impl Kernel {
         }
     }
 
-    /// The first steps of every ACK; returns its flags.
+    /// The first steps of every ACK. Returns its flags.
     fn signals(&mut self, cx: &mut Context<'_>, ack: &Ack) -> u64 {
         self.take(cx, ack);
         let rtt_us = ack.rtt.map_or(-1, |rtt| microseconds(rtt.value) as i32);
@@ -163,7 +163,7 @@ impl Kernel {
         flags
     }
 
-    /// The kernel reports the ACK that ends a recovery before it does; what the end left holds.
+    /// The kernel reports the ACK that ends a recovery before the end. The values that the end left hold.
     fn acked_in_recovery(&mut self, cx: &mut Context<'_>, sample: &AckSample) {
         let tp = &mut self.flow.connection_mut().tp;
         let (state, window, threshold) = (tp.inet_conn.ca_state, tp.snd_cwnd, tp.snd_ssthresh);
@@ -194,7 +194,7 @@ impl Kernel {
         self.flow.cong_control(cx.random, sequence, flags, &sample);
     }
 
-    /// A reduction begins: what the kernel notes, and the threshold that the controller names.
+    /// A reduction begins: the kernel's notes, and the threshold that the controller names.
     fn begin_reduction(&mut self, cx: &mut Context<'_>, undoable: bool) {
         self.prior_ssthresh = if undoable { self.current_ssthresh() } else { 0 };
         let tp = &mut self.flow.connection_mut().tp;
@@ -204,7 +204,7 @@ impl Kernel {
         self.flow.connection_mut().tp.snd_ssthresh = threshold;
     }
 
-    /// True if, with nothing reduced, something is missing below what has arrived, or sent twice.
+    /// True if, with nothing reduced, a segment is missing below data that arrived, or was sent twice.
     fn follow_disorder(&mut self, cx: &mut Context<'_>) {
         let tp = self.flow.connection().tp;
         let next = if tp.sacked_out + tp.retrans_out > 0 { State::Disorder } else { State::Open };
@@ -243,7 +243,7 @@ fn microseconds(span: Span) -> u32 {
 impl Controller for Kernel {
     fn wants(&self) -> Wants {
         let controls_all = self.flow.library().controls_all();
-        // Segments for what was marked when the segment of a rate sample left.
+        // Reports of segments have the marks counted when the segment of a rate sample left.
         let segments = if controls_all { Reports::Lost } else { Reports::None };
         Wants { transmit_start: true, governs_recovery: controls_all, segments, exact_rtt: true, ..Wants::default() }
     }
@@ -328,7 +328,7 @@ impl Controller for Kernel {
             self.begin_reduction(cx, true);
             self.flow.cwnd_event(cx.random, Event::Loss as u32);
         } else if matches!(self.state, State::Open | State::Disorder) {
-            // A stack without fast recovery has left the reduction while its repair goes on; the kernel has not.
+            // A stack without fast recovery has left the reduction while its repair goes on. The kernel has not.
             self.flow.connection_mut().tp.inet_conn.ca_state = State::Recovery as u8;
         }
         let tp = &mut self.flow.connection_mut().tp;
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn path_mtu_discovery_is_no_timeout() {
         for name in ["cdg", "da", "siad"] {
-            // All is lost; and one segment, where a whole window is outstanding.
+            // All is lost, and one segment, where a whole window is outstanding.
             for whole_window in [false, true] {
                 let (mut world, mut kernel) = begun(name);
                 kernel.on_start(&mut world.context());

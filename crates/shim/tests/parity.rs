@@ -1,6 +1,6 @@
-//! The controllers of `kernel/` do what those of `crates/control` do: the same events, reported to both, leave the
-//! same windows but for rounding. The C files are the very ones that the kernel runs; what the kernel's TCP does around
-//! them is that of the crate.
+//! The controllers of `kernel/` behave as their twins in `crates/control`: the same events, reported to both, leave the
+//! same windows but for rounding. The kernel runs the very same C files. The crate does the work of the kernel's TCP
+//! around them.
 //!
 //! | controller | the windows of C and Rust, that one in whole segments, differ by at most | because |
 //! | --- | --- | --- |
@@ -168,8 +168,8 @@ fn recorded_flows_have_the_same_windows_in_both_languages() {
         ("queue = \"300p\"\nloss = \"6%\"", ""),
         ("queue = { limit = \"80p\", mark_above = \"20p\" }", "transport = { ecn = true }"),
         ("queue = \"100p\"\njitter = { uniform = \"9ms\", reorder = true }", ""),
-        // Older stacks, but for what decides how windows grow and fall: that is the kernel's, which asks a module for
-        // no second reduction in fast recovery, where its window is what is in flight.
+        // Older stacks, with the kernel's rules of how windows grow and fall. The kernel asks a module for no second
+        // reduction in fast recovery, where its window is the data in flight.
         (
             "queue = \"30p\"",
             "profile = \"linux-3.5\"\ntransport = { slow_start_at_threshold = false, counting = \"segments\" }",
@@ -244,7 +244,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The events of `steps`; a step that makes no sense in its state does not happen.
+/// The events of `steps`. A step that makes no sense in its state does not happen.
 struct Connection {
     recording: Recording,
     now: Time,
@@ -384,7 +384,7 @@ fn grown_in_recovery(mut recording: Recording) -> Recording {
 #[test]
 fn made_up_flows_have_the_same_windows_in_both_languages() {
     const CASES: u32 = 96;
-    // The same cases each time: one random number in a million lies between the probabilities of C and Rust.
+    // The same cases each time: one random number in a million is between the probabilities of C and Rust.
     let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let steps = (proptest::collection::vec(step(), 1..1500), any::<u64>());
@@ -481,7 +481,7 @@ fn a_guard_against_a_creeping_base_rtt_is_taken_back_in_both_languages() {
     let ack = |rtt_micros| Step::Ack { segments: 3, rtt_micros, delayed: false, limited: true, echo: false };
     let mut steps = Vec::new();
     for millis in [30, 35, 40, 45, 32, 36, 40, 44] {
-        // The first epoch is slow start; a later one has some ten round trips.
+        // The first epoch is slow start. A later one has some ten round trips.
         steps.extend(std::iter::repeat_n(ack(1000 * millis), if millis == 30 { 10 } else { 200 }));
         steps.push(Step::Loss);
         if millis == 45 {

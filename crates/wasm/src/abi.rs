@@ -1,4 +1,4 @@
-//! The functions of the module that a page calls, and those of the page.
+//! The functions of the module that a page calls, and the functions of the page that the module calls.
 //!
 //! Text goes in through a buffer that the page fills (`reserve`), and comes out by a call of the page (`answer`) for
 //! the time of which it stays. So no memory changes hands.

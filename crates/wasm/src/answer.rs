@@ -45,7 +45,7 @@ fn described(table: &Table) -> Value {
     json!({ "name": table.name, "columns": columns.collect::<Value>() })
 }
 
-/// Kind, place and length of values, or texts themselves; `null` is true where some values may be none.
+/// Kind, place and length of values, or texts themselves. `null` is true where some values may be none.
 fn values(data: &Data) -> Value {
     let (kind, nullable, place) = match data {
         Data::U32(values) => ("u32", false, place(values)),

@@ -1,8 +1,7 @@
 //! The simulator for web pages.
 //!
-//! A page hands in a [`Request`] as JSON and gets an [`Answer`], whose columns it reads from the memory of the
-//! module. Controllers in JavaScript belong to the page, which [`Page`] stands for. The functions that a page sees are
-//! in `abi`.
+//! A page hands in a [`Request`] as JSON and gets an [`Answer`], whose columns it reads from the memory of the module.
+//! Controllers in JavaScript belong to the page, which is a [`Page`] here. The functions that a page sees are in `abi`.
 
 #[cfg(target_arch = "wasm32")]
 mod abi;

@@ -26,13 +26,13 @@ const MOST_MEMORY: Bytes = Bytes::new(1 << 30);
 pub struct Request {
     /// The scenario, TOML.
     pub text: String,
-    /// The name of its file, for errors; other files are looked up beside it.
+    /// The name of its file, for errors. Other files are looked up beside it.
     pub file: String,
     /// Dotted keys and the values to set there.
     pub overrides: Vec<(String, String)>,
     /// The contents of files that it may name, by their paths.
     pub files: BTreeMap<String, String>,
-    /// The seed, in place of that of the scenario.
+    /// The seed, in place of the scenario's.
     pub seed: Option<u64>,
     /// The classes of controllers that the page has.
     pub classes: Vec<String>,

@@ -1,7 +1,7 @@
-//! Controllers that the page has: classes in JavaScript with the signals of those in Python.
+//! Controllers of the page: classes in JavaScript, with the same signals as classes in Python.
 //!
-//! An event crosses as numbers: those of the context, then those of its argument. NaN stands for a value that is not
-//! known. [`described`] gives the page the names of all numbers, and the page makes objects of them.
+//! An event crosses as numbers: the context, then its argument. NaN is a value that is not known. [`described`] gives
+//! the page the names of all numbers, and the page makes objects of them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub type Decisions = [f64; DECISIONS.len()];
 const DECISIONS: [&str; 7] =
     ["window", "slow_start_threshold", "pacing_rate", "send_quantum", "wake_up_at", "pause_until", "wants"];
 
-/// The names in the attribute `wants`; the last one is not asked for by name.
+/// The names in the attribute `wants`. The last one is not asked for by name.
 const WANTS: [&str; 11] = [
     "sent",
     "transmit_start",
@@ -49,13 +49,13 @@ const FAR_S: f64 = 1e9;
 
 /// The page and its controllers.
 pub trait Page: Sync {
-    /// Makes a controller; `text` has its class and parameters as JSON. `None` if that failed.
+    /// Makes a controller. `text` has its class and parameters as JSON. `None` if that failed.
     fn make(&self, text: &str, decisions: &mut Decisions) -> Option<u32>;
 
-    /// Handles an event; false if that failed.
+    /// Handles an event. False if that failed.
     fn event(&self, controller: u32, kind: u32, numbers: &Numbers, decisions: &mut Decisions) -> bool;
 
-    /// The named internals of a controller as a JSON object; `None` if that failed.
+    /// The named internals of a controller as a JSON object. `None` if that failed.
     fn probe(&self, controller: u32) -> Option<String>;
 }
 
@@ -63,7 +63,7 @@ thread_local! {
     static RANDOM: RefCell<Option<Random>> = const { RefCell::new(None) };
 }
 
-/// The next number of the random stream of the flow whose event is being handled; 0 outside events.
+/// The next number of the random stream of the flow whose event is being handled, 0 outside events.
 pub fn random() -> f64 {
     RANDOM.with_borrow_mut(|random| random.as_mut().map_or(0.0, Random::uniform))
 }
@@ -86,11 +86,11 @@ trait Listed {
     /// How many numbers.
     const COUNT: usize;
 
-    /// Appends their names to `names`. A name that ends in `?` is true where its number is 1; one with a point belongs
+    /// Appends their names to `names`. A name that ends in `?` is true where its number is 1. One with a point belongs
     /// to the object before it, which is null where its first number is NaN.
     fn name(name: &str, names: &mut Vec<String>);
 
-    /// Appends the numbers of a value in a signal that came `at` a moment; NaN for one that is not known.
+    /// Appends the numbers of a value in a signal that came `at` a moment, NaN for one that is not known.
     fn list(value: Option<&Self>, at: &Moment, out: &mut Taker);
 }
 

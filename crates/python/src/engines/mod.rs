@@ -98,7 +98,7 @@ impl<'py> Options<'py> {
         point.map_or(Ok(Point::Sender), |point| point.parse().map_err(PyValueError::new_err))
     }
 
-    /// Refuses what was not taken.
+    /// Refuses the options that were not taken.
     pub(crate) fn finish(self) -> PyResult<()> {
         match self.left.keys().get_item(0) {
             Ok(name) => Err(PyTypeError::new_err(format!("the engine `{}` has no option `{name}`", self.engine))),

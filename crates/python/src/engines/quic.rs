@@ -48,7 +48,7 @@ struct QuicRuns<E> {
 
 /// Reads the options `pcap_at`, `controllers` and, where it is built in, `qlog` of the engine `E`.
 pub(crate) fn open<E: OverQuic>(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
-    // Every engine has it; that there are no captures is said when one is asked for.
+    // Every engine has this option. A request for a capture is refused later.
     options.point()?;
     let custom = CustomControllers::take(&options)?;
     let logs = if cfg!(feature = "qlog") { options.take("qlog")? } else { None };

@@ -1,4 +1,4 @@
-//! Runs over QUIC in real time: the engine, and what it cannot run on this machine.
+//! Runs over QUIC in real time: the engine, and its check of the machine.
 
 use ::quic::Quic;
 use engine::Engine as _;

@@ -115,12 +115,12 @@ impl Setup for Simulation {
     }
 }
 
-/// Removes the beginning of a packet capture. What is no regular file, such as a pipe, stays, and so does what could
-/// not have been written to.
+/// Removes the beginning of a packet capture. Only a regular file that could have been written to is removed. A pipe
+/// stays.
 fn discard(path: &Path) {
     let regular = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     if regular && OpenOptions::new().write(true).open(path).is_ok() {
-        // There is nothing to tell: the run has failed for another reason already.
+        // An error is ignored: the run has failed for another reason already.
         let _ = std::fs::remove_file(path);
     }
 }
