@@ -7,9 +7,10 @@
 //! | slow start: 2^rho - 1 an ACK, the fraction from a table; not beyond the threshold | `Hybla::grow` |
 //! | congestion avoidance: rho^2/w an ACK; below a part, one segment a window | `Hybla::grow` |
 //! | Reno's growth in disorder and while a timeout is repaired | `Controller::on_ack` |
+//! | at most 65535 segments (`snd_cwnd_clamp`, set by `hybla_init`) | `MOST` |
 //!
-//! Differences from Linux: the first window, which Linux sets to rho of the handshake (one segment up to an RTT of 50
-//! ms, four at 100 ms), and its largest window of 65535 segments.
+//! Difference from Linux: the first window, which Linux sets to rho of the handshake (one segment up to an RTT of 50
+//! ms, four at 100 ms).
 
 use units::Span;
 
@@ -29,6 +30,8 @@ const PARTS: u64 = 128;
 const POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 /// The largest exponent.
 const LARGEST_EXPONENT: u64 = 16;
+/// The largest window, in segments.
+const MOST: f64 = 65_535.0;
 
 /// The controller.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +113,7 @@ impl Controller for Hybla {
         } else {
             self.counter.grow_as_reno(&mut self.reno, cx, ack);
         }
+        self.reno.window = self.reno.window.min(MOST);
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
@@ -167,6 +171,17 @@ mod tests {
         let (mut hybla, ack) = at(10.0, 20.0, 100);
         acks(&mut hybla, &ack, 1);
         assert_eq!(hybla.window(), 20.0, "not beyond the threshold");
+    }
+
+    #[test]
+    fn the_window_is_clamped_as_the_module_does() {
+        // rho = 24 at 600 ms: an ACK of slow start adds 2^16 - 1 segments.
+        let (mut hybla, ack) = at(10.0, f64::INFINITY, 600);
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 65_535.0);
+        // Reno's growth of disorder meets the same bound.
+        acks(&mut hybla, &Ack { in_flight: 1, ..ack }, 70_000);
+        assert_eq!(hybla.window(), 65_535.0);
     }
 
     #[test]
