@@ -16,7 +16,7 @@ class Group(NamedTuple):
     """The name without a number, and the number of flows: ``240 x web``."""
     cc: str
     flows: list[int]
-    """Indices of the flows."""
+    """Places of the flows among the names."""
 
 
 def grouped(names: Sequence[str], controllers: Sequence[str]) -> list[Group]:

@@ -263,6 +263,15 @@ def test_a_signal_of_a_group_is_the_mean_of_samples():
     assert curve.values.tolist() == [10.0, 30.0, 50.0, 60.0]
 
 
+def test_curves_of_groups_follow_the_numbers_of_flows_in_a_part_of_the_table():
+    run = short_flows()
+    # The connection without its neighbours: number 2 is row 0.
+    last = dataclasses.replace(run, flows=run.flows.slice(2))
+    [rtt], [goodput] = metrics.signal_by_group(last, "rtt"), metrics.goodput_by_group(last, 1.0)
+    assert (rtt.times.tolist(), rtt.values.tolist()) == ([5.0], [60.0])
+    assert (goodput.values / 8).tolist() == [0, 0, 0, 100, 300]
+
+
 def test_curves_leave_out_what_was_not_measured():
     a, b = metrics.signal_by_flow(RUN, "rtt")
     assert (a.cc, b.cc) == ("newreno", "cdg")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ackclock.groups import Group, grouped
 from ackclock.metrics.curves import Curve
-from ackclock.metrics.tables import SIGNALS, Tables, column, flow_names
+from ackclock.metrics.tables import SIGNALS, Array, Tables, column, flow_names
 
 
-def _groups(run: Tables) -> list[Group]:
-    return grouped(flow_names(run), [str(cc) for cc in run.flows["cc"].to_pylist()])
+def _groups(run: Tables) -> Iterator[tuple[Group, Array]]:
+    """Each group with the numbers of its flows. These are no rows if the table lacks a flow of the run."""
+    numbers = column(run.flows, "flow")
+    for group in grouped(flow_names(run), [str(cc) for cc in run.flows["cc"].to_pylist()]):
+        yield group, numbers[group.flows]
 
 
 def goodput_by_group(run: Tables, width: float) -> list[Curve]:
@@ -37,8 +42,8 @@ def goodput_by_group(run: Tables, width: float) -> list[Curve]:
     # A sample counts what came since the one before, so on the edge of two bins it belongs to the first.
     at = np.clip(np.ceil(times / width - 1e-6).astype(np.int64) - 1, 0, bins - 1)
     curves = []
-    for group in _groups(run):
-        own = np.isin(flow, group.flows)
+    for group, own_flows in _groups(run):
+        own = np.isin(flow, own_flows)
         rate = np.bincount(at[own], weights=delivered[own], minlength=bins) * 8 / width
         curves.append(Curve(group.name, group.cc, centres, rate))
     return curves
@@ -49,8 +54,8 @@ def signal_by_group(run: Tables, signal: str) -> list[Curve]:
     flow, times = column(run.flow_series, "flow"), column(run.flow_series, "time_s")
     values = column(run.flow_series, SIGNALS[signal])
     curves = []
-    for group in _groups(run):
-        own = np.isin(flow, group.flows) & np.isfinite(values)
+    for group, own_flows in _groups(run):
+        own = np.isin(flow, own_flows) & np.isfinite(values)
         instants, which = np.unique(times[own], return_inverse=True)
         mean = np.bincount(which, weights=values[own]) / np.bincount(which) if instants.size else instants
         curves.append(Curve(group.name, group.cc, instants, mean))
