@@ -48,8 +48,8 @@ class Discipline:
     queue: Mapping[str, Any]
     tc: str
     shapes: bool = False
-    """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when that
-    ends; the path behind it makes up for the difference."""
+    """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when its
+    service ends. The path behind it makes up for the difference."""
     of_acks: bool = False
     """It is the queue of the ACKs, on a way back at `ACK_RATE`. The data wait in ``pfifo``."""
 
@@ -127,7 +127,7 @@ class Reading:
     dropped: float
     marked: float
     delay_ms: float
-    """Mean queueing delay: that of the datagrams, or the smoothed RTT of flows less the base RTT."""
+    """Mean queueing delay, measured on datagrams, or as the smoothed RTT of flows less the base RTT."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,9 +176,9 @@ def simulated(discipline: Discipline, load: Load, seconds: float, seeds: int) ->
 
 
 def delay_of_flows(run: Any) -> float:
-    """The mean smoothed RTT above that of an empty path, in ms.
+    """The mean smoothed RTT above the RTT of an empty path, in ms.
 
-    It includes the wait for delayed ACKs, as the kernel's does; the RTTs in the table of flows exclude it.
+    It includes the wait for delayed ACKs, as the kernel's does. The RTTs in the table of flows exclude it.
     """
     rtts = run.flow_series.column("smoothed_rtt_ms").to_pylist()
     return statistics.fmean(rtt for rtt in rtts if rtt is not None) - RTT_MS - SERVICE_MS
@@ -188,7 +188,7 @@ def delay_of_flows(run: Any) -> float:
 def network(
     name: str, discipline: Discipline, delay: bool = False, ecn: bool = False
 ) -> Iterator[tuple[str, str, str]]:
-    """Makes sender, router with the bottleneck, and receiver; the names of their namespaces.
+    """Makes sender, router with the bottleneck, and receiver. Returns the names of their namespaces.
 
     TCP limits its backlog in its own machine, so the bottleneck is in another one.
     """

@@ -17,7 +17,7 @@ MODULES = (
     *("bbr1", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "newreno"),
     *("nv", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
-"""Names of a flow's ``cc`` on the kernel; ``nv`` has no counterpart in the simulator."""
+"""Names of a flow's ``cc`` on the kernel. ``nv`` has no counterpart in the simulator."""
 
 PATHS = {
     "a": ("8mbit", "50ms", 33, "32s"),

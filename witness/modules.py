@@ -1,8 +1,8 @@
 """Congestion controllers of this machine's kernel and the simulated ones: a lone flow of each.
 
-Three network namespaces stand in a row. netem in the middle is the bottleneck, another netem delays the ACKs,
+Three network namespaces form a row. netem in the middle is the bottleneck, another netem delays the ACKs,
 and a third loses ``--loss`` per cent of the data before the bottleneck. Each controller that the kernel
-offers sends ``--runs`` times; the means are compared.
+offers sends ``--runs`` times. The means are compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from witness.namespaces import call, child, enter, remove
 
 SAME = "cubic bic westwood htcp highspeed hybla vegas scalable veno yeah illinois"
 NAMES: Mapping[str, str] = {"reno": "newreno", **{name: name for name in SAME.split()}}
-"""The kernel's names and those of the simulator."""
+"""The kernel's names and the simulator's."""
 
 AT_ONCE = 4
 SETTLED_S = 5.0
@@ -80,7 +80,7 @@ def receive(name: str) -> None:
 
 
 def send(name: str, seconds: float) -> list[list[float]]:
-    """Runs a greedy flow; rows of time, window, RTT, retransmissions and bytes acknowledged."""
+    """Runs a greedy flow. Returns rows of time, window, RTT, retransmissions and bytes acknowledged."""
     enter(f"{name}-a")
     # A refused connection resolves addresses first. Otherwise the RTT of the handshake would include ARP.
     with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ NEW_NETWORK = 0x40000000
 
 
 def call(command: str, *more: object) -> str:
-    """Runs the words of ``command`` and ``more``; the standard output. Raises CalledProcessError."""
+    """Runs the words of ``command`` and ``more``. Returns the standard output. Raises CalledProcessError."""
     words = [*command.split(), *map(str, more)]
     try:
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout
@@ -35,7 +35,7 @@ def enter(space: str) -> None:
 
 
 def child(work: Callable[[], object]) -> int:
-    """Forks a process that does ``work``; its number."""
+    """Forks a process that does ``work``. Returns its number."""
     pid = os.fork()
     if pid == 0:
         try:

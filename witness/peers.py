@@ -26,7 +26,7 @@ SETTLE = 1.0
 NETLINK, TCMSG, ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BxxxiIII"), struct.Struct("=HH")
 GET_QDISC, NEW_QDISC, REQUEST, DUMP, STATS, XSTATS, HANDLE = 38, 36, 1, 0x300, 3, 4, 0x20000
 COUNTED, MARKED = struct.Struct("=8xII"), struct.Struct("=24xI")
-"""Packets and drops of struct tc_stats; ecn_mark, the seventh word of struct tc_dualpi2_xstats."""
+"""Packets and drops of struct tc_stats, and ecn_mark, the seventh word of struct tc_dualpi2_xstats."""
 
 
 def answer(word: object) -> None:
@@ -76,7 +76,7 @@ def offsets(number: int, spread: float, seed: int) -> list[float]:
 
 
 def send_flows(seconds: float, starts: list[float]) -> None:
-    """Runs greedy flows of cubic, each from its start; prints the mean of their smoothed RTT in ms."""
+    """Runs greedy flows of cubic, each from its start. Prints the mean of their smoothed RTT in ms."""
     chunk = bytes(1 << 16)
     socks = []
     for _ in starts:
@@ -143,7 +143,7 @@ def counters(device: str) -> tuple[int, int, int]:
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """The attributes of a message of rtnetlink; each is padded to four bytes."""
+    """The attributes of a message of rtnetlink. Each is padded to four bytes."""
     found = {}
     while data:
         length, kind = ATTRIBUTE.unpack_from(data)

@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 Survey = Callable[[Namespace], Iterator[dict[str, Any]]]
-"""Measures as the arguments say; yields everything measured so far after each measurement."""
+"""Measures as the arguments say. Yields everything measured so far after each measurement."""
 Table = Callable[[Mapping[str, Any], Namespace], Iterator[str]]
 """The lines of a table of Markdown: the simulations and a survey."""
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def in_virtual_time(arguments: Sequence[str], linux: str | None) -> dict[str, Any]:
-    """What the survey of a command line finds out in a kernel in virtual time."""
+    """The result of a survey in a kernel in virtual time."""
     from ackclock.uml import kernels
     from ackclock.uml.guest import Command
     from ackclock.uml.machine import Machine

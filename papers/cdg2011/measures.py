@@ -35,7 +35,7 @@ def _recovering(run: Tables, flow: str, begin: Array, end: Array) -> npt.NDArray
     losses = event_times(run, ("loss-event", "timeout"), flow)
     recovered = np.append(event_times(run, "recovered", flow), np.inf)
     over = np.append(recovered[np.searchsorted(recovered, losses)], -np.inf)
-    # The last loss up to the end of the interval; the one before any loss is over.
+    # The last loss up to the end of the interval. The one before any loss is over.
     return np.asarray(over[np.searchsorted(losses, end, side="right") - 1] >= begin)
 
 
@@ -96,7 +96,7 @@ def rtt_at_losses(run: Tables, start: float, stop: float) -> PerEvent:
     begin, end = interval(run, start, stop)
     found: list[float] = []
     for flow in flow_names(run):
-        # A segment that is deemed lost carries the latest RTT sample; the first one makes the event.
+        # A segment that is deemed lost carries the latest RTT sample. The first one makes the event.
         times, rtts = events_of(run, "deemed-lost", flow, begin, end)
         losses = event_times(run, "loss-event", flow, begin, end)
         first = np.searchsorted(times, losses, side="left")
@@ -105,7 +105,7 @@ def rtt_at_losses(run: Tables, start: float, stop: float) -> PerEvent:
 
 
 def near_full_queue(run: Tables, full: float, within: float, start: float, stop: float) -> PerEvent:
-    """For each loss event 1 if the RTT then is within a share of that with a full queue (s), else 0."""
+    """For each loss event 1 if its RTT is within a share of the RTT with a full queue (s), else 0."""
     rtts = rtt_at_losses(run, start, stop).values
     near = np.abs(rtts / (full * 1e3) - 1.0) <= within
     return PerEvent(near.astype(np.float64))

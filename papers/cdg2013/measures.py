@@ -1,8 +1,8 @@
 """Measures of Armitage and Khademi 2013 for which the language of claims has no word.
 
 The language has no 90th and no 10th percentile over pooled samples, which this paper reports throughout.
-Samples with as many zeros below them have as 95th percentile what they alone have as 90th, since no sample is
-below 0; with as many infinite values above them they have as 5th percentile what they alone have as 10th.
+The 90th percentile of samples is the 95th percentile of the samples with as many zeros, since no sample is
+below 0. The 10th percentile is the 5th percentile of the samples with as many infinite values.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ POINTS = np.linspace(0.0, 1.0, 201)
 
 
 def _padded(values: Array, percentile: float) -> PerEvent:
-    """Samples with what makes the 95th percentile the 90th (``percentile`` 90), or the 5th the 10th (10)."""
+    """Padded samples: their 95th percentile is the 90th (``percentile`` 90), or their 5th the 10th (10)."""
     below = {50.0: np.zeros(0), 90.0: np.zeros(values.size), 10.0: np.full(values.size, np.inf)}
     return PerEvent(np.concatenate([values, below[percentile]]))
 
@@ -160,7 +160,7 @@ def _call(run: Recorded, number: int) -> tuple[Array, Array]:
     answered, back = one_way_delays(run, f"down-{number}")
     arrived = sent + there / 1e3
     pair = np.searchsorted(answered, arrived, side="left")
-    # The next of the other direction leaves within an interval; if that one did not arrive, it is lost.
+    # The next of the other direction leaves within an interval. If it did not arrive, it is lost.
     there_is = pair < answered.size
     there_is[there_is] &= answered[pair[there_is]] - arrived[there_is] <= CALL_INTERVAL + 1e-6
     return sent[there_is], there[there_is] + back[pair[there_is]]

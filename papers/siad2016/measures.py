@@ -17,7 +17,7 @@ def present(signs: Sequence[float]) -> float:
 
 
 def missed_goals(utilizations: Sequence[float], queues: Sequence[float]) -> float:
-    """How many links are unused for a time (below 99.7 %) plus how many queues stand (above 0 packets)."""
+    """How many links are unused for a time (below 99.7 %) plus how many queues never empty (above 0)."""
     unused = sum(percent < 99.7 for percent in utilizations)
     return float(unused + sum(packets > 0 for packets in queues))
 
@@ -113,7 +113,7 @@ def is_ahead(run: Tables, flow: str, other: str) -> float:
 
 
 def decrease_error(run: Tables, flow: str, start: float) -> float:
-    """Mean error of the regular decreases: threshold over window, less base RTT over that of a full queue."""
+    """Mean error of the regular decreases: threshold over window, less base RTT over full-queue RTT."""
     times, count = metrics.samples(run, flow, "events")
     at = times[np.flatnonzero(np.diff(count) > 0) + 1]
     at = at[at >= start]

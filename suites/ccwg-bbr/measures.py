@@ -1,4 +1,4 @@
-"""What the cases of the BBR draft measure: the states that a controller goes through, and signals in them."""
+"""Measures for the BBR draft: the states that a controller goes through, and signals in them."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""What the L4S tests measure that the language of claims has no word for."""
+"""Measures of the L4S tests for which the language of claims has no word."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""Breaks the code on purpose, a mutant at a time, and counts what the tests of the crate notice."""
+"""Breaks the code on purpose, a mutant at a time, and counts those that the crate's tests notice."""

@@ -1,4 +1,4 @@
-"""Breaks the code on purpose, a mutant at a time, and counts what the tests of the crate notice.
+"""Breaks the code on purpose, a mutant at a time, and counts the mutants that the tests of the crate notice.
 
 `make mutants` runs a random sample of the mutants of cargo-mutants, the same ones for the same seed:
 `make mutants SEED=2 CRATES="network record"` takes others. `cargo install --locked cargo-mutants` installs
@@ -52,7 +52,7 @@ def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str |
 
 
 def report(crate: str, seed: int, found: dict[Mutant, str | None]) -> bool:
-    """Prints the outcome of a crate; true if enough of its mutants are killed or equivalent."""
+    """Prints the outcome of a crate. Returns True if enough of its mutants are killed or equivalent."""
     known = equivalents()
     kinds = Counter[str]()
     survived = []

@@ -1,6 +1,6 @@
 """Builds of the tests of a crate in a copy of the sources.
 
-One has all mutants that can be switched on; every other mutant has a build of its own.
+One has all mutants that can be switched on. Every other mutant has a build of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAST = {
     "CARGO_PROFILE_TEST_DEBUG": "none",
     "RUSTFLAGS": "--cap-lints allow",
 }
-"""A profile that compiles fast, with tests that finish. A mutant may do what a lint refuses."""
+"""A profile that compiles fast, with tests that finish. A mutant may break lints."""
 
 PROPERTIES = {
     "PROPTEST_MAX_SHRINK_ITERS": "0",
@@ -45,7 +45,7 @@ class Build:
     """Where they run."""
 
     def environment(self) -> dict[str, str]:
-        """The variables that cargo would set for them, and those of a trial."""
+        """The variables that cargo would set for them, and the variables of a trial."""
         config: dict[str, dict[str, str]] = tomllib.loads((ROOT / ".cargo/config.toml").read_text("utf-8"))
         return os.environ | config["env"] | PROPERTIES | {"CARGO_MANIFEST_DIR": str(self.folder)}
 
@@ -69,7 +69,7 @@ class Copy:
         return {name: (ROOT / name).read_bytes() for name in names}
 
     def remove_others(self) -> None:
-        """Removes what an earlier copy had and the sources have no more."""
+        """Removes files of an earlier copy that the sources have no more."""
         for path in self.folder.rglob("*"):
             if path.is_file() and path.relative_to(self.folder).as_posix() not in self.originals:
                 path.unlink()
@@ -154,7 +154,7 @@ class Copy:
 
 
 def compiles(copy: Copy, mutants: Iterable[Mutant]) -> Iterable[tuple[Mutant, Build | None]]:
-    """A build of each mutant alone; none where it does not compile."""
+    """A build of each mutant alone, or None if it does not compile."""
     for mutant in mutants:
         try:
             yield mutant, copy.build_one(mutant)

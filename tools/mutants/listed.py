@@ -1,4 +1,4 @@
-"""The mutants of a crate: a random sample of those of cargo-mutants, and the known equivalents among them."""
+"""The mutants of a crate: a random sample of cargo-mutants' list, and the known equivalents in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Mutant:
     """The text that `replacement` replaces, as offsets of characters."""
     replacement: str
     function: tuple[int, int] | None
-    """The function around it, from its attributes to its last brace; none for a constant."""
+    """The function around it, from its attributes to its last brace, or None for a constant."""
     line: str
     """The line that it changes."""
 
@@ -78,6 +78,6 @@ def read(number: int, one: dict[str, Any]) -> Mutant:
 
 
 def equivalents() -> set[tuple[str, str]]:
-    """The keys of the mutants that no test can tell from the original."""
+    """The keys of the mutants that no test can distinguish from the original."""
     entries = tomllib.loads(EQUIVALENT.read_text("utf-8"))["equivalent"]
     return {(one["mutant"], one["line"]) for one in entries}

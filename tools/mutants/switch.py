@@ -33,7 +33,7 @@ SKIPPED = re.compile(
 
 
 def body(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
-    """The body of a function with its braces; none where it cannot be switched, as it is `const`."""
+    """The body of a function with its braces, or None if it cannot be switched, as it is `const`."""
     start, end = function
     depth, at = 0, start
     while at < end:
@@ -56,7 +56,7 @@ def broken(text: str, mutant: Mutant, start: int = 0, end: int | None = None) ->
 
 
 def can_switch(text: str, mutant: Mutant) -> bool:
-    """True if a mutant lies in the body of a function that may ask the environment."""
+    """True if a mutant is in the body of a function that may ask the environment."""
     inside = mutant.function and body(text, mutant.function)
     return bool(inside and inside[0] < mutant.span[0])
 

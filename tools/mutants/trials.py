@@ -13,7 +13,7 @@ from mutants.listed import Mutant
 from mutants.switch import VARIABLE
 
 PATIENCE = 4
-"""The processor time that a trial may take, in that of the tests without a mutant."""
+"""The processor time that a trial may take, in multiples of the time of the tests without a mutant."""
 
 GRACE_S = 10.0
 """The processor time that it may take in addition."""
@@ -47,7 +47,7 @@ def processor_time() -> float:
 
 
 def trial(build: Build, mutant: Mutant, needed: dict[Path, float]) -> str:
-    """Why the tests notice a mutant: one that fails, or the end of their time; empty if they do not.
+    """Why the tests notice a mutant: one that fails, or the end of their time. Empty if they do not.
 
     The tests beside the code come first: mostly one of them fails.
     """

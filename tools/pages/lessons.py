@@ -2,7 +2,7 @@
 
 A page below ``docs/lessons`` holds a marker, ``<!-- lesson: NAME open=SCENARIO slide=KEY -->``, and includes
 ``target/lessons/NAME.md``: the notebook of that name with its outputs, and the playground to go on with. So
-numbers and figures are those of this version.
+numbers and figures are of this version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes a measurement: ``python -m pages.measure NAME.json COMMAND…`` runs a command and keeps its JSON.
 
 Run it with ``PYTHONPATH=tools``. The command prints one JSON object on standard output, as every ``ackclock``
-command does with ``--json``; the file holds it as ``result``, beside the head. Numbers have eight digits, and
+command does with ``--json``. The file holds it as ``result``, beside the head. Numbers have eight digits, and
 each item of a list a line.
 """
 
@@ -20,7 +20,7 @@ from pages.measurements import MEASUREMENTS, ROOT
 
 
 def head(command: list[str]) -> dict[str, str]:
-    """Date, commit, machine and command of what is measured now."""
+    """Date, commit, machine and command of a measurement now."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -55,7 +55,7 @@ def text(value: Any, depth: int = 0) -> str:
 
 
 def write(name: str, command: list[str]) -> None:
-    """Runs the command, and writes what it printed under ``measurements/``."""
+    """Runs the command, and writes its output under ``measurements/``."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, Any] = head(command) | {"result": rounded(json.loads(done.stdout))}
     file = MEASUREMENTS / name

@@ -21,7 +21,7 @@ HEAD = ("date", "commit", "machine", "command")
 
 
 class MeasurementError(ValueError):
-    """A measurement that is not there, or that does not tell how it was made."""
+    """A measurement that does not exist, or that does not name its command."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Table:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     measured: Sequence[Measurement] = field(default=())
-    """The files it was made from; each is named below the table."""
+    """The files it was made from. Each is named below the table."""
     above: str = ""
     """A sentence above it."""
 

@@ -48,7 +48,7 @@ SCRIPT = """class Halving extends Controller {
 
 
 def own(name: str) -> str:
-    """A file that lies beside this module."""
+    """A file from the folder of this module."""
     return (resources.files(__package__) / "assets" / name).read_text("utf-8")
 
 
@@ -109,8 +109,8 @@ def _network(path: Path) -> dict[str, Any]:
 def all_looks() -> dict[str, Any]:
     """Colours and dashes for the charts, as ``style.looks`` chooses them.
 
-    ``of`` has those of each controller curve by curve, and of other names. ``near`` names those whose colours
-    no figure may have beside each other, ``spare`` the looks that the later of two takes then.
+    ``of`` has the looks of each controller curve by curve, and of other names. ``near`` names those whose
+    colours no figure may have beside each other, ``spare`` the looks that the later of two takes then.
     """
     spare = {f"spare {number}": colour for number, colour in enumerate(spares())}
     names = [one["name"] for one in _engine.controllers()]
@@ -130,7 +130,7 @@ def all_looks() -> dict[str, Any]:
     return {"of": found | {"": grey}, "near": near, "spare": list(spare), "first": list(ON_DARK)}
 
 
-# Inlining makes the module smaller, but not what is left of it after compression.
+# Inlining makes the module smaller, but not after compression.
 OPTIMISE = ("wasm-opt", "-Oz", "-aimfs", "0", "-fimfs", "0", "-ocimfs", "0")
 FEATURES = (
     "bulk-memory",

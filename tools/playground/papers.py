@@ -33,7 +33,7 @@ def groups(folder: Path) -> list[dict[str, Any]]:
 
 
 def _scenario(experiment: Experiment) -> dict[str, Any] | None:
-    """The experiment as the page opens it; None if it takes long, or needs files."""
+    """The experiment as the page opens it, or None if it takes long, or needs files."""
     setups = [_inside_sweep(experiment, one) for one in _drawn(experiment)]
     try:
         plans = [_plan(one) for one in setups]
@@ -76,7 +76,7 @@ def _read(value: str) -> Any:
 
 
 def _drawn(experiment: Experiment) -> Iterator[Setup]:
-    """The runs in the figures, or all if no figure names one; the first ones of many."""
+    """The runs in the figures, or all if no figure names one. Only the first ones of many."""
     named = set(_runs(experiment.figures))
     drawn = [one for one in experiment.setups if one.name in named] or list(experiment.setups)
     yield from (one for one in drawn[:MOST_RUNS] if one.scenario.get("flows"))

@@ -1,7 +1,6 @@
 """Cuts a release: ``python -m release cut VERSION`` (with ``PYTHONPATH=tools``).
 
-The version stands in ``Cargo.toml``, ``CITATION.cff`` and ``CHANGELOG.md``. The Python package takes that of
-Cargo.
+The version is in ``Cargo.toml``, ``CITATION.cff`` and ``CHANGELOG.md``. The Python package takes Cargo's.
 """
 
 from release.steps import ReleaseError, address, check, cut, notes

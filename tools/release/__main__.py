@@ -36,7 +36,7 @@ def commit(version: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Does what the words say; status 1 with a sentence if it cannot be done."""
+    """Runs the command of the words. Returns status 1 with a sentence if it fails."""
     try:
         match words:
             case ["check", version]:

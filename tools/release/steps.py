@@ -11,7 +11,7 @@ VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 class ReleaseError(ValueError):
-    """A release that cannot be cut; one sentence says why."""
+    """A release that cannot be cut. One sentence gives the reason."""
 
 
 def check(root: Path, version: str) -> None:
@@ -68,7 +68,7 @@ def notes(root: Path, version: str) -> str:
 
 
 def address(remote: str) -> str | None:
-    """The web page of a repository, from what git calls its remote; a folder has none."""
+    """The web page of a repository, from its remote in git. A folder has none."""
     found = re.fullmatch(r"(?:https://|ssh://git@|git@)([\w.-]+)[:/](.+?)(?:\.git)?/?", remote)
     return None if found is None else f"https://{found[1]}/{found[2]}"
 

@@ -1,4 +1,4 @@
 """Sources that are written by program from declarations of the engine.
 
-``PYTHONPATH=tools .venv/bin/python -m written`` writes them anew; a test says if one is not current.
+``PYTHONPATH=tools .venv/bin/python -m written`` writes them anew. A test says if one is not current.
 """

@@ -133,7 +133,7 @@ def is_list_of_class(schema: Schema, value: Schema) -> bool:
 
 
 def alternatives(schema: Schema, value: Schema) -> list[str]:
-    """The types that a value may have, apart from none; the class of an object alone, if it has one."""
+    """The types that a value may have, apart from none. An object that has a class has it alone."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         known = name if name in CLASSES else ALIASES.get(name)

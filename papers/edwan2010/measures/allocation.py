@@ -57,7 +57,7 @@ def max_min_rate(source: int) -> tuple[Any, Any]:
 
 @cache
 def _course(algorithm: str, alpha: float, start: int) -> Course:
-    """From random rates and prices; start 0 is that of the figure, 0.1 each."""
+    """From random rates and prices. Start 0 is the figure's, 0.1 each."""
     random = np.random.default_rng(start)
     rates = random.uniform(0.05, 5.0, 3) if start else np.full(3, 0.1)
     prices = random.uniform(0.01, 1.0, 2) if start else np.full(2, 0.1)
@@ -142,7 +142,7 @@ def sources_with_bottleneck() -> float:
 
 
 def largest_proportional_gain(capacities: Sequence[float], rates: Sequence[float]) -> float:
-    """The largest sum of relative changes from given rates that the network allows; 0 if they are fair."""
+    """The largest sum of relative changes from given rates that the network allows, or 0 if they are fair."""
     return allocation.largest_change(networks.two_links(*capacities), rates)
 
 

@@ -1,4 +1,4 @@
-"""Chapter 8 of Edwan 2010, measured: gaps between ACKs, and what they make of each reduction of the window.
+"""Chapter 8 of Edwan 2010, measured: gaps between ACKs, and their effect on each reduction of the window.
 
 A run holds many chains of links side by side, each with a TCP flow of its own: `none-1`, `cross-1`,
 `wireless-1` and so on. Its series have a row for every ACK that brings an RTT sample: duplicates do, the ACK
@@ -49,7 +49,7 @@ def _flow_cuts(run: Tables, flow: str) -> list[_Cut]:
     for time in event_times(run, "loss-event", flow):
         if np.any(np.abs(timeouts - time) < 1e-9):
             continue
-        # Three duplicates have come; the ACK before the first of them is the fourth from the end.
+        # Three duplicates have come. The ACK before the first of them is the fourth from the end.
         third = int(np.searchsorted(times, time + 1e-9)) - 1
         advanced = np.flatnonzero(delivered[third:] > delivered[third])
         end = times[third + advanced[0]] + WAY_BACK if advanced.size else times[-1]
@@ -108,9 +108,9 @@ def small_decreases(run: Tables, group: str) -> float:
 
 
 def significant_mean(run: Tables, group: str) -> float:
-    """The mean decrease of a group, if that of cross traffic is significantly the larger one.
+    """The mean decrease of a group, if the decrease under cross traffic is significantly larger.
 
-    One-sided test of Mann and Whitney, p < 0.01; without it there is no value.
+    One-sided test of Mann and Whitney, p < 0.01. Without significance there is no value.
     """
     test = library("scipy.stats").mannwhitneyu
     cross, wireless = (_values(run, one, "decrease") for one in ("cross", "wireless"))
@@ -121,7 +121,7 @@ def significant_mean(run: Tables, group: str) -> float:
 
 
 def span_excess(run: Tables) -> float:
-    """By how much the median span of wireless losses exceeds that of congestive ones.
+    """The median span of wireless losses less the median span of congestive losses.
 
     0 if not more than half of the wireless ones are above the median of the others.
     """
@@ -168,7 +168,7 @@ def modified_window(run: Tables, flow: str, sensitivity: float = 1.0) -> tuple[A
 
 
 def window_ratio(run: Tables, group: str) -> float:
-    """The mean window of modified Reno over that of Reno: the median of the runs of a group."""
+    """The mean window of modified Reno over Reno's: the median of the runs of a group."""
     ratios = []
     for flow in _of_group(run, group):
         _, windows, modified = _windows(run, flow)
@@ -177,7 +177,7 @@ def window_ratio(run: Tables, group: str) -> float:
 
 
 def wireless_window_ratio(run: Tables) -> float:
-    """The ratio of the wireless runs; 0 if it is not above that of the runs with cross traffic."""
+    """The ratio of the wireless runs, or 0 if it is not above the ratio of the runs with cross traffic."""
     ratio = window_ratio(run, "wireless")
     return ratio if ratio > window_ratio(run, "cross") else 0.0
 
@@ -224,7 +224,7 @@ def runs_above_setting(run: Tables) -> float:
 
 
 def _gaps(run: Tables, rate: float) -> Array:
-    """Gaps between ACKs from 5 to 60 s, of all TCP flows, in units of T_c; below half an RTT."""
+    """Gaps below half an RTT between ACKs of all TCP flows from 5 to 60 s, in units of T_c."""
     found = []
     for flow in _of_group(run, "tcp"):
         chosen = of_flow(run, run.flow_series, flow)

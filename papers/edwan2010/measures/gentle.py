@@ -30,7 +30,7 @@ def rocket_increase(rocket: float) -> tuple[Any, Any]:
 
 
 def rule_above_doubling(rocket: Sequence[float]) -> float:
-    """In how many rounds from the first on the rocket rule is above 2^k; 0 if it is so again by round 30."""
+    """The first rounds with the rocket rule above 2^k, or 0 if it is above again by round 30."""
     above = rocket_window(rocket[0])[1][1:] > 2.0 ** np.arange(1, 31)
     count = int(np.argmin(above))
     return float(count if not np.any(above[count:]) else 0)

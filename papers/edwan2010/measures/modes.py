@@ -128,7 +128,7 @@ def thrust_then_damping(run: Tables) -> float:
     _, queues = _probe(run, "waiting")
     end, queued = _end_of_thrust(run), np.flatnonzero(queues >= 1)
     first = float(times[queued[0]])
-    # The probes are sampled twice a round: three rounds stand for two and the rounds' own ends.
+    # The probes are sampled twice a round: three rounds cover two and the rounds' own ends.
     ends = end - first <= 3 * _rtt(run) and np.all(queues[: queued[0]] < 1)
     damped = queues >= 1
     damped[times < end] = False
@@ -164,8 +164,8 @@ def _jain_between(run: Tables, other: int, start: float, stop: float) -> float:
 def fair_after_entry(run: Tables) -> float:
     """1 if two flows are fair soon after the second enters at 200 and at 600 s.
 
-    Jain's index of a bin is above 0.95 within a minute, and stays there until the second leaves; NP and AG
-    of the first flow are at their minima within a minute.
+    Jain's index of a bin is above 0.95 within a minute, and stays there until the second leaves. NP and AG of
+    the first flow are at their minima within a minute.
     """
     held = True
     for other, entry, late in ((1, 200.0, 400.0), (2, 600.0, 900.0)):
@@ -254,7 +254,7 @@ def queue_between(run: Tables, start: float, stop: float) -> float:
 
 
 def queue_dip(run: Tables) -> float:
-    """By how much the mean queue over 200 to 250 s is below that of the neighbouring 50 s, in packets."""
+    """The mean queue of the neighbouring 50 s less the mean queue over 200 to 250 s, in packets."""
     before, within, after = (queue_between(run, start, start + 50) for start in (150.0, 200.0, 250.0))
     return (before + after) / 2 - within
 
@@ -268,8 +268,8 @@ def queue_means(run: Tables) -> tuple[Array, Array]:
 def reset_and_steady(run: Tables, pipe: float, allowed: float) -> float:
     """1 if Gentle begins anew at the start and after each visit, and is steady 20 s later (figure 7.14).
 
-    NP and AG are at their minima and thrust is seen within 5 s; the window lies between 0.9 of the pipe and
-    20 packets above pipe and allowed queue from then to the next visit.
+    NP and AG are at their minima and thrust is seen within 5 s. Once it is steady, and until the next visit
+    begins, the window is between 0.9 of the pipe and 20 packets above pipe and allowed queue.
     """
     times, alphas = _probe(run, "alpha")
     at, windows = _probe(run, "window")
@@ -325,7 +325,7 @@ def mode_flag(run: Tables, low: float, high: float) -> tuple[Array, Array]:
 
 
 def rounds_above_doubling(run: Tables) -> float:
-    """In how many rounds from the first on the window is above 2^k; 0 if it is so again later."""
+    """The number of rounds from the first on with a window above 2^k, or 0 if it is so again later."""
     times, windows = _probe(run, "window")
     at = _begin(run) + _rtt(run) * (np.arange(1, 31) + 0.5)
     now = windows[np.searchsorted(times, at) - 1]
@@ -360,7 +360,7 @@ def modes_as_expected(during: Sequence[float], after: Sequence[float]) -> float:
 def grows_with_distance(ratios: Sequence[float]) -> float:
     """1 if the unfairness grows with the distance of the RTT from 100 ms.
 
-    At either end it is at least 1.1 times that in the middle.
+    At either end it is at least 1.1 times its value in the middle.
     """
     down = all(a >= b for a, b in itertools.pairwise(ratios[:4]))
     up = all(a <= b for a, b in itertools.pairwise(ratios[3:]))

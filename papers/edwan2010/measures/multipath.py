@@ -27,7 +27,7 @@ def share_deviation(run: Tables, start: float, stop: float) -> float:
 
 
 def loss_rate_ratio(run: Tables) -> float:
-    """The loss rate of the second subflow over that of the first: drops over packets after the warm-up."""
+    """The loss rate of the second subflow over the first's: drops over packets after the warm-up."""
     rates = [float(column(run.flows, "loss_rate")[metrics.flow_row(run, name)]) for name in SUBFLOWS]
     if rates[0] == 0.0:
         raise MetricError("the first subflow lost nothing")

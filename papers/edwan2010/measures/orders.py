@@ -96,13 +96,13 @@ def gap_share() -> float:
 
 
 def gap(beta: Sequence[float], order: Sequence[float]) -> float:
-    """By how much the increase of an order exceeds that of the order below, at a decrease."""
+    """The increase of an order less the increase of the order below, at a decrease."""
     high, low = (Illinois(n).alpha_at_beta(beta[0]) for n in (order[0], order[0] - 1))
     return float(high - low)
 
 
 def out_of_bounds() -> float:
-    """How many values of some orders lie outside the limits of increase or decrease."""
+    """How many values of some orders are outside the limits of increase or decrease."""
     bad = 0
     for n in (1, 2, 3, 5, 10):
         alpha, beta = Illinois(n).alpha(DELAYS), Illinois(n).beta(DELAYS)
@@ -131,7 +131,7 @@ def fs_failures() -> float:
 
 
 def same_increase_off() -> float:
-    """The largest difference of the increases of TCP-Fs and TCP-Fq from that of Illinois."""
+    """The largest difference of the increases of TCP-Fs and TCP-Fq from the increase of Illinois."""
     one = ILLINOIS.alpha(DELAYS)
     return float(max(np.max(np.abs(model.alpha(DELAYS) - one)) for model in (TCP_FS, TCP_FQ)))
 
@@ -142,7 +142,7 @@ def decrease_at(variant: Sequence[float], delay: Sequence[float]) -> float:
 
 
 def increase_ratio(delay: Sequence[float]) -> float:
-    """The increase of TCP-Q over that of Illinois at a delay."""
+    """The increase of TCP-Q over the increase of Illinois at a delay."""
     return float(TCP_Q.alpha(delay[0]) / ILLINOIS.alpha(delay[0]))
 
 

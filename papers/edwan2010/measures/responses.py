@@ -98,7 +98,7 @@ def bic_slope(decade: Sequence[float]) -> float:
 
 
 def bic_slopes_out_of_order() -> float:
-    """How many slopes of decades are not between those of TCP and Scalable TCP, or do not fall."""
+    """How many slopes of decades are not between the slopes of TCP and Scalable TCP, or do not fall."""
     slopes = np.diff(np.log10(Bic().mean_window(DECADES)))
     return float(np.sum((slopes <= 0.5) | (slopes >= 1)) + np.sum(np.diff(slopes) >= 0))
 
@@ -163,7 +163,7 @@ def bic_full_over_asymptote(loss: Sequence[float]) -> float:
 def bic_asymptote_misses() -> float:
     """How many of five conditions on the asymptote fail.
 
-    The difference shrinks with the loss; the smallest increment changes hardly anything at the lowest.
+    The difference shrinks with the loss. The smallest increment changes hardly anything at the lowest.
     """
     ratios = [bic_full_over_asymptote([p]) for p in (1e-6, 1e-7, 1e-8)]
     failed = sum(abs(r - 1) > most for r, most in zip(ratios, (0.1, 0.03, 0.01), strict=True))

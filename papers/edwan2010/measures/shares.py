@@ -31,12 +31,12 @@ def wire_rate(run: Tables, flow: str, start: float, stop: float, packet: float =
 
 
 def jain_of_arrivals(run: Tables, start: float, stop: float) -> float:
-    """Jain's index of what arrived of all flows."""
+    """Jain's index of the arrivals of all flows."""
     return metrics.jain([_arrived(run, flow, start, stop) for flow in flow_names(run)])
 
 
 def arrival_ratio(run: Tables, start: float, stop: float) -> float:
-    """Data that arrived of the first flow over those of the second."""
+    """The data of the first flow that arrived, over the data of the second flow that arrived."""
     first, second = (_arrived(run, flow, start, stop) for flow in flow_names(run)[:2])
     return first / second
 
@@ -48,7 +48,7 @@ def asymmetry(run: Tables, start: float, stop: float) -> float:
 
 
 def fair_time(run: Tables, width: float, factor: float) -> float:
-    """The 20 %-fair convergence time of the second flow, in s; NaN if it is not reached."""
+    """The 20 %-fair convergence time of the second flow, in s, or NaN if it is not reached."""
     first, second = flow_names(run)[:2]
     return metrics.delta_fair_time(run, first, second, 0.2, width, factor, packet=PACKET)
 
@@ -143,7 +143,7 @@ def losses_in_slow_start(run: Tables) -> float:
 
 
 def spearman(reached: Sequence[float], phases: Sequence[float]) -> float:
-    """The rank correlation of convergence times and phases; a time that is not reached counts as 245 s."""
+    """The rank correlation of convergence times and phases. A time that is not reached counts as 245 s."""
     found = [LONGEST if math.isnan(time) else min(time, LONGEST) for time in reached]
     return float(library("scipy.stats").spearmanr(found, phases).statistic)
 
@@ -156,7 +156,7 @@ def agreements(phases: Sequence[float], early: Sequence[float]) -> float:
 
 
 def mean_time(reached: Sequence[float]) -> float:
-    """The mean of the convergence times that are reached; at least three quarters of them must be."""
+    """The mean of the convergence times that are reached. At least three quarters of them must be."""
     found = [time for time in reached if not math.isnan(time)]
     if 4 * len(found) < 3 * len(reached):
         raise ValueError(f"only {len(found)} of {len(reached)} entries converge")
@@ -210,7 +210,7 @@ def slope_through_origin(rates: Sequence[float], rtts: Sequence[float]) -> float
 
 
 def rtt_ratio(run: Tables) -> float:
-    """The mean RTT of the second flow over that of the first."""
+    """The mean RTT of the second flow over the mean RTT of the first."""
     first, second = flow_names(run)[:2]
     return metrics.rtt_mean(run, second) / metrics.rtt_mean(run, first)
 
@@ -228,7 +228,7 @@ def converged(reached: Sequence[float]) -> float:
 def ratios_outside(
     first: Sequence[float], second: Sequence[float], low: Sequence[float], high: Sequence[float]
 ) -> float:
-    """How many of some values over another lie outside a range."""
+    """How many of some values over another are outside a range."""
     return float(sum(not low[0] <= value / second[0] <= high[0] for value in first))
 
 

@@ -36,8 +36,8 @@ def crossing(damping: Sequence[float]) -> float:
 def _courses() -> tuple[Any, Any]:
     """Times and rates of ten cases, in Euler steps of a hundredth of T.
 
-    Each q of the list begins at twice and at half its closed form; then comes the coupled model without and
-    with link errors. The loss is that of now (4.21) where it is constant.
+    Each q of the list begins at twice and at half its closed form. Then comes the coupled model without and
+    with link errors. A constant loss acts without delay (4.21).
     """
     form = drift.equilibrium_rate(LOSSES, RTT)
     start = np.concatenate((2 * form, form / 2, [600.0, 600.0]))
@@ -104,7 +104,7 @@ def bound(errors: Sequence[float], beta: Sequence[float]) -> float:
 
 
 def margin(errors: Sequence[float], beta: Sequence[float]) -> float:
-    """The exact delay margin of the loop with constant decrease, in seconds; infinite if it has none."""
+    """The exact delay margin of the loop with constant decrease, in seconds, infinite if it has none."""
     return _model(errors[0], beta[0]).loop().margin
 
 
@@ -121,14 +121,14 @@ def bounds_over_beta(errors: float) -> tuple[Any, Any]:
 
 
 def margins_over_beta(errors: float) -> tuple[Any, Any]:
-    """The exact margin over the decrease factor; infinite ones are left out."""
+    """The exact margin over the decrease factor. Infinite ones are left out."""
     found = np.array([_model(errors, beta).loop().margin for beta in BETAS])
     there = np.isfinite(found)
     return np.array(BETAS)[there], found[there]
 
 
 def recomputed_bound(beta: Sequence[float], recomputed: Sequence[float]) -> float:
-    """The bound without link errors; raises ValueError if it is off the recomputed one by 0.1 %."""
+    """The bound without link errors. Raises ValueError if it is off the recomputed one by 0.1 %."""
     found = bound([0.0], beta)
     if abs(found / recomputed[0] - 1) > 1e-3:
         raise ValueError(f"{found:g} s is not the recomputed {recomputed[0]:g} s")
@@ -158,8 +158,8 @@ def linear_course(errors: float, share_of: str, factor: float) -> tuple[Any, Any
 def bound_failures() -> float:
     """How many of five conditions on the bound fail.
 
-    At 0.95 of the bound the loop decays to below 1 % in 60 delays, without and with link errors; the exact
-    margin is not below the bound, in both; at 1.05 of the margin, without link errors, it grows.
+    At 0.95 of the bound the loop decays to below 1 % in 60 delays, without and with link errors. The exact
+    margin is not below the bound, in both. At 1.05 of the margin, without link errors, it grows.
     """
     failed = 0
     for errors in (0.0, 1e-3):

@@ -64,7 +64,7 @@ def demand(prices: npt.ArrayLike, alpha: float, weights: npt.ArrayLike = 1.0) ->
 def max_min(network: Network) -> Filling:
     """Max-min fair rates by progressive filling: all rates grow together until a link is full.
 
-    The sources of that link stop there; the others go on.
+    The sources of that link stop there. The others go on.
     """
     rates = np.zeros(len(network.sources))
     bottlenecks = np.full(rates.size, -1, dtype=np.int64)
@@ -95,7 +95,7 @@ def bottlenecks(network: Network, rates: npt.ArrayLike, tolerance: float = 1e-6)
 def alpha_fair(network: Network, alpha: float, weights: npt.ArrayLike = 1.0) -> Allocation:
     """The rates that maximise the sum of utilities, with the prices of the links.
 
-    Clarabel solves the conic program, which says what links bind; SciPy then solves for their prices to full
+    Clarabel solves the conic program, which says which links bind. SciPy then solves for their prices to full
     precision, because prices may differ by more orders of magnitude than an interior-point method resolves.
     At a very large ``alpha`` it does not resolve the rates either, and the links that bind are taken from the
     max-min allocation. If neither set will do, that is an ``InputError``.
@@ -115,7 +115,7 @@ def alpha_fair(network: Network, alpha: float, weights: npt.ArrayLike = 1.0) -> 
 
 
 def _solve_cones(network: Network, alpha: float, weights: Array, scale: Array) -> Allocation:
-    """Rates and prices from the conic program: minimise the sum of c t; a cone binds t to x = rate/scale.
+    """Rates and prices from the conic program: minimise the sum of c t. A cone binds t to x = rate/scale.
 
     a = 1: (t, 1, x) in the exponential cone, t <= ln x. a < 1: (x, 1, t) in the power cone, t <= x^(1-a).
     a > 1: (x, t, 1) in the power cone, t >= x^(1-a).
@@ -203,5 +203,5 @@ def largest_change(network: Network, rates: npt.ArrayLike, weights: npt.ArrayLik
 
 
 def potential_delay(rates: npt.ArrayLike, weights: npt.ArrayLike = 1.0) -> float:
-    """The sum of w/x: the time that transfers of the sizes ``weights`` would take; least at a = 2."""
+    """The sum of w/x: the time that transfers of the sizes ``weights`` would take. It is least at a = 2."""
     return float(np.sum(np.asarray(weights) / vector("rates", rates)))

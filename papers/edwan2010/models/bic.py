@@ -1,8 +1,8 @@
-"""The response function of BIC in closed form (thesis, appendix B.1; its misprints are corrected here).
+"""The response function of BIC in closed form (thesis, appendix B.1, with its misprints corrected).
 
 After a loss at the window W, BIC takes beta W off, returns by S packets in each RTT while it is far from W,
 and then halves the distance in each RTT until it is below s. An epoch is one loss: its packets Y are 1/p. All
-windows are in packets, and logarithms without a base are those to the base 2.
+windows are in packets, and logarithms without a base are to the base 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 @dataclass(frozen=True)
 class Bic:
-    """BIC with its three parameters; the values of the paper unless given."""
+    """BIC with its three parameters. The default is the paper's values."""
 
     largest: float = 32.0
     """S: the largest increase in one RTT, in packets."""
@@ -64,9 +64,10 @@ class Bic:
     def window(self, loss: npt.ArrayLike, regime: str = "auto") -> Array:
         """The window W at which losses come every 1/p packets.
 
-        ``regime`` is "additive", the root of a W^2 + b W = 1/p (c is left out, as in the thesis); "binary",
-        without an additive phase, W = ln 2/(p W0(4 ln 2 beta exp(-2 beta ln 2)/(p s))), where W0 is the
-        principal branch of Lambert's function; or "auto", binary while that gives beta W <= 2 S.
+        The ``regime`` "additive" is the root of a W^2 + b W = 1/p (c is left out, as in the thesis). The
+        regime "binary" has no additive phase: W = ln 2/(p W0(4 ln 2 beta exp(-2 beta ln 2)/(p s))), where W0
+        is the principal branch of Lambert's function. The regime "auto" is binary as long as its window
+        has beta W <= 2 S.
         """
         p = probabilities("loss", loss)
         regime = one_of("regime", regime, ("auto", "additive", "binary"))
@@ -76,7 +77,7 @@ class Bic:
         return binary if regime == "binary" else np.where(self._searches(binary), binary, self._additive(p))
 
     def mean_window(self, loss: npt.ArrayLike, regime: str = "auto") -> Array:
-        """The response function, the packets of an epoch over its RTTs; for ``regime`` see ``window``.
+        """The response function, the packets of an epoch over its RTTs. For ``regime`` see ``window``.
 
         Additive: ((2 - beta)/p)/(sqrt(b^2 + 4a/p) + (1 - beta) b + beta (2 - beta)/2).
         Binary: (1/p)/(log(beta W/s) + 2).

@@ -27,7 +27,7 @@ from ackclock.papers.data.edwan2010.models.vectors import probabilities
 
 
 class Price(Protocol):
-    """The probability of congestive loss as a function of the rate; the thesis leaves it open."""
+    """The probability of congestive loss as a function of the rate. The thesis leaves it open."""
 
     def at(self, rate: float) -> float:
         """f(x), from 0 to 1."""
@@ -82,7 +82,7 @@ class Drift:
     link_errors: float = 0.0
     """p_e. An algorithm that does not react to link errors has 0."""
     kappa: float | None = None
-    """The increase; 1/T^2, that of Reno, unless given."""
+    """The increase. Without a value it is the increase of Reno, 1/T^2."""
 
     def __post_init__(self) -> None:
         positive("rtt", self.rtt)
@@ -132,8 +132,8 @@ class Drift:
     ) -> tuple[Array, Array]:
         """Times and rates from the constant rate ``start``, ``samples`` in each RTT, by the method of steps.
 
-        With "delayed" feedback the probability is that of an RTT ago (4.29), with "immediate" that of now
-        (4.21).
+        With "delayed" feedback the probability follows the rate of an RTT ago (4.29), with "immediate" the
+        present rate (4.21).
         """
         positive("start", start)
         one_of("feedback", feedback, ("delayed", "immediate"))

@@ -1,8 +1,8 @@
 """How sources and links find a fair allocation by themselves: four systems of differential equations.
 
 Sources change their rates x by the price q of their route, links their prices p by their load y (thesis,
-section 4.2; Srikant, "The Mathematics of Internet Congestion Control", 2004). U is the alpha-fair utility of
-``allocation``. (g)+ stands for g, or max(g, 0) where the variable that it changes is 0.
+section 4.2, and Srikant, "The Mathematics of Internet Congestion Control", 2004). U is the alpha-fair utility
+of ``allocation``. (g)+ is g, or max(g, 0) if the variable that it changes is 0.
 
     primal          dx/dt = k x (U'(x) - q),  p = (y/c)^B
     exact primal    the same with p = (y/v)^B and a virtual capacity v:  dv/dt = a (c - y)+
@@ -46,7 +46,7 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class Dynamics:
-    """A network under one of the algorithms. The thesis prints no gains; these are round numbers."""
+    """A network under one of the algorithms. The thesis prints no gains. These are round numbers."""
 
     network: Network
     algorithm: str = "primal-dual"
@@ -113,7 +113,8 @@ class Dynamics:
         cost = c / (self.exponent + 1) * (self.network.load(x) / c) ** (self.exponent + 1)
         return float(utility(x, self.alpha, self.weights).sum() - cost.sum())
 
-    # The state: the logarithms of rates that are variables, so that they stay positive, then those of links.
+    # The state: the logarithms of rates that are variables, so that they stay positive, then the links'
+    # variables.
 
     def _start(self, rates: Array, prices: Array) -> Array:
         of_links = {"primal": prices[:0], "exact-primal": self.network.capacities}

@@ -54,7 +54,7 @@ def response_functions(
 ) -> Figure:
     """The mean windows of Reno, AIMD(32, 0.125), HighSpeed TCP, Scalable TCP and BIC (figure 3.2).
 
-    ``measured`` has loss probabilities and mean windows by the name of a controller, to stand beside them.
+    ``measured`` has loss probabilities and mean windows by the name of a controller, for comparison.
     """
     loss = np.logspace(np.log10(low), np.log10(high), 121)
     curves = [
@@ -165,7 +165,7 @@ def algorithms_over_time(network: Network, alpha: float = 1.0, until: float = 15
 
 
 def nyquist(dampings: Sequence[float] = (0, 1, 2, 5)) -> Figure:
-    """The curves of the lemma: none encircles -2/pi (figure 4.5 is that of 2)."""
+    """The curves of the lemma: none encircles -2/pi (figure 4.5 has damping 2)."""
     turns = np.linspace(-40.0, 40.0, 4000)
     series = []
     for damping in dampings:
@@ -211,7 +211,7 @@ def queues_by_rounds(pipe: float, rtt: float, until: float = 300.0, allowed_queu
 
 
 def gentle_windows(damping: Damping, thrust: Thrust) -> Figure:
-    """The window of Gentle over an epoch and at the start, with that of the rounds (figures 7.2 and 7.3)."""
+    """The window of Gentle over an epoch and at the start, with the rounds' window (figures 7.2 and 7.3)."""
     epoch = np.linspace(0.0, damping.epoch, 200)
     start = np.linspace(0.0, thrust.duration, 200)
     rule = Gentle(damping.queue, rocket=thrust.rocket, alpha_max=thrust.alpha_max)

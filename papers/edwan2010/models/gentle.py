@@ -1,9 +1,10 @@
 """TCP-Gentle in closed form: its steady state and its start (thesis, section 7.1 and equations 7.2 to 7.17).
 
 A lone Gentle flow keeps a queue of at most Q_max packets. Near it the window grows by A Q_max/Q in each RTT
-(damping), A = alpha_gh/N^v; on an empty queue by k alpha_rocket in the k-th RTT, at most alpha_max (thrust).
-Windows are in packets, times in seconds, rates in packets per second. The RTT is held at its base value, as
-the thesis does, so that rates may exceed the link by the share of the queue; compare windows instead.
+(damping), A = alpha_gh/N^v. On an empty queue it grows by k alpha_rocket in the k-th RTT, at most alpha_max
+(thrust). Windows are in packets, times in seconds, rates in packets per second. The RTT is held at its base
+value, as the thesis does, so that rates may exceed the link by the share of the queue. Compare windows
+instead.
 """
 
 from __future__ import annotations

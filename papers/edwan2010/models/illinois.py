@@ -1,7 +1,7 @@
 """Illinois of any order: increase and decrease as functions of the delay (thesis, chapter 6).
 
-The delay is d = (mean RTT - least RTT) in units of d_m = (largest RTT - least RTT), so 0 <= d <= 1; with
-d_i = eta_i (i = 1, 2, 3) and order n:
+The delay is d = (mean RTT - least RTT) in units of d_m = (largest RTT - least RTT), so 0 <= d <= 1. With d_i
+= eta_i (i = 1, 2, 3) and order n:
 
     alpha = alpha_max up to d_1, else alpha_max/(1 + u (alpha_max/alpha_min - 1)),
             u = (d^n - d_1^n)/(1 - d_1^n)
@@ -30,7 +30,7 @@ VARIANTS = ("power", "fs", "fq")
 
 @dataclass(frozen=True)
 class Illinois:
-    """The functions of one variant; the parameters are those of Linux unless given."""
+    """The functions of one variant. The default parameters are Linux's."""
 
     order: float = 1.0
     variant: str = "power"
@@ -82,7 +82,7 @@ class Illinois:
     def alpha_at_beta(self, beta: npt.ArrayLike) -> Array:
         """The increase where the decrease is ``beta``: the alpha-beta plane (figure 6.1).
 
-        ``beta`` must lie strictly between beta_min and beta_max, where one delay belongs to it.
+        ``beta`` must be strictly between beta_min and beta_max, where one delay belongs to it.
         """
         b = np.asarray(beta, dtype=np.float64)
         self._inside("beta", b, self.beta_min, self.beta_max)
@@ -120,9 +120,9 @@ class Illinois:
             raise InputError(f"{name} = {wrong.flat[0]:g}: must be above {low:g} and below {high:g}")
 
     def response(self, loss: npt.ArrayLike, delay: float) -> Array:
-        """The mean window, in packets, of AIMD with alpha and beta of a delay; Reno below the threshold.
+        """The mean window, in packets, of AIMD with alpha and beta of a delay. Reno below the threshold.
 
-        The thesis prints no formula for its figure 6.11; this is its AIMD response function (section 3.3).
+        The thesis prints no formula for its figure 6.11. This is its AIMD response function (section 3.3).
         """
         p = probabilities("loss", loss)
         steep = responses.aimd(p, float(self.alpha(delay)), float(self.beta(delay)))

@@ -14,7 +14,7 @@ from ackclock.papers.data.edwan2010.models.vectors import vector
 
 @dataclass(frozen=True)
 class Network:
-    """Links and sources; arrays over either are in the order of these names."""
+    """Links and sources. Arrays over either are in the order of these names."""
 
     links: tuple[str, ...]
     sources: tuple[str, ...]

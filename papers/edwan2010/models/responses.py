@@ -1,8 +1,8 @@
 """Response functions: the mean window of an algorithm against the probability of loss, X * R = c / p^d.
 
-All answers are in packets (per RTT); divided by the RTT they are rates in packets per second. ``loss`` is the
+All answers are in packets (per RTT). Divided by the RTT they are rates in packets per second. ``loss`` is the
 probability that a packet brings a reduction, a number or an array. ``beta`` is always the share of the window
-that a reduction removes, 0.5 for Reno. Sources: thesis, section 3.3 and appendix B.2; RFC 3649 (HighSpeed
+that a reduction removes, 0.5 for Reno. Sources: thesis, section 3.3 and appendix B.2, RFC 3649 (HighSpeed
 TCP), RFC 5348 (TFRC), RFC 9438 (CUBIC).
 """
 
@@ -25,7 +25,7 @@ Response = Callable[[Array], Any]
 
 LOW_WINDOW = 38.0
 HIGH_WINDOW = 83000.0
-"""The two ends of HighSpeed TCP, in packets; below the first it is Reno (RFC 3649, section 5)."""
+"""The two ends of HighSpeed TCP, in packets. Below the first it is Reno (RFC 3649, section 5)."""
 
 
 def reno(loss: npt.ArrayLike, per_ack: float = 1.0) -> Array:
@@ -57,7 +57,7 @@ def power_increase(loss: npt.ArrayLike, alpha: float, beta: float, k: float) -> 
 
     k = 0 is AIMD, k = -1 is Scalable TCP, k = -0.75 the delay window of Compound TCP. Let W be the peak and
     f = 1 - beta. The integral of w dw over the growth gives the packets of an epoch,
-    1/p = (1 - f^(2+k)) W^(2+k) / (alpha (2+k)). That of dw gives its RTTs,
+    1/p = (1 - f^(2+k)) W^(2+k) / (alpha (2+k)). The integral of dw gives its RTTs,
     (1 - f^(1+k)) W^(1+k) / (alpha (1+k)).
     """
     positive("alpha", alpha)
@@ -104,7 +104,7 @@ def highspeed_parameters(window: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def scalable(loss: npt.ArrayLike, a: float = 0.01, beta: float = 0.125) -> Array:
-    """Scalable TCP at its peak, a/(beta p) = 0.08/p, as the thesis draws it; see ``power_increase``."""
+    """Scalable TCP at its peak, a/(beta p) = 0.08/p, as the thesis draws it. See ``power_increase``."""
     return np.asarray(positive("a", a) / (share("beta", beta) * probabilities("loss", loss)))
 
 
@@ -169,8 +169,8 @@ def delay_based(queueing: npt.ArrayLike, base_rtt: float, target: float) -> Arra
     """Vegas and FAST, which respond to queueing delay and not to loss: the window at a queueing delay.
 
     Either keeps ``target`` packets in the queue of its path, so that w = target (R_base + q)/q with q =
-    ``queueing`` in seconds: alpha to beta packets for Vegas, alpha for FAST (Low, Peterson, Wang 2002; Wei,
-    Jin, Low, Hegde 2006, equation 5).
+    ``queueing`` in seconds: alpha to beta packets for Vegas, alpha for FAST (Low, Peterson, Wang 2002, and
+    Wei, Jin, Low, Hegde 2006, equation 5).
     """
     delays = np.asarray(queueing, dtype=np.float64)
     wrong = delays[~(delays > 0)]
@@ -190,7 +190,7 @@ def slope(response: Response, loss: npt.ArrayLike, decades: float = 0.01) -> Arr
 
 
 def crossing(first: Response, second: Response = reno, low: float = 1e-9, high: float = 0.1) -> float:
-    """The loss at which two response functions are equal; the smaller, the friendlier is the first to Reno.
+    """The loss at which two response functions are equal. The smaller, the friendlier is the first to Reno.
 
     It is an ``InputError`` if they do not cross between ``low`` and ``high``.
     """
@@ -240,14 +240,14 @@ def rounds_to_halve(beta: float) -> int:
 
 
 def loss_in_window(loss: npt.ArrayLike, window: npt.ArrayLike) -> Array:
-    """The probability that at least one packet of a window is lost, 1 - (1 - p)^w."""
+    """The probability that a window loses at least one of its packets, 1 - (1 - p)^w."""
     return np.asarray(1 - (1 - probabilities("loss", loss)) ** np.asarray(window, dtype=np.float64))
 
 
 def yeah(loss: npt.ArrayLike) -> Array:
     """YeAH while its queue estimate is 0: a loss removes an eighth, and an ACK adds 1/min(w, 100).
 
-    AIMD(1, 1/8) up to about 100 packets, Scalable TCP with a mean of 0.0749/p above; they meet at p = 7.5e-4.
+    AIMD(1, 1/8) up to about 100 packets, Scalable TCP with a mean of 0.0749/p above. They meet at p = 7.5e-4.
     """
     p = probabilities("loss", loss)
     return np.maximum(aimd(p, 1.0, 0.125), power_increase(p, 0.01, 0.125, -1.0))
@@ -257,8 +257,8 @@ def htcp(loss: npt.ArrayLike, rtt: float, remaining: float = 0.5) -> Array:
     """H-TCP with a loss every 1/p packets at an RTT of R seconds, without its scaling by the RTT.
 
     The window grows by 2 (1 - f) a(D) in each RTT, D seconds after a loss, a = 1 up to 1 s and then
-    1 + 10 (D - 1) + ((D - 1)/2)^2; f = ``remaining`` is left after a loss. An epoch of t seconds ends at
-    W = 2/R times the integral of a, and its 1/p packets are the integral of w/R. SciPy finds t.
+    1 + 10 (D - 1) + ((D - 1)/2)^2. The share f = ``remaining`` is left after a loss. An epoch of t seconds
+    ends at W = 2/R times the integral of a, and its 1/p packets are the integral of w/R. SciPy finds t.
     """
     p = probabilities("loss", loss)
     share("remaining", remaining)
@@ -288,7 +288,7 @@ def from_rule(
     """The mean window of a rule itself, with a loss after every 1/p packets: no closed form.
 
     ``increase`` gives the packets that a window gains in an RTT, ``decrease`` the share that a loss removes.
-    The mean is over the second half of the epochs; Scalable TCP needs some 50 before it.
+    The mean is over the second half of the epochs. Scalable TCP needs some 50 before it.
     """
     every = 1 / float(probabilities("loss", loss))
     window, packets, rounds = 1.0, 0.0, 0.0

@@ -41,13 +41,13 @@ class Rule(Protocol):
         ...
 
     def evaluate(self, window: float, queue: float, ratio: float) -> float:
-        """The window after a round; ``ratio`` is the queueing delay over the base RTT."""
+        """The window after a round. ``ratio`` is the queueing delay over the base RTT."""
         ...
 
 
 @dataclass
 class Gentle:
-    """TCP-Gentle-1 as its boxes say, with NP to the power v (algorithm 2; the exponent is missing there)."""
+    """TCP-Gentle-1 as its boxes say, with NP to the power v, which is missing in algorithm 2."""
 
     allowed_queue: float = 80.0
     """Q_max, in packets."""
@@ -64,9 +64,9 @@ class Gentle:
     exponent: float = 2.0
     """v."""
     age_restarts: bool = False
-    """AG starts again whenever NP grows, as the text may be read; the boxes do not say so."""
+    """AG starts again whenever NP grows, as the text may be read. The boxes do not say so."""
     empty: float = 0.5
-    """A queue up to this many packets counts as empty; 0.5 stands for TPQ = 0."""
+    """A queue up to this many packets counts as empty. 0.5 is equivalent to TPQ = 0."""
     ratio: float = 0.125
     """1/phi."""
     patience: int = 50

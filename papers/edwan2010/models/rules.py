@@ -43,7 +43,7 @@ class Rule:
 
     @property
     def is_tcp_friendly(self) -> bool:
-        """True if k + l = 1 with l <= 1: then the rate is proportional to 1/sqrt(p), as that of TCP."""
+        """True if k + l = 1 with l <= 1: then the rate is proportional to 1/sqrt(p), as TCP's."""
         return bool(np.isclose(self.k + self.ell, 1.0)) and self.ell <= 1
 
     @property
@@ -74,7 +74,7 @@ RULES: Mapping[str, Rule] = {
     "iiad": Rule(0.01, 0.05, 1.0, 0.0),
     "sqrt": Rule(0.01, 0.05, 0.5, 0.5),
 }
-"""The named rules. The thesis prints no parameters; these suit a capacity of 1."""
+"""The named rules. The thesis prints no parameters. These suit a capacity of 1."""
 
 
 def vector_diagram(
@@ -89,7 +89,7 @@ def vector_diagram(
 
     ``start`` has the rates before the first step. With ``feedback = "synchronous"`` all sources decrease when
     the link is full. With "proportional" source i decreases with probability x_i / sum(x) and increases
-    otherwise, which makes even MIMD fair on average; ``seed`` is that of the draws.
+    otherwise, which makes even MIMD fair on average. ``seed`` seeds the draws.
 
     An ``InputError`` names a rate, a capacity or a number of steps that is not positive.
     """

@@ -1,7 +1,7 @@
 """Stability of a linear loop with one delay: bounds, the exact delay margin, Nyquist curves.
 
-The loop G(s)H(s) = K exp(-T s)/(s + a) comes from ``drift``; K is its gain and a its damping, both per second
-(thesis, section 4.4; the lemma is that of Srikant, "The Mathematics of Internet Congestion Control", 2004).
+The loop G(s)H(s) = K exp(-T s)/(s + a) comes from ``drift``. K is its gain and a its damping, both per second
+(thesis, section 4.4). The lemma is from Srikant, "The Mathematics of Internet Congestion Control", 2004.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Loop:
 
     @property
     def margin(self) -> float:
-        """The delay in seconds up to which the loop is stable; infinite if K <= a.
+        """The delay in seconds up to which the loop is stable, infinite if K <= a.
 
         (pi - arctan(w/a))/w at the frequency w = sqrt(K^2 - a^2), where the gain of the loop is 1.
         """
@@ -72,7 +72,7 @@ def bound_at(rate: float, price_slope: float, kappa: float, beta: float) -> floa
     """The bound of (4.32) and (4.35) in seconds: pi/(2 kappa f' (1 + beta x^2/kappa)).
 
     At a fixed rate x, price slope f' and kappa a smaller decrease allows a longer delay. In an equilibrium
-    1 + beta x^2/kappa = 1/p for every beta, and link errors can turn this round; see ``Drift.loop``.
+    1 + beta x^2/kappa = 1/p for every beta, and link errors can reverse this. See ``Drift.loop``.
     """
     for name, value in (("rate", rate), ("price_slope", price_slope), ("kappa", kappa), ("beta", beta)):
         positive(name, value)

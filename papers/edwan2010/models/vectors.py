@@ -19,7 +19,7 @@ def probabilities(name: str, values: npt.ArrayLike) -> Array:
 
 
 def vector(name: str, values: npt.ArrayLike, size: int | None = None) -> Array:
-    """A vector of positive numbers; one number stands for ``size`` equal ones."""
+    """A vector of positive numbers. One number makes ``size`` equal ones."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 and size is not None:
         array = np.full(size, float(array))

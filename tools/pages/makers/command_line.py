@@ -45,7 +45,7 @@ def engine_options() -> Table:
 
 
 def _commands() -> dict[str, Any]:
-    """The commands by name, and those of groups, which may have the name of another, behind them."""
+    """The commands by name. Commands of groups give way to others of the same name."""
     context = click.Context(application)
     found: dict[str, Any] = {name: application.get_command(context, name) for name in (*NAMES, *HIDDEN)}
     groups = [one for one in found.values() if isinstance(one, click.Group)]
@@ -63,7 +63,7 @@ def _options(command: str) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Help as a cell; paths and values in it are no Markdown."""
+    """Help as a cell. Paths and values in it are no Markdown."""
     return re.sub(r"([*_<>])", r"\\\1", " ".join(text.split()))
 
 

@@ -19,7 +19,7 @@ CAUSES = "controllers/hunts.toml"
 """The cause of each finding, by the controller and the kind of its condition."""
 
 CLASSES = ("ours", "draft", "algorithm", "open")
-"""Causes: an error of ours, of the draft that a controller follows, the published algorithm; not known."""
+"""Causes: an error of ours or of the draft that a controller follows, the published algorithm, or unknown."""
 
 EDGE = "knife edge"
 
@@ -50,13 +50,13 @@ def hunts() -> Table:
 
 
 def _on_linux(found: Mapping[str, str] | None) -> str:
-    """The weakness of the kernel's module; empty where Linux has none."""
+    """The weakness of the kernel's module, or empty if Linux has none."""
     return f"{found['weakness']}, {found['survives']}" if found else ""
 
 
 @maker("hunted")
 def hunted() -> Table:
-    """The controllers by what was found in them."""
+    """The controllers, grouped by their findings."""
     measured, document = load(FILE)
     groups: dict[str, list[str]] = {"nothing": [], "knife edges alone": [], "more": []}
     for name, found in document["controllers"].items():

@@ -20,7 +20,7 @@ def _pairs() -> tuple[Measurement, Pairs]:
 
 
 def _harm_to_other(pairs: Pairs, controller: str, beside: str) -> str:
-    """In bold where it is above what a second flow of its kind does to the other."""
+    """The harm, in bold if it is above the harm by a second flow of the other's kind."""
     harm = pairs[controller, beside]["harm_to_other"]
     bar = pairs[beside, beside]["harm_goodput"]
     return f"**{harm}**" if float(harm) > float(bar) else harm

@@ -1,6 +1,6 @@
 """Tables of a paper: its claims and their verdicts, the causes of misses, and the tables of its experiments.
 
-The line that says how it was measured stands once a page, below the claims.
+The line about the measurement is on a page once, below the claims.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def depends(paper: str) -> Table:
 
 @maker("cells")
 def cells(paper: str, experiment: str, table: str = "") -> Table:
-    """One of the tables of an experiment: measured values, and in brackets what the paper reports."""
+    """One of the tables of an experiment: measured values, with the paper's in brackets."""
     _, document = load(_file(paper))
     name = f"{paper}-{experiment}"
     for one in _experiments(paper):

@@ -1,4 +1,4 @@
-"""Tables of what ``ackclock kernel parity --json`` measured, from files in ``measurements/parity/``.
+"""Tables of the results of ``ackclock kernel parity --json``, from files in ``measurements/parity/``.
 
 Each maker takes one file or several, and all cells in their order.
 """

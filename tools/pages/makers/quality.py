@@ -49,7 +49,7 @@ def _counted(verdicts: Iterable[str]) -> str:
 
 @maker("quality-linux")
 def linux() -> Table:
-    """Controllers and queue disciplines beside those of Linux: the largest difference of each quantity."""
+    """Controllers and queue disciplines beside Linux's: the largest difference of each quantity."""
     rows = []
     for name, what in (
         ("parity/modules", "controllers, one flow"),

@@ -90,7 +90,7 @@ def _schema() -> Schema:
 
 
 def _definition(name: str) -> Schema:
-    """An object of the schema; ``run`` is the whole document."""
+    """An object of the schema. ``run`` is the whole document."""
     if name == "run":
         return _schema()
     if name not in _schema()["$defs"]:
