@@ -98,13 +98,13 @@ class Link:
     queue: Queue | None = None
     """The queue before it. To be given unless the rate is unlimited."""
     name: str | None = None
-    """Its name in reports; by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
+    """Its name in reports, by default ``<from>-<to>``. The other direction is ``<name>:reverse``."""
     loss: LossModel | None = None
     """Random loss before the queue."""
     duplex: bool | None = None
     """The link has a reverse direction with the same rate, queue, loss and jitter. This or ``reverse``."""
     reverse: Reverse | None = None
-    """The reverse direction, where it differs; without ``duplex`` and this the link has one direction."""
+    """The reverse direction, where it differs. Without ``duplex`` and this the link has one direction."""
     jitter: Jitter | None = None
     """Random delay behind it."""
     duplicate: Duplicate | None = None
@@ -114,7 +114,7 @@ class Link:
     """Packets overtake others when a delay becomes shorter, in both directions."""
     snoop: Mapping[str, Any] | None = None
     """A Snoop agent (Balakrishnan et al. 1995) before the link, at ``from``, which repairs the losses of TCP
-    flows that arrive there over other links; by default there is none."""
+    flows that arrive there over other links. By default there is none."""
     count: int | None = None
     """Number of copies; ``{copy}`` in a text is the number of the copy, from 0"""
     copies: Sequence[int | str] | None = None
@@ -143,25 +143,26 @@ class Wlan:
     """The queue of each station and of the access point: packets or bytes."""
     airtime_fairness: bool | None = None
     """The access point has such a queue for each station, and serves them in turn by the time that their
-    frames take on the air, up and down (airtime fairness of mac80211); by default one queue for all."""
+    frames take on the air, up and down (airtime fairness of mac80211). By default there is one queue for
+    all."""
     frame_errors: float | str | None = None
     """The share of data frames that are not understood, whoever sends (frame error ratio, IEEE 802.11)."""
     distance: str | None = None
     """How far stations are from the access point, which decides how many frames noise spoils at each rate
-    (receiver sensitivity, IEEE 802.11); by default none. This or ``frame_errors``."""
+    (receiver sensitivity, IEEE 802.11). By default noise spoils none. This or ``frame_errors``."""
     edca: bool | None = None
-    """Frames contend by access category (EDCA) and not alike (DCF); by default in 802.11n, ac and ax."""
+    """Frames contend by access category (EDCA) and not alike (DCF), by default in 802.11n, ac and ax."""
     retry_limit: int | None = None
     """How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit)."""
     long_retry_limit: int | None = None
     """How often a frame behind an RTS is sent at most (dot11LongRetryLimit)."""
     lifetime: str | None = None
-    """How long after they arrived packets are given up (dot11EDCATableMSDULifetime); by default never."""
+    """How long after they arrived packets are given up (dot11EDCATableMSDULifetime), by default never."""
     beacon_interval: str | None = None
-    """The time from one beacon of the access point to the next (dot11BeaconPeriod), as 102.4ms; by default it
+    """The time from one beacon of the access point to the next (dot11BeaconPeriod), as 102.4ms. By default it
     sends none."""
     rts_above: str | None = None
-    """RTS and CTS go before frames of more bytes than this (dot11RTSThreshold), MAC header included; by
+    """RTS and CTS go before frames of more bytes than this (dot11RTSThreshold), MAC header included, by
     default before none."""
     protection: bool | None = None
     """Stations of 802.11b are near: long slots, and a CTS of its sender before each OFDM frame. Only
@@ -170,11 +171,11 @@ class Wlan:
     """DSSS frames above 1 Mbit/s have the short preamble (802.11b)."""
     txop: str | None = None
     """How long a station sends when its turn comes, frame after frame without a backoff
-    (dot11EDCATableTXOPLimit): a time for all, or ``standard``, the default of EDCA for each access category;
-    by default one frame or A-MPDU."""
+    (dot11EDCATableTXOPLimit): a time for all, or ``standard``, the default of EDCA for each access category.
+    By default it sends one frame or A-MPDU."""
     basic_rates: Sequence[str] | None = None
     """The rates that every station understands (BSSBasicRateSet of 802.11): responses go at the highest of
-    them that is not above the rate of what they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24
+    them that is not above the rate of the frame that they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24
     Mbit/s."""
     channel_width: str | None = None
     """How wide the channel is: up to 40 MHz in 802.11n, up to 160 MHz in 802.11ac and ax. By default 20 MHz,
@@ -182,11 +183,11 @@ class Wlan:
     short_guard_interval: bool | None = None
     """Symbols take 3.6 us in place of 4 us. Only 802.11n and ac."""
     guard_interval: str | None = None
-    """The guard interval of 802.11ax, whose symbols take 12.8 us more; by default 0.8 us."""
+    """The guard interval of 802.11ax, whose symbols take 12.8 us more, by default 0.8 us."""
     streams: int | None = None
     """Spatial streams, 1 to 4, by default 2. Only 802.11n, ac and ax."""
     hidden: str | Sequence[Sequence[str]] | None = None
-    """Stations that do not hear each other (Tobagi and Kleinrock 1975); by default all do."""
+    """Stations that do not sense each other's frames (Tobagi and Kleinrock 1975). By default all do."""
     conventions: Mapping[str, Any] | None = None
     """The points on which readings of IEEE 802.11 differ."""
 
@@ -201,9 +202,10 @@ class Flow:
     parameters: Mapping[str, Any] | None = None
     """Parameters of the controller."""
     name: str | None = None
-    """Its name in reports; by default ``<cc>-<index among the flows>``, of a file its name."""
+    """Its name in reports, by default ``<cc>-<index among the flows>``, or the name of the file of a
+    controller."""
     count: int | None = None
-    """Number of copies; ``{copy}`` in a text is the number of the copy, from 0. Their names get ``-0``,
+    """Number of copies. ``{copy}`` in a text is the number of the copy, from 0. Their names get ``-0``,
     ``-1`` and so on."""
     copies: Sequence[int | str] | None = None
     """Copies with these numbers or names, for which ``{copy}`` stands. This or ``count``"""
@@ -212,18 +214,18 @@ class Flow:
     start_jitter: str | None = None
     """A random delay of the start, uniform from 0 to below this, drawn for every copy."""
     stop: str | None = None
-    """When it stops sending, or the last of ``every`` has started; by default at the end of the run."""
+    """When it stops sending, or the last of ``every`` has started, by default at the end of the run."""
     bytes: Distribution | None = None
-    """How much it sends; the flow ends when all is delivered. By default without end."""
+    """How much it sends. The flow ends when all is delivered, by default never."""
     every: Distribution | None = None
     """The time from one to the next: a connection of its own, with ``bytes`` each, starts at ``start`` and
-    then again and again before ``stop``; their names get ``-0``, ``-1`` and so on. By default there is
+    then again and again before ``stop``. Their names get ``-0``, ``-1`` and so on. By default there is
     one."""
     think: Distribution | None = None
     """Pages of connections in place of ``every``: how long their reader pauses from the completion of one
-    page to the request of the next. Each connection sends ``bytes``; pages begin before ``stop``."""
+    page to the request of the next. Each connection sends ``bytes``. Pages begin before ``stop``."""
     connections: Distribution | int | None = None
-    """How many connections a page has, at once; by default one."""
+    """How many connections a page has, at once, by default one."""
     rtt: Delay | None = None
     """Base RTT of this flow in place of the path's, half of it each way."""
     from_: str | None = None
@@ -232,31 +234,31 @@ class Flow:
     to: str | None = None
     """The node of the receiver."""
     via: Sequence[str] | None = None
-    """All nodes from sender to receiver in order, in place of ``from`` and ``to``; ACKs take the same route
+    """All nodes from sender to receiver in order, in place of ``from`` and ``to``. ACKs take the same route
     back."""
     extra_delay: str | None = None
-    """Propagation delay each way on top of that of the links."""
+    """Propagation delay each way, on top of the delays of the links."""
     subflows: Sequence[Mapping[str, Any]] | None = None
     """The paths that a multipath flow uses at once, a TCP connection each, in place of its own."""
     relays: Mapping[str, Any] | None = None
     """The flow whose data it sends on, from a proxy that splits a connection."""
     quick_start: str | None = None
-    """The rate that the SYN asks the routers for (Quick-Start, RFC 4782); by default it asks for nothing."""
+    """The rate that the SYN asks the routers for (Quick-Start, RFC 4782), by default none."""
     access_category: str | None = None
-    """The access category of its packets in wireless networks with EDCA (802.11e); by default best effort."""
+    """The access category of its packets in wireless networks with EDCA (802.11e), by default best effort."""
     dscp: str | None = None
     """The code point of DiffServ (RFC 2474) in its packets and their ACKs, by which ``cake`` with
-    ``diffserv`` sorts them; by default ``CS0``."""
+    ``diffserv`` sorts them, by default ``CS0``."""
     profile: str | None = None
-    """The TCP options of a stack or era; by default the profile of the scenario."""
+    """The TCP options of a stack or era, by default the profile of the scenario."""
     transport: Mapping[str, Any] | None = None
-    """Single TCP options in place of those of the profile."""
+    """Single TCP options in place of the profile's."""
     kind: str | None = None
     """TCP, or datagrams."""
     echo: bool | None = None
-    """The receiver echoes each datagram; by default it does."""
+    """The receiver echoes each datagram. By default it does."""
     packet_size: str | None = None
-    """IP size of a datagram; by default 1500 bytes."""
+    """IP size of a datagram, by default 1500 bytes."""
     source: str | Sequence[Sequence[Any]] | Mapping[str, Any] | None = None
     """The data that the application offers."""
     changes: Sequence[Mapping[str, Any]] | None = None
@@ -290,13 +292,13 @@ class Document:
     """
 
     name: str = "scenario"
-    """Its name in reports; by default the name of the file."""
+    """Its name in reports, by default the name of the file."""
     path: Path | None = None
     """One bottleneck that all flows share (a dumbbell)."""
     links: Sequence[Link] = field(default_factory=list)
     """Links between named nodes, in place of ``path``."""
     wlans: Sequence[Wlan] = field(default_factory=list)
-    """Wireless networks, whose access points and stations are nodes as those of ``links`` are."""
+    """Wireless networks, whose access points and stations are nodes, as the ends of ``links`` are."""
     flows: Sequence[Flow] = field(default_factory=list)
     """The senders, each with its receiver."""
     duration: str = "60s"

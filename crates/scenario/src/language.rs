@@ -1,4 +1,4 @@
-//! The definition of the language: what a scenario may say, with the defaults.
+//! The definition of the language: every key of a scenario, with its default.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::wlan::{AccessCategory, Wlan};
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its name in reports; by default the name of the file.
+    /// Its name in reports, by default the name of the file.
     #[serde(default)]
     pub name: String,
     /// How long it runs.
@@ -40,7 +40,7 @@ pub struct Scenario {
     /// Links between named nodes, in place of `path`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Wireless networks, whose access points and stations are nodes as those of `links` are.
+    /// Wireless networks, whose access points and stations are nodes, as the ends of `links` are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wlans: Vec<Wlan>,
     /// The senders, each with its receiver.
@@ -110,7 +110,7 @@ pub struct Reverse {
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Its name in reports; by default `<from>-<to>`. The other direction is `<name>:reverse`.
+    /// Its name in reports, by default `<from>-<to>`. The other direction is `<name>:reverse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The node that sends into it.
@@ -139,11 +139,11 @@ pub struct Link {
     /// The link has a reverse direction with the same rate, queue, loss and jitter. This or `reverse`.
     #[serde(default)]
     pub duplex: bool,
-    /// The reverse direction, where it differs; without `duplex` and this the link has one direction.
+    /// The reverse direction, where it differs. Without `duplex` and this the link has one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
     /// A Snoop agent (Balakrishnan et al. 1995) before the link, at `from`, which repairs the losses of TCP flows that
-    /// arrive there over other links; by default there is none.
+    /// arrive there over other links. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snoop: Option<SnoopAgent>,
 }
@@ -166,10 +166,10 @@ pub struct Flow {
     /// Parameters of the controller.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// Its name in reports; by default `<cc>-<index among the flows>`, of a file its name.
+    /// Its name in reports, by default `<cc>-<index among the flows>`, or the name of the file of a controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Number of copies; `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.
+    /// Number of copies. `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.
     #[serde(default = "one_copy")]
     #[schemars(range(min = 1))]
     pub count: u32,
@@ -179,21 +179,21 @@ pub struct Flow {
     /// A random delay of the start, uniform from 0 to below this, drawn for every copy.
     #[serde(default)]
     pub start_jitter: Span,
-    /// When it stops sending, or the last of `every` has started; by default at the end of the run.
+    /// When it stops sending, or the last of `every` has started, by default at the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
-    /// How much it sends; the flow ends when all is delivered. By default without end.
+    /// How much it sends. The flow ends when all is delivered, by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Distribution<Bytes>>,
     /// The time from one to the next: a connection of its own, with `bytes` each, starts at `start` and then again and
-    /// again before `stop`; their names get `-0`, `-1` and so on. By default there is one.
+    /// again before `stop`. Their names get `-0`, `-1` and so on. By default there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Distribution<Span>>,
     /// Pages of connections in place of `every`: how long their reader pauses from the completion of one page to the
-    /// request of the next. Each connection sends `bytes`; pages begin before `stop`.
+    /// request of the next. Each connection sends `bytes`. Pages begin before `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Distribution<Span>>,
-    /// How many connections a page has, at once; by default one.
+    /// How many connections a page has, at once, by default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Distribution<Count>>,
     /// Base RTT of this flow in place of the path's, half of it each way.
@@ -205,10 +205,10 @@ pub struct Flow {
     /// The node of the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// All nodes from sender to receiver in order, in place of `from` and `to`; ACKs take the same route back.
+    /// All nodes from sender to receiver in order, in place of `from` and `to`. ACKs take the same route back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Propagation delay each way on top of that of the links.
+    /// Propagation delay each way, on top of the delays of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
     /// The paths that a multipath flow uses at once, a TCP connection each, in place of its own.
@@ -217,30 +217,30 @@ pub struct Flow {
     /// The flow whose data it sends on, from a proxy that splits a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relays: Option<Relay>,
-    /// The rate that the SYN asks the routers for (Quick-Start, RFC 4782); by default it asks for nothing.
+    /// The rate that the SYN asks the routers for (Quick-Start, RFC 4782), by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_start: Option<Rate>,
-    /// The access category of its packets in wireless networks with EDCA (802.11e); by default best effort.
+    /// The access category of its packets in wireless networks with EDCA (802.11e), by default best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_category: Option<AccessCategory>,
-    /// The code point of DiffServ (RFC 2474) in its packets and their ACKs, by which `cake` with `diffserv` sorts them;
+    /// The code point of DiffServ (RFC 2474) in its packets and their ACKs, by which `cake` with `diffserv` sorts them,
     /// by default `CS0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Dscp>,
-    /// The TCP options of a stack or era; by default the profile of the scenario.
+    /// The TCP options of a stack or era, by default the profile of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Single TCP options in place of those of the profile.
+    /// Single TCP options in place of the profile's.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     #[schemars(schema_with = "transport_schema")]
     pub transport: Overrides,
     /// TCP, or datagrams.
     #[serde(default)]
     pub kind: Protocol,
-    /// The receiver echoes each datagram; by default it does.
+    /// The receiver echoes each datagram. By default it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<bool>,
-    /// IP size of a datagram; by default 1500 bytes.
+    /// IP size of a datagram, by default 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
     /// The data that the application offers.
@@ -258,8 +258,8 @@ pub struct Flow {
 pub struct Relay {
     /// The name of the flow that it takes in, one above in the file.
     pub flow: String,
-    /// How much it holds: what arrived in order and is not acknowledged further on. The receive window of the flow that
-    /// it takes in is what is left of that.
+    /// How much it holds: data that arrived in order and is not acknowledged further on. The rest of the buffer is the
+    /// receive window of the flow that it takes in.
     pub buffer: Bytes,
 }
 
@@ -267,7 +267,7 @@ pub struct Relay {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subflow {
-    /// Its name in reports, after the name of the flow and a colon; by default its number, from 0.
+    /// Its name in reports, after the name of the flow and a colon, by default its number, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Base RTT in place of the path's.
@@ -282,7 +282,7 @@ pub struct Subflow {
     /// All nodes in order, in place of `from` and `to`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Propagation delay each way on top of that of the links.
+    /// Propagation delay each way, on top of the delays of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
 }
@@ -301,10 +301,10 @@ impl Flow {
 pub struct Change {
     /// When it changes.
     pub at: Time,
-    /// New values of parameters of the controller; the others stay.
+    /// New values of parameters of the controller. The others stay.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// A new receive window, in segments; a larger one is announced at once.
+    /// A new receive window, in segments. A larger one is announced at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub receive_window: Option<u32>,
@@ -320,7 +320,7 @@ pub enum Protocol {
     /// A TCP connection.
     #[default]
     Tcp,
-    /// Datagrams at the rate of `source`, each echoed; nothing reacts to loss, the controller only watches.
+    /// Datagrams at the rate of `source`, each echoed. Nothing reacts to loss, the controller only watches.
     Datagram,
 }
 
@@ -378,7 +378,7 @@ impl Scenario {
         self
     }
 
-    /// The files that stand in place of values.
+    /// The files given in place of values.
     fn traces_mut(&mut self) -> impl Iterator<Item = &mut TraceRef> {
         let mut found: Vec<&mut TraceRef> = Vec::new();
         if let Some(path) = &mut self.path {

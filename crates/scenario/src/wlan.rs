@@ -32,17 +32,17 @@ pub struct Wlan {
     #[serde(default = "frames_200")]
     pub queue: QueueSpec,
     /// The access point has such a queue for each station, and serves them in turn by the time that their frames take
-    /// on the air, up and down (airtime fairness of mac80211); by default one queue for all.
+    /// on the air, up and down (airtime fairness of mac80211). By default there is one queue for all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub airtime_fairness: bool,
     /// The share of data frames that are not understood, whoever sends (frame error ratio, IEEE 802.11).
     #[serde(default)]
     pub frame_errors: Fraction,
     /// How far stations are from the access point, which decides how many frames noise spoils at each rate (receiver
-    /// sensitivity, IEEE 802.11); by default none. This or `frame_errors`.
+    /// sensitivity, IEEE 802.11). By default noise spoils none. This or `frame_errors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// Frames contend by access category (EDCA) and not alike (DCF); by default in 802.11n, ac and ax.
+    /// Frames contend by access category (EDCA) and not alike (DCF), by default in 802.11n, ac and ax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edca: Option<bool>,
     /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
@@ -53,14 +53,14 @@ pub struct Wlan {
     #[serde(default = "four")]
     #[schemars(range(min = 1))]
     pub long_retry_limit: u32,
-    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime); by default never.
+    /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime), by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Span>,
-    /// The time from one beacon of the access point to the next (dot11BeaconPeriod), as 102.4ms; by default it sends
+    /// The time from one beacon of the access point to the next (dot11BeaconPeriod), as 102.4ms. By default it sends
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beacon_interval: Option<Span>,
-    /// RTS and CTS go before frames of more bytes than this (dot11RTSThreshold), MAC header included; by default before
+    /// RTS and CTS go before frames of more bytes than this (dot11RTSThreshold), MAC header included, by default before
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rts_above: Option<Bytes>,
@@ -71,11 +71,12 @@ pub struct Wlan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_preamble: bool,
     /// How long a station sends when its turn comes, frame after frame without a backoff (dot11EDCATableTXOPLimit): a
-    /// time for all, or `standard`, the default of EDCA for each access category; by default one frame or A-MPDU.
+    /// time for all, or `standard`, the default of EDCA for each access category. By default it sends one frame or
+    /// A-MPDU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txop: Option<Txop>,
     /// The rates that every station understands (BSSBasicRateSet of 802.11): responses go at the highest of them that
-    /// is not above the rate of what they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
+    /// is not above the rate of the frame that they answer. By default 1, 2, 5.5 and 11 or 6, 12 and 24 Mbit/s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub basic_rates: Vec<Rate>,
     /// How wide the channel is: up to 40 MHz in 802.11n, up to 160 MHz in 802.11ac and ax. By default 20 MHz, and
@@ -85,14 +86,14 @@ pub struct Wlan {
     /// Symbols take 3.6 us in place of 4 us. Only 802.11n and ac.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_guard_interval: bool,
-    /// The guard interval of 802.11ax, whose symbols take 12.8 us more; by default 0.8 us.
+    /// The guard interval of 802.11ax, whose symbols take 12.8 us more, by default 0.8 us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard_interval: Option<Guard>,
     /// Spatial streams, 1 to 4, by default 2. Only 802.11n, ac and ax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub streams: Option<u8>,
-    /// Stations that do not hear each other (Tobagi and Kleinrock 1975); by default all do.
+    /// Stations that do not sense each other's frames (Tobagi and Kleinrock 1975). By default all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenSpec>,
     /// The points on which readings of IEEE 802.11 differ.
@@ -151,10 +152,10 @@ pub struct ConventionsSpec {
     /// their ACK time-out, the others after EIFS, but after DIFS where frames began at once), `standard` (the same,
     /// but always after EIFS), `eifs` (all after EIFS) or `difs` (all after DIFS).
     pub after_collision: AfterCollision,
-    /// Which slots a backoff counts: `idle-slots` (whole idle ones, as DCF), `every-slot` (also those in which another
+    /// Which slots a backoff counts: `idle-slots` (whole idle ones, as DCF), `every-slot` (also a slot in which another
     /// station begins to send, as EDCA and Bianchi's model), or `standard`, after the access that is in use.
     pub countdown: Countdown,
-    /// The rate of the ACK that EIFS leaves room for; by default the lowest basic rate.
+    /// The rate of the ACK that EIFS leaves room for, by default the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eifs_rate: Option<Rate>,
     /// The contention window is reset after each frame that was dropped at its retry limit. Otherwise it is reset when
@@ -203,7 +204,7 @@ pub enum FrameRate {
     Fastest,
     /// One of the rates of the standard.
     Fixed(Rate),
-    /// `mcs7`: a modulation and coding scheme; of 802.11ac and ax with all streams of the network.
+    /// `mcs7`: a modulation and coding scheme, of 802.11ac and ax with all streams of the network.
     Mcs(u8),
     /// `arf`: auto rate fallback.
     Arf,
@@ -276,25 +277,25 @@ pub struct Stations(pub Vec<Station>);
 pub struct Station {
     /// The node.
     pub name: String,
-    /// `802.11b` for one that knows no OFDM, in a network of 802.11g: its frames go at 1 to 11 Mbit/s, and those of all
-    /// others are protected.
+    /// `802.11b` for one that knows no OFDM, in a network of 802.11g: its frames go at 1 to 11 Mbit/s, and the frames
+    /// of all others are protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard: Option<Standard>,
-    /// Number of stations; if it is given, their names get `-0`, `-1` and so on.
+    /// Number of stations. If it is given, their names get `-0`, `-1` and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub count: Option<u32>,
-    /// The rate of data frames to and from it, in place of that of the network.
+    /// The rate of data frames to and from it, in place of the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<FrameRate>,
-    /// Its queue, in place of that of the network.
+    /// Its queue, in place of the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueSpec>,
     /// The share of data frames to and from it that are not understood (frame error ratio, IEEE 802.11), in place of
-    /// that of the network.
+    /// the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_errors: Option<Fraction>,
-    /// How far it is from the access point (receiver sensitivity, IEEE 802.11), in place of that of the network.
+    /// How far it is from the access point (receiver sensitivity, IEEE 802.11), in place of the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
 }

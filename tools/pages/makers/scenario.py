@@ -124,7 +124,7 @@ def _default(value: Schema, required: bool) -> str:
 def _default_and_meaning(value: Schema, required: bool) -> tuple[str, str]:
     """Both once: descriptions also name the default, spelled as a user would."""
     default, meaning = _default(value, required), value.get("description", "")
-    if default and (said := re.search(r"; by default ([^;]+)\.$", meaning)):
+    if default and (said := re.search(r"[;,.] [Bb]y default ([^;]+)\.$", meaning)):
         meaning = meaning[: said.start()] + "."
         default = f'`"{said[1]}"`' if 'B"`' in default else default
     return default, meaning

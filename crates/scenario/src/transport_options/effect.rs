@@ -58,8 +58,8 @@ pub(crate) fn check_kind(flow: &Flow, kind: Kind) -> Result<(), FlowError> {
     Ok(())
 }
 
-/// The stack `profile` with single options replaced. An option that has no effect is refused, unless it repeats what
-/// the stack does without it.
+/// The stack `profile` with single options replaced. An option that has no effect is refused, unless it repeats the
+/// stack's own value.
 pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, FlowError> {
     let own = TransportOptions::of(profile);
     let mut given = own.clone();
@@ -149,7 +149,7 @@ fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
     problem.map_or(Ok(()), Err)
 }
 
-/// Why option `name` has no effect where the others are as `used` says, if it has none; `own` are those of the profile.
+/// Why option `name` has no effect beside the options `used`, if it has none. `own` are the options of the profile.
 fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, stack: &Stack) -> Option<String> {
     let marks = used.ecn != EcnMode::Off;
     let reason = match name {

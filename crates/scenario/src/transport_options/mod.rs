@@ -27,30 +27,30 @@ pub struct TransportOptions {
     pub initial_window: u32,
     /// Receive window in segments.
     pub receive_window: u32,
-    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883); without them NewReno recovery
-    /// (RFC 6582).
+    /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883). Without them NewReno recovery (RFC
+    /// 6582).
     pub sack: bool,
-    /// The timestamp option (RFC 7323): 12 bytes a segment, and samples that tell a retransmission from its original.
+    /// The timestamp option (RFC 7323): 12 bytes a segment, and RTT samples that distinguish a retransmission from its
+    /// original.
     pub timestamps: bool,
-    /// The clock on which RTT samples are taken (tcpTick_ in ns-2); 0 is exact, as are those of controllers that want
-    /// it so.
+    /// The clock on which RTT samples are taken (tcpTick_ in ns-2). 0 is exact, and controllers that want exact samples
+    /// get them at any tick.
     pub clock_tick: Span,
     /// The clock of the timestamp option (RFC 7323, section 5.4).
     pub timestamp_tick: Span,
     /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs (in Linux 1 /
-    /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later; from
+    /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later, from
     /// 63 ticks on with every eighth tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait
     /// 2 ms more. 0 is exact.
     pub timer_tick: Span,
-    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675); at most
-    /// 16.
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675), at most 16.
     pub duplicate_threshold: u32,
     /// `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
     pub reordering_adapts: bool,
-    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent
-    /// `duplicate_threshold` after it was SACKed, whatever became of those between, and a retransmission once a
-    /// segment first sent after it was SACKed; until the path is seen to reorder by more than the threshold (Linux
-    /// 2.4 to 4.15). Not beside `rack`, which decides by time.
+    /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent `duplicate_threshold`
+    /// after it was SACKed, whatever became of those between, and a retransmission once a segment first sent after it
+    /// was SACKed. FACK ends when the path is seen to reorder by more than the threshold (Linux 2.4 to 4.15). Not
+    /// beside `rack`, which decides by time.
     pub forward_acknowledgment: bool,
     /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
     pub rack: bool,
@@ -69,23 +69,23 @@ pub struct TransportOptions {
     /// make everything outstanding lost: it is sent again from the first unacknowledged segment on (go-back-N), as
     /// the window of the controller allows, which may grow meanwhile.
     pub fast_recovery: bool,
-    /// How the flight is brought down in fast recovery, and on an ECN echo (RFC 6675, section 5; RFC 9937).
+    /// How the flight is brought down in fast recovery, and on an ECN echo (RFC 6675, section 5, and RFC 9937).
     pub reduction: Reduction,
     /// The segments that fast recovery sends again, with SACK and without RACK (RFC 6675, section 4).
     pub retransmits: Retransmits,
     /// Undo a reduction that timestamps or duplicate SACKs show to be spurious (RFC 4015, RFC 3708).
     pub undo: bool,
     /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
-    /// undone if an ACK covers what was not sent again.
+    /// undone if an ACK covers segments that were not retransmitted.
     pub forward_rto: bool,
     /// How acknowledgements are counted for window growth (RFC 3465).
     pub counting: Counting,
     /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open):
     /// in FreeBSD, and in Linux before 4.3, so that one ACK after each reduction grows it as in slow start.
     pub slow_start_at_threshold: bool,
-    /// The ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by what it newly
-    /// delivers (Linux since 4.6 at the latest). The reduction for a mark then lasts until the segment with CWR is
-    /// acknowledged. Otherwise growth begins with the next ACK.
+    /// The ACK that ends a fast recovery with SACK, or a reduction for a mark, lets the window grow, by the segments
+    /// that it newly delivers (Linux since 4.6 at the latest). The reduction for a mark then lasts until the segment
+    /// with CWR is acknowledged. Otherwise growth begins with the next ACK.
     pub recovery_end_grows: bool,
     /// The connection is opened first (RFC 9293, section 3.5): SYN, SYN-ACK and ACK cross the path, data leave once the
     /// SYN-ACK has arrived, and that is the first RTT sample. A SYN is sent again as the profile has it. Without a
@@ -103,12 +103,12 @@ pub struct TransportOptions {
     /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
     /// (Linux). A second reduction is not undone.
     pub every_timeout_reduces: bool,
-    /// When a window that is not fully used may grow (RFC 2861; RFC 7661).
+    /// When a window that is not fully used may grow (RFC 2861, RFC 7661).
     pub window_validation: WindowValidation,
     /// The window comes down after an idle time longer than the RTO (tcp_slow_start_after_idle in Linux), as
     /// `idle_restart` says.
     pub slow_start_restart: bool,
-    /// How it comes down (RFC 5681, section 4.1; RFC 2861).
+    /// How it comes down (RFC 5681, section 4.1, and RFC 2861).
     pub idle_restart: IdleRestart,
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
     /// marks (RFC 9768), which flows of `dctcp` and `prague` have by default.
@@ -120,17 +120,17 @@ pub struct TransportOptions {
     pub ack_every: u32,
     /// How long an ACK may be delayed, at first.
     pub delayed_ack_timeout: Span,
-    /// How long at most: an ACK that waited in vain doubles the wait, up to a base RTT; pauses between segments that
-    /// are shorter than it stretch it; segments close together bring it back (Linux). Not above `delayed_ack_timeout`
-    /// the wait is constant.
+    /// How long at most (Linux). An ACK that waited in vain doubles the wait, up to a base RTT. Pauses between segments
+    /// that are shorter than the wait stretch it, and segments close together bring it back. Not above
+    /// `delayed_ack_timeout` the wait is constant.
     pub delayed_ack_max: Span,
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
     pub quick_acks: u32,
     /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
     /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
-    /// segment that announces a reduction (CWR) is acknowledged at once, and the last one of what the application wrote
-    /// (PSH), as its reader waits for no more (Linux 6). Zero is none of this.
+    /// segment that announces a reduction (CWR) is acknowledged at once, and the last segment of a write of the
+    /// application (PSH), as its reader waits for no more (Linux 6). Zero is none of this.
     pub quick_acks_again: u32,
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
@@ -198,8 +198,8 @@ impl TransportOptions {
         }
     }
 
-    /// The stack that does what they say; what is no option is that of `profile`. An option that another one excludes
-    /// is dropped.
+    /// The stack with these options. Everything else is as in `profile`. An option that another one excludes is
+    /// dropped.
     #[must_use]
     pub fn stack(&self, profile: &Stack) -> Stack {
         Stack {

@@ -86,7 +86,7 @@ struct Table {
     /// The correlation of each time with the one before (netem of `tc`).
     #[serde(skip_serializing_if = "is_zero")]
     correlation: Fraction,
-    /// Packets may overtake each other; or this share of them takes no delay at all and overtakes the others.
+    /// Packets may overtake each other, or this share of them takes no delay at all and overtakes the others.
     #[serde(skip_serializing_if = "Reorder::is_never")]
     reorder: Reorder,
     /// Packets leave in batches (netem of `tc`).
@@ -243,10 +243,10 @@ impl EarlyTable {
 struct Slot {
     /// The least time from one slot to the next.
     min: Span,
-    /// The most, by default `min`; times are uniform between the two.
+    /// The most, by default `min`. Times are uniform between the two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max: Option<Span>,
-    /// The most packets of a slot; by default all that are there.
+    /// The most packets of a slot, by default all that are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packets: Option<u32>,
     /// A slot ends with the packet that reaches so many bytes.

@@ -49,7 +49,7 @@ impl Stepped for LossSpec {
     const EXAMPLES: &'static str = r#"[["0s", "0%"], ["20s", "1%"]]"#;
 }
 
-/// The forms that are tables; each has its own keys. Bursts are those of Gilbert 1960 and Elliott 1963.
+/// The forms that are tables. Each has its own keys. Bursts are as in Gilbert 1960 and Elliott 1963.
 #[derive(Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -71,13 +71,13 @@ struct Table {
     /// The share of lost packets, with `correlation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<Fraction>,
-    /// The correlation of the loss of a packet with that of the packet before: losses in bursts.
+    /// The correlation of the losses of two successive packets: losses in bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     correlation: Option<Fraction>,
-    /// Probability of loss in the good state; by default 0%.
+    /// Probability of loss in the good state, by default 0%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     loss_good: Option<Fraction>,
-    /// Probability of loss in the bad state; by default 100%.
+    /// Probability of loss in the bad state, by default 100%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     loss_bad: Option<Fraction>,
     /// Exactly the packets with these numbers, counted from 0 in the order of arrival. Those that open a connection

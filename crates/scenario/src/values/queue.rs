@@ -139,13 +139,13 @@ pub struct QueueSpec {
 #[derive(Serialize, schemars::JsonSchema)]
 struct Table {
     limit: Limit,
-    /// The packet in service takes room too, and counts in RED's average; by default it does not.
+    /// The packet in service takes room too, and counts in RED's average. By default it does not.
     #[serde(default)]
     count_in_service: bool,
-    /// Packets in service and under way to the next node take room too, as within `netem`; by default they do not.
+    /// Packets in service and under way to the next node take room too, as within `netem`. By default they do not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     count_delayed: bool,
-    /// ECN-capable packets that find at least this many waiting are marked; by default none is.
+    /// ECN-capable packets that find at least this many waiting are marked. By default none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark_above: Option<Packets>,
     #[serde(flatten, skip_serializing_if = "is_fifo")]

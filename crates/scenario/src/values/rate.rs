@@ -62,7 +62,7 @@ struct BucketTable {
     rate: Rate,
     /// Its capacity: so much may leave at once at `peakrate`.
     burst: TcSize,
-    /// The rate of the line, not below `rate`; by default bursts leave at once.
+    /// The rate of the line, not below `rate`. By default bursts leave at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     peakrate: Option<Rate>,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct TraceRef {
     /// A file, relative to the scenario: a table with a column of times, or for rates one in the format of mm-link.
     pub trace: String,
-    /// The columns of a table without a header, like `"time_s rate_mbit"`; `-` for one that is left out.
+    /// The columns of a table without a header, like `"time_s rate_mbit"`, with `-` for one that is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }
