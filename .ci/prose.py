@@ -29,12 +29,6 @@ NUMBERS_PER_HUNDRED_WORDS = 6.0
 WORKED_OUT = ("tests/python",)
 """The units that may have more: tests work their numbers out by hand."""
 
-TURNED_SHARE = 0.03
-"""The share of sentences that may begin with a word of ``TURNED``; a single one always may."""
-
-TURNED = re.compile(r"(That|Whether|Of|What|Where)\b")
-"""The words that turn a sentence round: its subject comes after its verb."""
-
 CITATION = re.compile(
     r"\b(RFCs?|[Ss]ections?|[Ff]igures?|[Tt]ables?|[Ee]quations?|[Cc]hapters?|[Aa]ppendix|[Pp]ages?"
     r"|[Aa]lgorithm|[Vv]ersions?|Linux|FreeBSD|Python)(-\w+)* (?:\(?\d[\d.()a-z]*(?:, | and | to |-)?)+"
@@ -72,10 +66,72 @@ class Sentence:
         """How many numbers it has that cite nothing."""
         return len(NUMBER.findall(CITATION.sub("", self.text)))
 
-    @property
-    def turned(self) -> bool:
-        """True if a word at its beginning turns it round."""
-        return TURNED.match(self.text) is not None
+
+@dataclass(frozen=True)
+class Habit:
+    """A turn of speech that hides the subject of a sentence, or its end."""
+
+    column: str
+    """Its column in the table of measures."""
+
+    predicate: str
+    """How a fault names the sentences that have it."""
+
+    pattern: re.Pattern[str]
+    """Finds it in a sentence."""
+
+    share: float
+    """The share of a unit's sentences that may have it; a single one always may."""
+
+    units: tuple[str, ...] = ("",)
+    """How the names of the units begin in which it is measured."""
+
+    def found(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """The sentences that have it."""
+        return [one for one in sentences if self.pattern.search(one.text)]
+
+    def too_many(self, name: str, sentences: list[Sentence]) -> list[Sentence]:
+        """The sentences of a unit that have it, if they are more than allowed."""
+        found = self.found(sentences) if name.startswith(self.units) else []
+        return found if len(found) > max(1, self.share * len(sentences)) else []
+
+
+CRATES = ("crates/", "kernel")
+
+HABITS = (
+    Habit(
+        "turned",
+        "begin with That, Whether, Of, What or Where",
+        re.compile(r"^(That|Whether|Of|What|Where)\b"),
+        0.03,
+    ),
+    Habit(
+        "what",
+        "have a clause with `what` for a noun",
+        re.compile(
+            r"(\b(of|in|to|for|from|by|with|than|as|and|is|are)|\b,) what\b"
+            r"|\bwhat (is|was|are|were|it|an?|the|has|have|they|no|did|does)\b",
+            re.IGNORECASE,
+        ),
+        0.01,
+        CRATES,
+    ),
+    Habit(
+        "that of",
+        "have `that of` or its like for a noun",
+        re.compile(r"\b(that|those) (of|in|at|with|by|for)\b", re.IGNORECASE),
+        0.005,
+        CRATES,
+    ),
+    Habit(
+        "stands",
+        "let things stand, lie, hear, tell or speak",
+        re.compile(r"\b(stands?|lies?|hears?|heard|tells?|told|speaks?|spoken)\b", re.IGNORECASE),
+        0.005,
+        CRATES,
+    ),
+    Habit("; ends", "end in a semicolon", re.compile(r";$"), 0.04, CRATES),
+)
 
 
 def blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -195,11 +251,6 @@ class Measures:
         return 100 * sum(one.numbers for one in self.sentences) / max(self.words, 1)
 
     @property
-    def turned(self) -> list[Sentence]:
-        """The sentences that are turned round."""
-        return [one for one in self.sentences if one.turned]
-
-    @property
     def long(self) -> list[Sentence]:
         """The sentences that are too long."""
         return [one for one in self.sentences if one.words > LONGEST_SENTENCE]
@@ -212,11 +263,11 @@ class Measures:
         if self.numbers > NUMBERS_PER_HUNDRED_WORDS and name not in WORKED_OUT:
             allowed = f"at most {NUMBERS_PER_HUNDRED_WORDS:g} are allowed"
             found.append(f"{name}:1: {self.numbers:.1f} numbers per hundred words, {allowed}")
-        turned, all_of_them = self.turned, len(self.sentences)
-        if len(turned) > max(1, TURNED_SHARE * all_of_them):
-            share = f"{len(turned)} of {all_of_them} sentences begin with That, Whether, Of, What or Where"
-            found.append(f"{name}:1: {share}, at most {TURNED_SHARE:.0%} may: ")
-            found += [f"{one.path}:{one.line}: turned: {one.text[:60]}" for one in turned]
+        for habit in HABITS:
+            if having := habit.too_many(name, self.sentences):
+                share = f"{len(having)} of {len(self.sentences)} sentences {habit.predicate}"
+                found.append(f"{name}:1: {share}, at most {100 * habit.share:g} % may:")
+                found += [f"{one.path}:{one.line}: {one.text[:60]}" for one in having]
         return found
 
 
@@ -233,11 +284,13 @@ def main() -> int:
         found = faults(texts(), [name.rstrip("/") for name in sys.argv[1:]])
         sys.stdout.writelines(f"{fault}\n" for fault in found)
         return 1 if found else 0
-    lines = [f"{'unit':40} {'words':>6} {'numbers':>7} {'turned':>6} {'long':>5}"]
+    head = f"{'unit':40} {'words':>6} {'numbers':>7} {'long':>5}"
+    lines = [head + "".join(f"{habit.column:>8}" for habit in HABITS)]
     for name, of in sorted(units(texts()).items()):
         one = Measures(of)
-        share = len(one.turned) / max(len(of), 1)
-        lines.append(f"{name:40} {one.words:6} {one.numbers:7.1f} {share:6.1%} {len(one.long):5}")
+        shares = (len(habit.found(of)) / max(len(of), 1) for habit in HABITS)
+        row = f"{name:40} {one.words:6} {one.numbers:7.1f} {len(one.long):5}"
+        lines.append(row + "".join(f"{share:8.1%}" for share in shares))
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 

@@ -79,12 +79,52 @@ def test_sentences_that_are_turned_round_have_a_share():
     turned = prose.Measures(of(PAGE)).faults("page.md")
     assert turned == [
         "page.md:1: 7.1 numbers per hundred words, at most 6 are allowed",
-        "page.md:1: 2 of 6 sentences begin with That, Whether, Of, What or Where, at most 3% may: ",
-        "page.md:3: turned: That a page has 3 or 4 numbers is fine:",
-        "page.md:12: turned: Where it ends, nobody knows.",
+        "page.md:1: 2 of 6 sentences begin with That, Whether, Of, What or Where, at most 3 % may:",
+        "page.md:3: That a page has 3 or 4 numbers is fine:",
+        "page.md:12: Where it ends, nobody knows.",
     ]
     # One may, also on a short page; whatever only begins with these letters.
     assert prose.Measures(of("What it does. Whatever it says. It ends.")).faults("page.md") == []
+
+
+def habits(text):
+    """The columns of the habits that a sentence has."""
+    return [habit.column for habit in prose.HABITS if habit.found(of(text, "crates/a/b.md"))]
+
+
+def test_each_habit_is_found_in_the_middle_of_a_sentence():
+    for clause in (
+        "of what was sent",
+        "it is what counts",
+        "the rest, what remains",
+        "see what the ACK covers",
+    ):
+        assert habits(f"The sender asks, {clause}.") == ["what"]
+    for noun in ("that of Linux", "those with SACK", "Those at the end"):
+        assert habits(f"The window and {noun} grow.") == ["that of"]
+    for verb in ("stands", "lie", "hears", "heard", "tells", "told", "speak", "spoken"):
+        assert habits(f"The room {verb} for something else.") == ["stands"]
+    assert habits("It ends here; another begins.") == ["; ends"]
+    # Questions, demonstratives, other words and semicolons within a citation or a code are none of these.
+    for plain in (
+        "It decides whatever comes.",
+        "After that the window grows.",
+        "The standard has understood belief.",
+        "The expression `a; what is b` counts.",
+    ):
+        assert habits(plain) == []
+
+
+def test_a_habit_has_a_share_of_a_unit_and_one_sentence_of_a_small_one():
+    plain, having = "The window grows by one. ", "The window is that of Linux. "
+    for count, allowed in ((50, 1), (200, 1), (400, 2)):
+        some = {"crates/a/b.md": plain * (count - allowed) + having * allowed}
+        more = {"crates/a/b.md": plain * (count - allowed - 1) + having * (allowed + 1)}
+        assert prose.faults(some) == []
+        assert prose.faults(more)[0] == (
+            f"crates/a/b.md:1: {allowed + 1} of {count} sentences have `that of` or its like for a noun, "
+            "at most 0.5 % may:"
+        )
 
 
 def test_a_sentence_of_more_than_forty_words_is_a_fault():
