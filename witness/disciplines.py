@@ -17,7 +17,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,26 @@ SAMPLE_INTERVAL = "20ms"
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline as a scenario and as ``tc`` spell it."""
+    """A discipline as ``tc`` spells it."""
 
-    queue: Mapping[str, Any]
     tc: str
+    differs: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the simulated queue that differ from those of ``tc``."""
     shapes: bool = False
     """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when its
     service ends. The path behind it makes up for the difference."""
     of_acks: bool = False
     """It is the queue of the ACKs, on a way back at `ACK_RATE`. The data wait in ``pfifo``."""
+
+    @property
+    def queue(self) -> dict[str, Any]:
+        """The discipline as a scenario spells it."""
+        from ackclock import _engine
+
+        name, *words = self.tc.split()
+        read = _engine.tc_queue(name, words)["queue"]
+        spelled = read if isinstance(read, dict) else {"limit" if name == "pfifo" else "discipline": read}
+        return {**spelled, **self.differs}
 
     @property
     def unserved_ms(self) -> float:
@@ -72,29 +83,23 @@ class Discipline:
 
 
 DISCIPLINES: Mapping[str, Discipline] = {
-    "pfifo": Discipline({"limit": "50p"}, "pfifo limit 51"),
-    "codel": Discipline({"discipline": "codel", "ecn": True}, "codel ecn"),
-    "fq_codel": Discipline({"discipline": "fq_codel"}, "fq_codel"),
+    "pfifo": Discipline("pfifo limit 51", {"limit": "50p"}),
+    "codel": Discipline("codel ecn"),
+    "fq_codel": Discipline("fq_codel"),
     "red": Discipline(
-        {"limit": "400kB", "discipline": "red", "min": "15kB", "max": "45kB", "avpkt": "1500B", "burst": 17}
-        | {"ecn": True, "count_in_service": True},
         f"red limit 400000 min 15000 max 45000 avpkt 1500 burst 17 probability 0.02 bandwidth {RATE} ecn",
+        {"count_in_service": True},
     ),
-    "pie": Discipline({"discipline": "pie", "ecn": True, "tupdate": PIE_PERIOD}, "pie ecn"),
-    "fq_pie": Discipline({"discipline": "fq_pie", "ecn": True, "tupdate": PIE_PERIOD}, "fq_pie ecn"),
-    "cake": Discipline(
-        {"discipline": "cake"}, f"cake bandwidth {RATE} besteffort flows overhead 0", shapes=True
-    ),
+    "pie": Discipline("pie ecn", {"tupdate": PIE_PERIOD}),
+    "fq_pie": Discipline("fq_pie ecn", {"tupdate": PIE_PERIOD}),
+    "cake": Discipline(f"cake bandwidth {RATE} besteffort flows overhead 0", shapes=True),
     **{
         f"cake {acks}": Discipline(
-            {"discipline": "cake", "ack_filter": acks},
-            f"cake bandwidth {ACK_RATE} besteffort flows overhead 0 {acks}",
-            shapes=True,
-            of_acks=True,
+            f"cake bandwidth {ACK_RATE} besteffort flows overhead 0 {acks}", shapes=True, of_acks=True
         )
         for acks in ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
     },
-    "dualpi2": Discipline({"discipline": "dualpi2"}, "dualpi2"),
+    "dualpi2": Discipline("dualpi2"),
 }
 """Behind a token bucket of ``tc`` the packet that waits for tokens counts. So the limit of ``pfifo`` is one
 more there, and ``red`` averages over it too."""
@@ -139,10 +144,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def scenario(discipline: Discipline, load: Load, seconds: float) -> dict[str, Any]:
     """The scenario of a load behind a discipline."""
-    path = {"rate": RATE, "rtt": f"{1 if load.datagrams else RTT_MS}ms", "queue": dict(discipline.queue)}
+    path = {"rate": RATE, "rtt": f"{1 if load.datagrams else RTT_MS}ms", "queue": discipline.queue}
     if discipline.of_acks:
         path["reverse"] = {"rate": ACK_RATE, "queue": path["queue"]}
-        path["queue"] = dict(DISCIPLINES["pfifo"].queue)
+        path["queue"] = DISCIPLINES["pfifo"].queue
     flow: dict[str, Any]
     if load.datagrams:
         flow = {"cc": "newreno", "kind": "datagram", "echo": False, "source": {"rate": load.datagrams}}

@@ -137,3 +137,11 @@ def test_a_survey_is_either_written_or_read(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["modules", "--to", "a", "--from", "b"])
     assert "not allowed with" in capsys.readouterr().err
+
+
+def test_a_simulated_queue_has_the_settings_of_tc_beside_its_own() -> None:
+    cake, pie = disciplines.DISCIPLINES["cake ack-filter"], disciplines.DISCIPLINES["pie"]
+    assert cake.queue == {"discipline": "cake", "ack_filter": "ack-filter"}
+    assert pie.queue == {"discipline": "pie", "ecn": True, "tupdate": "20ms"}
+    assert disciplines.DISCIPLINES["pfifo"].queue == {"limit": "50p"}
+    assert disciplines.DISCIPLINES["red"].queue["bandwidth"] == disciplines.RATE
