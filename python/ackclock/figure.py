@@ -1,7 +1,7 @@
 """The figure model: axes, curves, points and heat maps as plain values.
 
-``overview``, ``papers``, ``sweeps`` and ``matrix`` describe figures with it. ``plots`` draws them
-with matplotlib, ``report`` writes them as the JSON of interactive charts, ``papers`` as Parquet.
+``overview``, ``papers``, ``sweeps``, ``matrix`` and ``evaluation`` describe figures with it. ``plots`` draws
+them with matplotlib, ``report`` writes them as the JSON of interactive charts, ``papers`` as Parquet.
 """
 
 from __future__ import annotations
@@ -153,3 +153,17 @@ class StripRow:
     cells: Sequence[Strips]
     notes: Sequence[str] = ()
     """Sentences below it on a page."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its interval on a line of its own, beside others on the same line."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    beside: Sequence[float]
+    """The values that it is compared with."""
+    verdict: str
+    """``worse``, ``like`` or ``better``."""

@@ -78,7 +78,7 @@ def with_band(
 
     Raises MetricError where one of them has no value.
     """
-    values = {cc: [_measured(claim, measures, member) for member in members] for cc, members in of.items()}
+    values = {cc: [value_of(claim, measures, member) for member in members] for cc, members in of.items()}
     for cc, found in values.items():
         for value in found:
             if isinstance(value, MetricError):
@@ -98,7 +98,7 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
     if not measures:
         why = "the paper quotes it from elsewhere" if claim.cited else "the paper gives nothing to repeat"
         return Judgement(claim, None, verdict(claim, None), why)
-    found = [_measured(claim, measures, member) for member in of if _begun(measures, member)]
+    found = [value_of(claim, measures, member) for member in of if _begun(measures, member)]
     # A member without a value is outside the band.
     holds = Count(sum(_in_band(claim, value) for value in found), len(found)) if found else None
     counted = _counted(measures, samples)
@@ -111,7 +111,7 @@ def judge(claim: Claim, measures: Measures, samples: Samples, of: Sequence[Membe
         errors = [value for value in found if isinstance(value, MetricError)]
         why = str(errors[0]) if shown is None else ""
         return Judgement(claim, shown, verdict(claim, shown, holds), why, holds, counted)
-    measured = _measured(claim, measures, samples)
+    measured = value_of(claim, measures, samples)
     if isinstance(measured, MetricError):
         found_out = verdict(claim, None) if _begun(measures, samples) else NOT_JUDGED
         return Judgement(claim, None, found_out, str(measured), holds, counted)
@@ -136,7 +136,7 @@ def _in_band(claim: Claim, value: float | MetricError | None) -> bool:
     return isinstance(value, float) and claim.low <= value <= claim.high
 
 
-def _measured(claim: Claim, measures: Measures, samples: Samples) -> float | MetricError:
+def value_of(claim: Claim, measures: Measures, samples: Samples) -> float | MetricError:
     """The value of a claim, or the reason why it has none."""
     try:
         values = [[float(m.value(samples)) for m in group] for group in measures]

@@ -91,6 +91,8 @@ class Claim:
     """The case in words, where the claim is shown alone."""
     because: str = ""
     """The reason for the claim, one sentence."""
+    better: str = ""
+    """The direction of a measure that is judged beside others: ``more``, ``less``, or empty."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ from ackclock.repetitions import MOST_REPETITIONS
 KINDS = ("reported-number", "ratio", "ordering", "shape")
 """The kinds of claims."""
 
+STANDARDS = ("newreno", "cubic")
+"""The standard controllers (RFC 5681, RFC 9438), beside which RFC 9743, section 5.2, judges a new one."""
+
+DIRECTIONS = ("more", "less")
+"""The directions in which a measure is better."""
+
+STANDARD_SHARE = 0.1
+"""The distance from the standards that counts, as a share of their value."""
+
 OURS = "ours"
 """The name of our controller of the target's algorithm, beside which a target is judged."""
 
@@ -25,7 +34,7 @@ MOST_POINTS = 10_000
 """The largest number of points of a sweep."""
 
 NUMBER = (int, float)
-_OF_TARGETS = ("relative", "is_worst", "group", "title", "because")
+_OF_TARGETS = ("relative", "is_worst", "group", "title", "because", "better")
 """Fields of a claim about a target, which have no keys in the files of papers."""
 _KEYS = frozenset(field.name for field in fields(Claim)) - {*_OF_TARGETS}
 
@@ -106,6 +115,24 @@ def band(table: TomlTable) -> dict[str, Any]:
     return ends | ({"relative": relative} if relative else {})
 
 
+def beside_standards(table: TomlTable) -> dict[str, Any]:
+    """A band around the standards for a measure with ``better``, and that direction.
+
+    ``share`` and ``margin`` are the distance that counts. They are fields of a claim, empty without
+    ``better``. Raises CaseError for a mistake.
+    """
+    direction = table.take("better", str, "")
+    if not direction:
+        return {}
+    if direction not in DIRECTIONS:
+        raise CaseError(f"{table.where}: better = {direction!r} must be {' or '.join(DIRECTIONS)}")
+    if "low" in table.values or "high" in table.values:
+        raise CaseError(f"{table.where}: better = {direction!r} stands in place of `low` and `high`")
+    share, margin = _distance(table, STANDARD_SHARE)
+    low, high = (Relative(STANDARDS, of, share, margin) for of in ("smallest", "largest"))
+    return {"better": direction, "relative": {"low": low, "high": high}}
+
+
 def _relative(table: TomlTable) -> Relative:
     known = [OURS, *(one["name"] for one in _engine.controllers())]
     beside = table.take("beside", list)
@@ -118,15 +145,21 @@ def _relative(table: TomlTable) -> Relative:
     of = table.take("of", str)
     if of not in STATISTICS:
         raise CaseError(f"{table.where}: of = {of!r} must be one of {', '.join(STATISTICS)}")
-    share, margin = (float(table.take(key, NUMBER, 0.0)) for key in ("share", "margin"))
-    for key, value in (("share", share), ("margin", margin)):
-        if not 0 <= value < math.inf:
-            raise CaseError(f"{table.where}: {key} = {value:g} must be a number from 0 on")
+    share, margin = _distance(table, 0.0)
     seeds = table.take("seeds", int, 0)
     if not 0 <= seeds <= MOST_REPETITIONS:
         raise CaseError(f"{table.where}: seeds = {seeds}: from 1 to {MOST_REPETITIONS} are allowed")
     table.done()
     return Relative(tuple(beside), of, share, margin, seeds)
+
+
+def _distance(table: TomlTable, usual: float) -> tuple[float, float]:
+    """``share`` and ``margin`` of a relative end; ``usual`` is the share where the file has none."""
+    share, margin = float(table.take("share", NUMBER, usual)), float(table.take("margin", NUMBER, 0.0))
+    for key, value in (("share", share), ("margin", margin)):
+        if not 0 <= value < math.inf:
+            raise CaseError(f"{table.where}: {key} = {value:g} must be a number from 0 on")
+    return share, margin
 
 
 def filled(tree: Any, values: Mapping[str, Any], where: str) -> Any:

@@ -15,7 +15,7 @@ from ackclock.cases.document import CaseError, TomlTable, as_mistakes, read_toml
 from ackclock.cases.judgement import expressions, in_place_of_the_target
 from ackclock.cases.measure import STATISTICS
 from ackclock.cases.model import Case, Claim, Setup
-from ackclock.cases.reading import OURS, band, check_bounds, sweep
+from ackclock.cases.reading import OURS, band, beside_standards, check_bounds, sweep
 from ackclock.cases.variations import REPETITIONS
 from ackclock.checks.target import AIMS, Target, target
 from ackclock.errors import InputError
@@ -180,12 +180,13 @@ def _judge(table: TomlTable, group: str, why: str, source: str) -> Claim:
     claim = Claim(
         id=table.take("id", str, ""),
         text=table.take("words", str),
+        unit=table.take("unit", str, "-"),
         measure=measure if statistic == WORST else {**measure, "statistic": statistic},
         group=group,
         because=why,
         source=source,
         **(worst if statistic == WORST else {}),
-        **band(table),
+        **(beside_standards(table) or band(table)),
     )
     table.done()
     return claim

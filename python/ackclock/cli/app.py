@@ -36,7 +36,7 @@ from ackclock.errors import InputError, did_you_mean
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "Try paths and controllers": ("run", "compare", "matrix", "sweep", "slow-start"),
-    "Judge": ("check", "reproduce", "replay"),
+    "Judge": ("check", "evaluate", "reproduce", "replay"),
     "Real programs and kernels": ("shell", "kernel"),
     "Read results and captures": ("read",),
     "Begin": ("show", "new"),

@@ -73,7 +73,8 @@ def experiments(incomplete: str) -> list[str]:
 
     # Reading every experiment whole would take a second.
     first = re.compile(r'^id = "([^"]+)"', re.MULTILINE)
-    files = [file for folder in (DATA, SUITES) for file in sorted(folder.glob("*/*.toml"))]
+    papers = [file.parent for folder in (DATA, SUITES) for file in sorted(folder.glob("*/paper.toml"))]
+    files = [file for paper in papers for file in sorted(paper.glob("*.toml"))]
     found = (first.search(file.read_text("utf-8")) for file in files)
     return beginning(incomplete, [one[1] for one in found if one is not None])
 

@@ -30,6 +30,22 @@ def loss_rate(run: Tables, flow: str | None = None) -> float:
 
 
 @metric
+def breaker_load(run: Tables, flow: str, segment: float = 1500.0) -> float:
+    """The rate of a flow over a TCP flow's with its RTT and loss. RFC 8083, section 4.3, trips above 10.
+
+    ``segment`` (bytes) is the size of its packets. TCP's rate is s / (R sqrt(2p / 3)), the simplified
+    equation of that section. A flow without losses has the value 0.
+    """
+    row = flow_row(run, flow)
+    loss, rtt, rate = (
+        float(column(run.flows, name)[row]) for name in ("loss_rate", "rtt_mean_ms", "throughput_bps")
+    )
+    if not loss > 0.0:
+        return 0.0
+    return rate * (rtt / 1e3) * float(np.sqrt(2.0 * loss / 3.0)) / (segment * 8.0)
+
+
+@metric
 def event_count(
     run: Tables,
     kind: str | Sequence[str],

@@ -33,3 +33,22 @@ def packets_arrived(
         counts = np.concatenate(([0.0], count[own]))[before]
         total += float(counts[1] - counts[0])
     return total
+
+
+@metric
+def packets_sent(
+    run: Tables, flow: str | None = None, start: float = 0.0, stop: float | None = None
+) -> float:
+    """Data packets sent, retransmissions included; of one flow or of all together.
+
+    Each end of the interval takes the count of the last sample at or before it.
+    """
+    times, count = column(run.flow_series, "time_s"), column(run.flow_series, "sent_packets")
+    total = 0.0
+    for name in flow_names(run) if flow is None else [flow]:
+        own = of_flow(run, run.flow_series, name)
+        ends = [start, np.inf if stop is None else stop]
+        before = np.searchsorted(times[own], ends, side="right")
+        counts = np.concatenate(([0.0], count[own]))[before]
+        total += float(counts[1] - counts[0])
+    return total

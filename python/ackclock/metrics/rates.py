@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import (
@@ -16,6 +17,7 @@ from ackclock.metrics.tables import (
     flow_row,
     interval,
     link_row,
+    percentile_of,
     samples,
 )
 
@@ -104,12 +106,31 @@ def offered_load(run: Tables, name: str) -> float:
 
     It is taken over the whole measured interval. Raises MetricError if no flow has that name.
     """
-    own = np.array([flow == name or flow.startswith(f"{name}-") for flow in flow_names(run)])
-    if not own.any():
-        raise MetricError(f"there is no flow `{name}` and none whose name begins with `{name}-`")
+    own = _called(run, name)
     lives = column(run.flows, "measured_s")[own]
     arrived = float(np.sum(column(run.flows, "throughput_bps")[own] * lives))
     return arrived / _measured(run)
+
+
+@metric
+def completion(run: Tables, name: str, percentile: float = 50.0) -> float:
+    """A percentile of the completion times (s) of the flow ``name`` or of the connections ``name-0``…
+
+    A connection that the run cut off counts with its age at the end of the run, a lower bound. Raises
+    MetricError if no flow has that name.
+    """
+    own = _called(run, name)
+    ages = (column(run.flows, "stop_s") - column(run.flows, "start_s"))[own]
+    times = column(run.flows, "completion_s")[own]
+    return percentile_of(np.where(np.isfinite(times), times, ages), percentile)
+
+
+def _called(run: Tables, name: str) -> npt.NDArray[np.bool_]:
+    """A mask of the flow ``name`` and the connections ``name-0``, ``name-1``… Raises MetricError if none."""
+    own = np.array([flow == name or flow.startswith(f"{name}-") for flow in flow_names(run)])
+    if not own.any():
+        raise MetricError(f"there is no flow `{name}` and none whose name begins with `{name}-`")
+    return own
 
 
 def _measured(run: Tables) -> float:

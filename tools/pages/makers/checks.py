@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ackclock import checks
+from ackclock import checks, evaluation
 from pages.tables import PageError, Table, maker
 
 
@@ -38,3 +38,18 @@ def _cases(cases: Sequence[checks.TargetCase], with_aims: bool = False) -> Table
         rows.append([*row, aims] if with_aims else row)
     headings = ("case", "what it asks, and why", "source")
     return Table((*headings, "aims") if with_aims else headings, rows)
+
+
+@maker("criteria")
+def criteria() -> Table:
+    """The criteria of RFC 9743 with the cases that measure them."""
+    rows = [
+        [
+            one.section,
+            one.title,
+            one.asks,
+            ", ".join(f"`{name}`" for name in one.cases) or "the author's text",
+        ]
+        for one in evaluation.criteria()
+    ]
+    return Table(("section", "criterion", "what it asks", "cases"), rows)

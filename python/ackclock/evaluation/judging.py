@@ -1,0 +1,120 @@
+"""Runs the cases of the criteria with a target, and judges each criterion beside NewReno and CUBIC."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.checks.judging import CheckInProgress, run
+from ackclock.checks.target import Target
+from ackclock.engines import Engine, Progress
+from ackclock.errors import InputError
+from ackclock.evaluation.measuring import Measure, measures
+from ackclock.evaluation.suite import LONG_SEEDS, Criterion, cases, names, with_seeds
+
+VERDICTS = ("worse", "like", "better", "text")
+"""The words for a criterion. ``text``: the author answers it, or nothing could be measured."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A criterion with its measures."""
+
+    criterion: Criterion
+    measures: Sequence[Measure]
+    bears: Sequence[Measure]
+    """Measures of other criteria that bear on it."""
+
+    @property
+    def verdict(self) -> str:
+        """``worse`` if a measure is worse than the standards, else ``better`` if one is, else ``like``."""
+        found = {one.verdict for one in self.measures} - {"text"}
+        return next((word for word in ("worse", "better", "like") if word in found), "text")
+
+    def having(self, verdict: str) -> list[Measure]:
+        """Its measures with a verdict."""
+        return [one for one in self.measures if one.verdict == verdict]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The findings about a target."""
+
+    target: Target
+    seed: int
+    findings: Sequence[Finding]
+    measures: Mapping[str, Measure]
+    """Every measure by its id."""
+
+    @property
+    def tally(self) -> Counter[str]:
+        """The number of criteria with each verdict."""
+        return Counter(one.verdict for one in self.findings)
+
+    def command(self, section: str = "") -> str:
+        """The command that repeats it, or one criterion of it."""
+        import shlex
+
+        words = ["ackclock", "evaluate", self.target.text, *(["--only", section] if section else [])]
+        seeds = max(one.case.repetitions for one in self.measures.values())
+        words += ["--long"] if seeds == LONG_SEEDS else []
+        return shlex.join(words + (["--seed", str(self.seed)] if self.seed != 1 else []))
+
+
+def evaluate(
+    chosen: Sequence[Criterion],
+    target: Target,
+    engine: Engine,
+    seed: int = 1,
+    *,
+    long: bool = False,
+    known: Mapping[str, Measure] | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Runs the cases of some criteria and judges these.
+
+    ``known`` are measures with the same seeds, whose values of the standards hold for this target, too.
+    Raises InputError for an exception of the target, and where the engine runs none of the cases.
+    """
+    variants = {name: cases(name) for name in names(chosen)}
+    works = {
+        name: [
+            CheckInProgress(one, target, seed, engine)
+            for one in (with_seeds(found, LONG_SEEDS) if long else found)
+        ]
+        for name, found in variants.items()
+    }
+    every = [work for found in works.values() for work in found]
+    if every and all(work.refused for work in every):
+        raise InputError(every[0].refused)
+    if known is not None:
+        for work in every:
+            work.plans = {key: plan for key, plan in work.plans.items() if key[0] == work.case.setups[0].name}
+    run(every, engine, target, progress)
+    if broken := [why for work in every for why in work.broken.values()]:
+        raise InputError(broken[0])
+    found = {one.id: one for group in works.values() for one in measures(group, known or {})}
+    findings = [
+        Finding(one, [m for key, m in found.items() if one.takes(key)], [found[key] for key in one.bears])
+        for one in chosen
+    ]
+    return Evaluation(target, seed, findings, found)
+
+
+def as_json(done: Evaluation) -> dict[str, Any]:
+    """The object of ``evaluate --json``."""
+    return {
+        "target": done.target.name,
+        "criteria": [
+            {
+                "section": one.criterion.section,
+                "title": one.criterion.title,
+                "verdict": one.verdict,
+                "command": done.command(one.criterion.section),
+                "measures": [measure.as_json() for measure in one.measures],
+            }
+            for one in done.findings
+        ],
+    }
