@@ -27,7 +27,7 @@ needs_live = pytest.mark.skipif(
     "live" not in _engine.engines(),
     reason="built without live runs (apt install clang pkg-config libelf-dev zlib1g-dev, then make build)",
 )
-"""For a test of what is said after a command has found that this build has live runs."""
+"""For a test of messages that come after a command has found live runs in this build."""
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git (apt install git)")
 

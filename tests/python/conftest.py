@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter, config):
 def pytest_configure():
     """Tests see no terminal and no settings of their user.
 
-    Ignored signals, as under nohup, stay ignored in the commands that tests start; caught ones do not.
+    Ignored signals, as under nohup, stay ignored in the commands that tests start. Caught ones do not.
     """
     for name in SURROUNDINGS:
         os.environ.pop(name, None)
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """A simulator in place of the kernel: ``started`` counts its runs; it is interrupted after ``left``."""
+    """A simulator in place of the kernel: ``started`` counts its runs. It is interrupted after ``left``."""
 
     class Kernel(Simulator):
         name, stack = "live", "linux"

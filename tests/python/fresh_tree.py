@@ -18,8 +18,7 @@ FAST = {"CARGO_PROFILE_TEST_OPT_LEVEL": "0", "CARGO_PROFILE_TEST_DEBUG": "none"}
 class FreshTree:
     """The files under version control, in a folder of its own below ``target``, with builds of its own.
 
-    In one target folder Cargo would take the crates of the copy for those of the original, and build both
-    again.
+    In one target folder Cargo would confuse the crates of the copy with the original's, and build both again.
     """
 
     def __init__(self, name: str) -> None:
@@ -49,7 +48,7 @@ class FreshTree:
         shutil.copy(source, copy)
 
     def run(self, *command: str, **variables: str) -> str:
-        """What ``command`` prints; the test fails if it does."""
+        """The output of ``command``. The test fails if the command does."""
         env = {**os.environ, **FAST, "CARGO_TARGET_DIR": str(self.builds), **variables}
         done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -1,8 +1,8 @@
 """A run written by hand, small enough to work every number out on paper.
 
-Ten seconds on a link of 8 Mbit/s. Flow ``a`` delivers 500 000 bytes a second throughout; flow ``b`` starts at
+Ten seconds on a link of 8 Mbit/s. Flow ``a`` delivers 500 000 bytes a second throughout. Flow ``b`` starts at
 4 s, delivers 250 000 bytes a second until 6 s and 500 000 after. The RTT of ``a`` climbs from 40 ms by 10 ms
-a second, that of ``b`` is 60 ms.
+a second, and the RTT of ``b`` is 60 ms.
 """
 
 from __future__ import annotations

@@ -170,12 +170,12 @@ def test_charts_are_the_numbers_of_the_json(reported):
         [[np.nan if y is None else y for y in c["median"]] for c in panels["goodput"]["curves"]]
     )
     if name not in ("short flows", "two flows and a warm-up"):
-        # Bins of the whole run; the last one may lie behind its end.
+        # Bins of the whole run. The last one may be behind its end.
         total = sum(flow["delivered_bytes"] for flow in one["flows"]) * 8e-6 / one["duration_s"]
         assert np.nanmean(np.nansum(goodput, axis=0)) == pytest.approx(total, rel=0.05)
     queue = np.array(panels["queue"]["curves"][0]["median"], float)
     for level in panels["queue"]["levels"]:
-        # A trace is sampled every 100 ms; between two samples its rate changes.
+        # A trace is sampled every 100 ms. Between two samples its rate changes.
         assert np.nanmax(queue - np.array(level["values"], float)) <= (60 if name == "a trace" else 2)
 
 

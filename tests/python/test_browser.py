@@ -37,7 +37,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, report):
-    """The report in a page of its own, and what the browser complained of."""
+    """The report in a page of its own, and the complaints of the browser."""
     return show(browser, report)
 
 
@@ -140,7 +140,7 @@ def test_the_plane_has_a_point_for_each_flow_and_repetition(browser, capsys, tmp
 
 
 def test_a_logarithmic_axis_fits_its_values_with_round_ticks(opened):
-    # CUBIC waits half a second, CDG a few milliseconds; an empty queue lies on the edge.
+    # CUBIC waits half a second, CDG a few milliseconds. An empty queue is on the edge.
     queue = "ackclock.charts[2].scales.y"
     assert opened.evaluate(f"{queue}.distr") == 3
     low, high = opened.evaluate(f"[{queue}.min, {queue}.max]")

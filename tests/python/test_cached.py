@@ -18,7 +18,7 @@ flows = [{{ cc = "newreno" }}]
 
 
 class Counting(Simulator):
-    """Counts what it ran."""
+    """Counts its runs."""
 
     ran = 0
 

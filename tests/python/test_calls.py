@@ -27,8 +27,8 @@ class Call:
 
 @pytest.fixture
 def call() -> Call:
-    # There: sent at 0, 20, 40, 60 and 80 ms; 10, 30, (lost), 12 and 50 ms on the way. Back: sent at 5, 25,
-    # 45, 65 and 85 ms, 10 ms each.
+    # There: sent at 0, 20, 40, 60 and 80 ms, with 10, 30, (lost), 12 and 50 ms on the way. Back: sent at 5,
+    # 25, 45, 65 and 85 ms, 10 ms each.
     flow = [0, 0, 0, 0, 1, 1, 1, 1, 1]
     sent = [0, 20, 60, 80, 5, 25, 45, 65, 85]
     delay = [10, 30, 12, 50, 10, 10, 10, 10, 10]
@@ -46,7 +46,7 @@ def call() -> Call:
 
 
 def test_a_datagram_is_paired_with_the_next_one_back(call: Call) -> None:
-    # Arrivals at 10, 50, 72 and 130 ms; answers leave at 25, 65 and 85 ms, and there is none after 130 ms.
+    # Arrivals at 10, 50, 72 and 130 ms. Answers leave at 25, 65 and 85 ms, and there is none after 130 ms.
     sent, rtts = calls.call_rtts(call, "there", "back")
     assert sent.tolist() == pytest.approx([0.0, 0.02, 0.06])
     assert rtts.tolist() == pytest.approx([20.0, 40.0, 22.0])
@@ -82,7 +82,7 @@ def test_the_rating_falls_with_delay_and_loss_as_in_g107() -> None:
     assert calls.delay_impairment(400) == pytest.approx(24.070, abs=0.001)
     # 5 % of loss: 95 * 5 / (5 + 25.1) = 15.78.
     assert calls.rating(50, 0.05) == pytest.approx(93.2 - 15.78, abs=0.01)
-    # R = 93.2: 1 + 3.262 + 93.2 * 33.2 * 6.8 * 7e-6 = 4.409; R = 50: 1 + 1.75 - 50 * 10 * 50 * 7e-6 = 2.575.
+    # R = 93.2: 1 + 3.262 + 93.2 * 33.2 * 6.8 * 7e-6 = 4.409. R = 50: 1 + 1.75 - 50 * 10 * 50 * 7e-6 = 2.575.
     assert calls.mean_opinion_score(93.2) == pytest.approx(4.409, abs=0.001)
     assert calls.mean_opinion_score(50) == pytest.approx(2.575)
     assert (calls.mean_opinion_score(-5), calls.mean_opinion_score(120)) == (1.0, 4.5)

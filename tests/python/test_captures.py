@@ -1,4 +1,4 @@
-"""Captures: what they hold of TCP, and what caused the losses of a recorded connection."""
+"""Captures: the TCP in them, and the causes of the losses of a recorded connection."""
 
 import json
 from struct import pack

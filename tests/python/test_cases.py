@@ -34,7 +34,7 @@ RELATIVE = 'low = { beside = ["newreno", "cubic"], of = "largest", share = 0.5 }
 
 
 def itself(run):
-    """The stand-in for a run in these tests: a number, or None for a run without a value."""
+    """The run of these tests: a number, or None for a run without a value."""
     if run is None:
         raise MetricError("there is no value")
     return run
@@ -63,7 +63,7 @@ def case(seeds, **of_claim):
 
 
 def judged(one, **runs):
-    """The judgement on the claim of a case; runs are the numbers of the seeds, ours and of others."""
+    """The judgement on the claim of a case. Runs are the numbers of the seeds, ours and of others."""
     one = one.with_target(checks.target("vegas"))
     (claim,), samples = one.claims, Samples()
     measures = expressions(claim, one)

@@ -1,4 +1,4 @@
-"""`ackclock check`: the verdicts, what they are printed and written as, and what is refused."""
+"""`ackclock check`: the verdicts, their printed and written forms, and refusals."""
 
 import json
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""`ackclock check` of our own controllers: the committed verdicts are those of the runs.
+"""`ackclock check` of our own controllers: the runs give the committed verdicts.
 
-`UPDATE_DOCS=1 pytest tests/python/test_checks_of_ours.py` writes those of some, and of all that are new;
-`CHECKED=all` checks every one, which takes minutes. The pages of the controllers show them.
+`UPDATE_DOCS=1 pytest tests/python/test_checks_of_ours.py` writes the verdicts of some, and of all that are
+new. `CHECKED=all` checks every one, which takes minutes. The pages of the controllers show them.
 """
 
 import json

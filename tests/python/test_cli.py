@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and how it ends."""
+"""The command line: its output, its files, and its exit status."""
 
 import contextlib
 import json
@@ -106,7 +106,7 @@ def test_run_puts_live_beside_simulated(capsys, scenario, tmp_path, kernel):
     assert status == 0, err
     kinds = [(one["label"], one["seed"], one["engine"]["kind"]) for one in document["runs"]]
     assert kinds == [(label, seed, kind) for label, kind in BESIDE for seed in (1, 2)]
-    # One simulator stands in for both engines.
+    # One simulator replaces both engines.
     assert document["runs"][0]["flows"][0]["goodput_bps"] == document["runs"][2]["flows"][0]["goodput_bps"]
     assert kernel.started == 2
     assert {"simulated-seed-1", "live-seed-2"} < {place.name for place in out.iterdir()}
@@ -372,7 +372,7 @@ def test_bench_measures_python(name):
         pytest.skip(f"needs {case.missing}")
     measured = bench.measure(replace(case, duration="2s"))
     alike = bench.measure(replace(case, name="newreno", controller="newreno", duration="2s", of=""))
-    # The controller is that of the engine, packet for packet; the agent fills the path as well.
+    # The controller is the engine's, packet for packet. The agent fills the path as well.
     share = measured["data_packets"] / alike["data_packets"]
     assert share == 1.0 if case.of == "python" else 0.9 < share < 1.1
     assert measured["cpu_s"] > 0.0
@@ -384,7 +384,7 @@ def test_bench_counts_instructions_where_valgrind_is_there():
     if shutil.which("valgrind") is None:
         assert measured["instructions_per_packet"] is None
     else:
-        # A packet takes more than what its two links and wires take alone.
+        # A packet takes more than the time of its two links and wires alone.
         assert 500 < measured["instructions_per_packet"] < 5000
 
 

@@ -31,7 +31,7 @@ def completed(*words):
     ("words", "expected"),
     [
         (["compare", "newreno", "cub"], ["cubic", "cubic-rfc"]),
-        # bash breaks words at `=` and `:`, and replaces what is behind them.
+        # bash breaks words at `=` and `:`, and replaces the part behind them.
         (["compare", "--set", "flows.*.transport.sack", "="], ["true", "false"]),
         (["compare", "--set", "path.queue", "=", "fq_co"], ["fq_codel"]),
         (["sweep", "--over", "queue", "=", "1bdp,cod"], ["1bdp,codel"]),
@@ -92,7 +92,7 @@ def test_values_are_completed(complete, typed, expected):
 def test_the_controllers_for_the_kernel_are_those_of_its_folder():
     folder = Path(__file__).parents[2] / "kernel"
     files = {file.name.removesuffix(".bpf.c") for file in folder.glob("*.bpf.c")}
-    # `trace` is no controller: it reads what the kernel traces.
+    # `trace` is no controller: it reads the kernel's trace.
     assert files - {"trace"} == set(completing.IN_KERNEL)
 
 

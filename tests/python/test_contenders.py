@@ -1,4 +1,4 @@
-"""Controllers on the command line: with parameters, and in files of Python; scenarios from standard input."""
+"""Controllers on the command line: with parameters, in files of Python. Scenarios from standard input."""
 
 import io
 import json

@@ -111,7 +111,7 @@ def test_two_classes_in_one_scenario_are_kept_apart() -> None:
     flows = [ackclock.Flow(Fixed, {"segments": 2.0}), "newreno", ackclock.Flow(Fixed, {"segments": 7.0})]
     run = ackclock.simulate(ackclock.Path("10mbit", "40ms", "84p"), flows, duration="2s")
     assert run.flows["name"].to_pylist() == ["Fixed-0", "newreno-1", "Fixed-2"]
-    # Before the connections are open, their window is that of the stack.
+    # Before the connections are open, they have the stack's window.
     series = run.polars("flow_series").filter(polars.col("time_s") > 0.1)
     series = series.group_by("flow").agg(window=polars.col("window_segments").max())
     windows = dict(series.iter_rows())
@@ -207,7 +207,7 @@ def test_what_a_controller_wants_it_gets() -> None:
     flows = simulated(Listening).flows
     assert heard["start"] == [0.0]
     assert heard["timer"] == [5.0]
-    # The counters of the run: every transmission was heard of, and every loss.
+    # The counters of the run: the controller got every transmission, and every loss.
     assert len(heard["sent"]) == flows["data_packets"][0].as_py()
     assert len(set(heard["delivered"])) == len(heard["delivered"]) > 1000
     assert len(heard["lost"]) == flows["lost_packets"][0].as_py() > 0

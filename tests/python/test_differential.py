@@ -39,7 +39,7 @@ from calling import needs_live, refused, run
 FOLDER = Path(__file__).parents[1] / "differential"
 RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
 KNOWN = FOLDER / "differences.json"
-"""Seeds whose recorded kernel the simulation does not follow; `docs/differential.md` has the causes."""
+"""Seeds whose recorded kernel the simulation does not follow. `docs/differential.md` has the causes."""
 
 PLAIN = Situation(
     seed=0,
@@ -106,7 +106,7 @@ def test_a_bottleneck_takes_its_time_for_each_segment() -> None:
     for number in range(3):
         network.depart(0, Segment(number))
     network.depart(50, Segment(3))
-    # Served until 2, 4, 6 and 52 ms; 100 ms later they arrive.
+    # Served until 2, 4, 6 and 52 ms. They arrive 100 ms later.
     assert events(network) == [(102, Ack(1)), (104, Ack(2)), (106, Ack(3)), (152, Ack(4))]
 
 
@@ -123,8 +123,8 @@ def test_a_network_loses_delays_and_doubles_what_its_situation_names() -> None:
     network = Network(one)
     for number in range(3):
         network.depart(0, Segment(number))
-    # Segment 1 arrives at 104 + 10 ms; 2 at 106 ms and again 4 ms later. The first ACK is lost. The second,
-    # that of the duplicate at 110 ms, takes 20 ms more.
+    # Segment 1 arrives at 104 + 10 ms, 2 at 106 ms and again 4 ms later. The first ACK is lost. The second,
+    # for the duplicate at 110 ms, takes 20 ms more.
     assert events(network) == [
         (6, Write(9)),
         (114, Ack(0, ((1, 3),))),
@@ -263,7 +263,7 @@ def test_a_difference_is_reduced_to_the_faults_that_it_needs() -> None:
     small = Shrinking(first, Difference(200, "here"), differs).run()
     assert (small.lost, small.late, small.twice) == (frozenset({3, 9}), (), frozenset())
     assert (small.window, small.timestamps, small.end_ms) == (LARGEST_WINDOW, False, 260)
-    # Either write is enough, and the first is tried first; that of 300 ms comes too late to matter.
+    # Either write is enough, and the first is tried first. The write at 300 ms comes too late to matter.
     assert small.writes == ((100, 3),)
     assert len(tried) <= 80
 
@@ -367,6 +367,6 @@ def test_a_start_is_the_middle_of_a_tick_whose_number_is_a_multiple_of_64() -> N
     timer = " #0: <1>, tick_nohz_handler, S:01\n # expires at 1003000000-1\n"
     text = f"now at 1001000000 nsecs\n{timer}jiffies: 300\n"
     ticks = Ticks.read(text, 4_000_000)
-    # Ticks lie at 3 + 4n ms; number 300 began at 999 ms. Number 320 begins 80 ms later.
+    # Ticks are at 3 + 4n ms. Number 300 began at 999 ms. Number 320 begins 80 ms later.
     assert ticks.start_after(1_001_000_000) == 1_079_000_000 + 2_000_000
     assert ticks.start_after(1_080_000_000) == 1_335_000_000 + 2_000_000

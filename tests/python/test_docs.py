@@ -1,10 +1,10 @@
-"""The documentation: what it shows is executed, and what it lists is complete.
+"""The documentation: its examples run, and its lists are complete.
 
 In every page the blocks run in order, in one folder and one namespace: Python blocks, and the lines of shell
 blocks that start with `ackclock`. A TOML block is saved under the name in its first line, if it has one
-(`# two-flows.toml`), and so is a controller in C or Rust (`// mimd.bpf.c`). A `text` block shows what the
-block before it printed. After a change of behaviour, `UPDATE_DOCS=1 pytest tests/python/test_docs.py` puts
-what is printed now in its place and renews the pictures in `docs/images`; look at the difference.
+(`# two-flows.toml`), and so is a controller in C or Rust (`// mimd.bpf.c`). A `text` block shows the output
+of the block before it. After a change of behaviour, `UPDATE_DOCS=1 pytest tests/python/test_docs.py` writes
+the new output in its place and renews the pictures in `docs/images`. Look at the difference.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ def run_commands(block):
 
 
 def save(block):
-    """Saves a TOML block under the name in its first line; one without a name must parse."""
+    """Saves a TOML block under the name in its first line. One without a name must parse."""
     tomllib.loads(block)
     if name := re.match(r"# (\S+\.toml)\n", block):
         file = Path(name[1])
@@ -59,7 +59,7 @@ def shown(printed):
 
 
 def play(page):
-    """Executes the blocks of a page; gives what its `text` blocks should show, in order."""
+    """Executes the blocks of a page. Returns the texts that its `text` blocks should show, in order."""
     namespace = {"__name__": "__main__"}
     printed, expected = "", []
     for language, body in BLOCK.findall(page.read_text()):
@@ -85,7 +85,8 @@ def update(page, expected):
     text = BLOCK.sub(lambda b: f"```text\n{next(outputs)}```" if b[1] == "text" else b[0], page.read_text())
     page.write_text(text)
     for picture in Path().rglob("*.png"):
-        # A picture goes by its name, or that of its folder before it: home/overview.png is home-overview.png.
+        # A picture goes by its name, or by its folder's name before it: home/overview.png is
+        # home-overview.png.
         for name in (picture.name, f"{picture.parent.name}-{picture.name}"):
             if f"images/{name})" in text:
                 shutil.copy(picture, DOCS / "images" / name)

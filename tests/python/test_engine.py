@@ -149,7 +149,7 @@ def test_a_cancelled_batch_ends_soon_and_keeps_what_was_done() -> None:
     assert not batch.done
     assert 1 / 3 <= batch.progress() < 1
     batch.cancel()
-    # A second of computing: what a busy machine does meanwhile does not count.
+    # A second of computing: the other work of a busy machine does not count.
     start = time.process_time()
     assert delivered(batch) == {}
     assert time.process_time() - start < 1.0
@@ -179,7 +179,7 @@ def test_quantities_with_a_wrong_unit_are_refused_in_one_sentence() -> None:
 
 
 def test_repetitions_share_the_trace_that_the_first_has_read(tmp_path: Path) -> None:
-    # A packet every 12 ms is 1 Mbit/s; every ms it would be 12.
+    # A packet every 12 ms is 1 Mbit/s. Every ms it would be 12.
     trace = tmp_path / "cell.trace"
     trace.write_text("12\n")
     path = f'path = {{ rate = {{ trace = "{trace}" }}, rtt = "40ms", queue = "84p" }}'
@@ -271,7 +271,7 @@ def test_available_memory_is_the_least_limit_of_machine_and_groups(tmp_path: Pat
     assert left() is None
     put(tmp_path, {"proc/meminfo": "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\n"})
     assert left() == 8_000_000 * 1024
-    # Version 2: of 3 GB the inner group uses 1.2, 0.2 of it given back if needed; the outer has no limit.
+    # Version 2: of 3 GB the inner group uses 1.2, 0.2 of it given back if needed. The outer has no limit.
     put(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Engines by name: on the command line, in Python, and what each takes."""
+"""Engines by name: on the command line, in Python, and the options of each."""
 
 import json
 

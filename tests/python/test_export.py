@@ -1,4 +1,4 @@
-"""Exports are what the tools that they are for open, with the numbers of the run."""
+"""Exports open in the tools that they are for, with the numbers of the run."""
 
 import json
 import shutil
@@ -167,7 +167,7 @@ def test_an_mm_link_log_has_the_bytes_of_the_link(capsys, results, tmp_path):
 
 
 def plotted(text):
-    """Refuses what the scripts of Mahimahi for throughput and delay do not plot."""
+    """Refuses lines that the scripts of Mahimahi for throughput and delay do not plot."""
     head, *events = text.split("# base timestamp: 0\n")
     assert all(line.startswith("#") for line in head.splitlines())
     (body,) = events

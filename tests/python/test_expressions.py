@@ -82,7 +82,7 @@ def test_the_farthest_from_a_reference_is_picked(experiment):
 
 
 def test_the_language_of_claims_is_frozen():
-    """It gets no more words: what it cannot express is a function in `papers/<paper>/measures.py`."""
+    """It gets no more words. Other measures are functions in `papers/<paper>/measures.py`."""
     assert set(language.HEADS) == {
         "metric", "model", "value", "function", "slope_of", "ratio", "difference", "largest", "smallest",
         "mean", "sum", "farthest",

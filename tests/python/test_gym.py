@@ -71,7 +71,7 @@ def test_an_action_doubles_or_halves():
 def test_a_rate_paces_the_flow():
     env = CongestionEnv(PATH, duration="2s", action="rate")
     steps = episode(env, lambda _: STAY)
-    # A window of ten segments stands for half its rate: 10 * 1448 * 8 / 0.041 / 2.
+    # A window of ten segments means half its rate: 10 * 1448 * 8 / 0.041 / 2.
     assert np.median([info["delivered_mbps"] for _, info in steps[3:]]) == pytest.approx(1.4, rel=0.1)
 
 

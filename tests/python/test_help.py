@@ -24,7 +24,7 @@ def words(capsys, monkeypatch, command, columns):
 
 
 def commands(group, before=()):
-    """The names of the commands of a group, and of those of its groups, with the commands."""
+    """The names of the commands of a group and of its groups, with the commands."""
     context = click.Context(group)
     for name in [*group.list_commands(context), *([] if before else HIDDEN)]:
         one = group.get_command(context, name)

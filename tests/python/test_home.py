@@ -55,7 +55,7 @@ def test_an_upload_of_newreno_alone_spoils_a_call(capsys, tmp_path):
     assert f"{down['category']} down (R {down['rating']:.0f}; " in second
     title = "A call beside newreno, cdg: 802.11g, 2 stations that send, radio queue 200p; "
     assert f"<h1>{title}wire 1gbit, 40ms, router queue 1000p, loss 0%; 8s</h1>" in page
-    # Its frames go at 54 Mbit/s, which is not what the channel carries.
+    # Its frames go at 54 Mbit/s, but the channel carries less.
     assert "that the bottleneck carries" not in page
 
 
@@ -127,7 +127,7 @@ def test_the_bottleneck_and_the_queue_of_the_router_are_named(
     assert out.startswith(f"The bottleneck of what the stations received was the {place}.")
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert f"router queue {router}, loss" in page
-    # The delay on the page is that of the link that limits the background, not of the upload of the call.
+    # The delay on the page belongs to the link that limits the background, not to the upload of the call.
     loaded = ackclock.Run.load(tmp_path / "out" / "cubic-seed-1")
     marked = [row["name"] for row in loaded.links.to_pylist() if row["is_bottleneck"]]
     assert marked == ["ap" if place == "radio" else "ap-server:reverse"]
@@ -139,7 +139,7 @@ def test_the_queue_of_the_router_decides_where_the_wire_is_the_bottleneck(capsys
     for router in ("fifo:300ms", "fq_codel"):
         _, out, _ = run(capsys, "compare", "cubic", *options, f"802.11n:stations=2,down,router={router}")
         delays[router] = json.loads(out)["calls"]["cubic"]["down"]["delay_p90_ms"]
-    # 20 ms of wire, and a queue of up to 300 ms; FQ-CoDel gives a call the next turn.
+    # 20 ms of wire, and a queue of up to 300 ms. FQ-CoDel gives a call the next turn.
     assert delays["fifo:300ms"] > 200
     assert delays["fq_codel"] < 30
 

@@ -1,4 +1,4 @@
-"""`ackclock check --hunt`: what it finds, makes small, writes and takes up again."""
+"""`ackclock check --hunt`: its findings, how it shrinks and writes them, and how it continues."""
 
 import json
 import random

@@ -1,7 +1,7 @@
-"""`ackclock check --hunt` of our own controllers: the committed findings are those of the search.
+"""`ackclock check --hunt` of our own controllers: the search gives the committed findings.
 
-`UPDATE_DOCS=1 pytest tests/python/test_hunts_of_ours.py` writes those of some, and of all that are new;
-`HUNTED=all` hunts every one, which takes minutes. The page of the hunts shows them.
+`UPDATE_DOCS=1 pytest tests/python/test_hunts_of_ours.py` writes the findings of some, and of all that are
+new. `HUNTED=all` hunts every one, which takes minutes. The page of the hunts shows them.
 """
 
 import json

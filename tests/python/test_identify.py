@@ -155,7 +155,7 @@ def test_an_ack_of_a_segment_with_a_copy_gives_no_rtt():
     ]
     for time, (kind, place) in enumerate(events):
         passage.add(float(time), kind, place * 1000)
-    # The first and the fourth segment have one copy; the third is behind a segment that was sent again.
+    # The first and the fourth segment have one copy. The third is behind a segment that was sent again.
     steps = identify.trajectories._steps(passage, 1000)
     assert steps.rtt[-3:].tolist() == [5.0, 5.0, 3.0]
 

@@ -32,7 +32,7 @@ def modules(root):
 
 
 def imported(tree, files):
-    """The modules of the package that the imports of a file name, wherever they stand in it."""
+    """The modules of the package that the imports of a file name, anywhere in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in files)

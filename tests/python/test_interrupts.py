@@ -1,4 +1,4 @@
-"""Interruptions: what is finished stays, and nothing else does."""
+"""Interruptions: finished work stays, and nothing else does."""
 
 import os
 import pathlib
@@ -181,7 +181,7 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
         return [child for child in found if b"popen_loky_posix" in (child / "cmdline").read_bytes()]
 
     wait_until(workers)
-    # Before the worker is told to ignore Ctrl-C it imports for a second: it must not hear it then.
+    # Before the worker ignores Ctrl-C it imports for a second: it must not get the signal then.
     status = (workers()[0] / "status").read_text()
     masks = [int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Ign):\t(\w+)", status, re.MULTILINE)]
     assert any(mask & 1 << (signal.SIGINT - 1) for mask in masks), status

@@ -116,7 +116,7 @@ BENCH = {
 
 
 def assert_shape(value, shape, where="$"):
-    """``value`` has exactly the keys and types of ``shape``; the shape of a list is that of each item."""
+    """``value`` has exactly the keys and types of ``shape``. The shape of a list is its items' shape."""
     if isinstance(shape, dict):
         assert set(value) == set(shape), where
         for key, inner in shape.items():

@@ -49,7 +49,7 @@ REPEATED = CLAIM + "fragile = true\n"
 
 
 def itself(run):
-    """The stand-in for a run in these tests: a number, or None for a run without a value."""
+    """The run of these tests: a number, or None for a run without a value."""
     if run is None:
         raise MetricError("there is no value")
     return run
@@ -62,7 +62,7 @@ def read(folder, text):
 
 
 def judged(experiment, by_condition):
-    """The judgement of the last claim; runs are the numbers of each condition's repetitions."""
+    """The judgement of the last claim. Runs are the numbers of each condition's repetitions."""
     claim, samples = experiment.claims[-1], Samples()
     measures = expressions(claim, experiment)
     of = members(claim, experiment, samples)
@@ -83,7 +83,7 @@ def queues(*values):
 
 def test_half_of_a_variation_in_the_band_is_enough(tmp_path):
     experiment = read(tmp_path, VARIED + OVER)
-    # 3.5 and 5 lie in 3 to 5; the median of 3.5, 5, 6 and 9 is 5.5.
+    # 3.5 and 5 are in 3 to 5. The median of 3.5, 5, 6 and 9 is 5.5.
     found = judged(experiment, queues(3.5, 5.0, 6.0, 9.0))
     assert (found.verdict, str(found.holds), found.measured) == ("pass", "2 of 4", 5.5)
     found = judged(experiment, queues(3.5, 5.1, 6.0, 9.0))
@@ -115,7 +115,7 @@ def test_members_that_have_not_run_are_not_counted(tmp_path):
 
 
 def test_a_fragile_claim_says_in_how_many_repetitions_it_holds(tmp_path):
-    # The median of 4, 4.5 and 9 is 4.5, in the band; so is 4, and 9 is not.
+    # The median of 4, 4.5 and 9 is 4.5, in the band. So is 4, and 9 is not.
     found = judged(read(tmp_path, REPEATED), {(): [4.0, 4.5, 9.0]})
     assert (found.verdict, found.measured, str(found.holds)) == ("pass", 4.5, "2 of 3")
 

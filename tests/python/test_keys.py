@@ -20,7 +20,7 @@ SOURCE = re.compile(
 
 
 def described(node: object, owner: str = "") -> Iterator[tuple[str, str]]:
-    """Each key below a part of the schema, with its description and that of the object that it belongs to."""
+    """Each key below a part of the schema, with its description and its object's description."""
     if isinstance(node, list):
         for part in node:
             yield from described(part, owner)
@@ -50,7 +50,7 @@ def language() -> dict[str, list[str]]:
 
 
 def in_table(value: object) -> Iterator[str]:
-    """The keys of a TOML document, those of dotted paths too."""
+    """The keys of a TOML document, including the keys of dotted paths."""
     if isinstance(value, dict):
         for key, below in value.items():
             yield from key.split(".")

@@ -14,15 +14,15 @@ pytest.importorskip("ipykernel")
 LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
 
 ANSWERS = {
-    # With a quarter of a BDP 0.893 of the link is used, as the answer to question 3 derives; with four times
+    # With a quarter of a BDP 0.893 of the link is used, as the answer to question 3 derives. With four times
     # the loss a flow has half the goodput (Mathis 1997).
     "saw-tooth": """
 assert abs(utilizations["0.25bdp"] - 0.893) < 0.02, utilizations
 assert utilizations["1bdp"] > 0.99 and utilizations["2bdp"] > 0.99 and delays["2bdp"] > 2 * delays["1bdp"]
 assert 1.7 < goodputs["0.1%"] / goodputs["0.4%"] < 2.4 and 1.7 < goodputs["0.4%"] / goodputs["1.6%"] < 2.4
 """,
-    # A full buffer of a second; 40 ms of path and at most 40 ms in a buffer of one BDP; the call waits little
-    # with FQ-CoDel.
+    # A full buffer of a second. Then 40 ms of path and at most 40 ms in a buffer of one BDP. The call waits
+    # little with FQ-CoDel.
     "bufferbloat": """
 assert 800 < rtts["one second"] < 1040 and rtts["1 BDP"] < 85, rtts
 assert abs(goodputs["one second"] - goodputs["1 BDP"]) < 0.1 and goodputs["FQ-CoDel"] < goodputs["1 BDP"]

@@ -1,4 +1,4 @@
-"""Live runs: what they record, and what is refused."""
+"""Live runs: their records, and refusals."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from calling import PATIENCE, needs_live, refused, run, wait_until
 from opened import opens, trace
 
 ENDED = (0, 3)
-"""The command ended well; on a busy machine a live run may be past its error budget."""
+"""The command ended well. On a busy machine a live run may be past its error budget."""
 
 ATTEMPTS = 10
 """So often is something done that a busy machine may spoil."""
@@ -111,7 +111,7 @@ def test_a_live_run_fills_the_tables_of_a_simulated_one(capsys, scenario, tmp_pa
     assert 1 <= found["engine"]["attempts"] <= 6
     assert found["engine"]["kernel"] == os.uname().release
     assert set(found["engine"]["lateness_us"]) == {"p50", "p99", "max"}
-    # 2 s at 10 Mbit/s are 1667 packets; slow start leaves some of it unused.
+    # 2 s at 10 Mbit/s are 1667 packets. Slow start leaves some of it unused.
     assert 1200 < found["flows"][0]["data_packets"] < 1900
     assert found["flows"][0]["rtt_ms"]["min"] > 40.0
     import pyarrow.parquet as pq

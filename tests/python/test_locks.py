@@ -1,4 +1,4 @@
-"""The locks: every Python from Debian 12's on takes what they pin, and they pin all that is asked for."""
+"""The locks: every Python from Debian 12's on takes their pins, and they pin every requirement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 PYTHONS = ("3.11.2", "3.12.0", "3.13.0", "3.14.0")
-"""That of Debian 12, which is the oldest, and the first of every later series."""
+"""Debian 12's Python, which is the oldest, and the first of every later series."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -35,7 +35,7 @@ def pinned(lock: str, python: str) -> dict[str, str]:
 
 
 def wanted(*groups: str) -> Iterator[Requirement]:
-    """What the package and its groups of dependencies ask for."""
+    """The requirements of the package and its groups of dependencies."""
     yield from map(Requirement, PROJECT["project"]["dependencies"])
     for group in groups:
         yield from map(Requirement, PROJECT["dependency-groups"][group])
@@ -69,7 +69,7 @@ def test_what_is_installed_from_the_locks_takes_every_python(python: str) -> Non
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_resolver_finds_what_the_locks_pin_and_nothing_else(python: str, tmp_path: Path) -> None:
-    """It is told the version of Python, and takes wheels alone: a new machine cannot compile all packages."""
+    """It gets the version of Python, and takes wheels alone: a new machine cannot compile all packages."""
     system = [
         "--python-version",
         python,

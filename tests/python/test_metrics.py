@@ -75,7 +75,7 @@ def test_utilization_over_an_interval_counts_what_could_have_left():
     capacity = np.array([0.0, 1e6, 2e6, 2e6, 2e6, 3e6, 4e6, 5e6, 6e6, 7e6, 8e6])
     series = RUN.link_series.set_column(4, "capacity_bytes", pa.array(capacity))
     stepped = dataclasses.replace(RUN, link_series=series)
-    # From 1 to 5 s 3,000,000 bytes left and 2,000,000 could have, as on no link; from 2 to 4 s none could.
+    # From 1 to 5 s 3,000,000 bytes left and 2,000,000 could have, as on no link. From 2 to 4 s none could.
     assert metrics.utilization(stepped, "bottleneck", 1.0, 5.0) == 1.5
     assert metrics.utilization(stepped, "bottleneck", 2.0, 4.0) == 0.0
     earlier = dataclasses.replace(RUN, link_series=series.drop_columns("capacity_bytes"))
@@ -116,7 +116,7 @@ def test_rtt_percentiles_come_from_the_samples_of_the_interval():
 
 
 def test_samples_of_several_flows_use_each_base_rtt():
-    # a at 8, 9 and 10 s: 80, 90 and 100 ms over 40; b: 10 ms over 50, three times.
+    # a at 8, 9 and 10 s: 80, 90 and 100 ms over 40. b: 10 ms over 50, three times.
     above = metrics.rtt_samples(RUN, None, 8.0, 10.0, above_base=True)
     assert sorted(above.tolist()) == [10.0, 10.0, 10.0, 80.0, 90.0, 100.0]
 
@@ -216,7 +216,7 @@ def test_the_mathis_model_sets_no_limit_without_loss():
 
 
 def test_the_mathis_model_at_one_percent():
-    # 1448 * 8 / 0.04 = 289 600 bit/s a segment and RTT; times 1.2247 / 0.1.
+    # 1448 * 8 / 0.04 = 289 600 bit/s a segment and RTT, times 1.2247 / 0.1.
     assert metrics.mathis(0.01, 0.04, 1448) == pytest.approx(3.547e6, rel=1e-3)
 
 
@@ -228,7 +228,7 @@ def test_flows_of_one_name_and_controller_are_a_group():
 
 
 def short_flows():
-    """Two connections that end and one that goes on; the first began before the measured interval."""
+    """Two connections that end and one that goes on. The first began before the measured interval."""
     run = handmade()
     flows = {
         "flow": pa.array([0, 1, 2], pa.uint32()),
@@ -330,7 +330,7 @@ def test_throughput_over_an_interval_counts_arrived_packets():
 
 
 def test_a_rate_is_reached_at_the_end_of_its_window():
-    # b: 2 Mbit/s from 4 to 6 s, 4 Mbit/s after; the window from 5.5 to 6.5 s has 3.
+    # b: 2 Mbit/s from 4 to 6 s, 4 Mbit/s after. The window from 5.5 to 6.5 s has 3.
     found = [metrics.time_until_rate(RUN, "b", rate, 1.0, 0.5, packet=1000) for rate in (2e6, 3e6, 5e6)]
     assert found == pytest.approx([1.0, 2.5, 6.0])
     late = with_events((5.8, "loss-event"))
@@ -390,7 +390,7 @@ def test_linear_growth_takes_the_difference_of_windows_in_round_trips():
 
 
 def test_arrivals_are_counted_between_the_last_samples_before_the_ends():
-    # b has 0, 250, 500 and 1000 packets at 4, 5, 6 and 7 s; a has 500 more each second.
+    # b has 0, 250, 500 and 1000 packets at 4, 5, 6 and 7 s. a has 500 more each second.
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0) == 500.0
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=0.5) == 500.0
     assert metrics.packets_arrived(RUN, "b", 4.0, 6.0, offset=1.0) == 750.0
@@ -421,7 +421,7 @@ def test_a_signal_is_read_when_another_first_has_a_value():
 
 
 def test_a_counter_rises_until_another_does():
-    # Back-offs rise at 3 s; intervals are counted from 0 to 5, one a second.
+    # Back-offs rise at 3 s. Intervals are counted from 0 to 5, one a second.
     assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0) == 2.0
     # Before 3 s the count of back-offs itself is last 0 at 2 s, and the smallest slope never is.
     assert metrics.rise_until(RUN, "a", "interval", "backoffs", 1.0, row="backoffs") == 1.0
@@ -431,7 +431,7 @@ def test_a_counter_rises_until_another_does():
 
 
 def test_signals_of_two_flows_correlate_in_bins():
-    # Both windows are the same by hand; the RTT of b is constant, which correlates with nothing.
+    # Both windows are the same by hand. The RTT of b is constant, which correlates with nothing.
     assert metrics.correlation(RUN, ["a", "b"], "window", 1.0, 0.0, 10.0) == pytest.approx(1.0)
     with pytest.raises(MetricError, match="does not vary"):
         metrics.correlation(RUN, ["a", "b"], "rtt", 1.0, 5.0, 10.0)

@@ -39,7 +39,7 @@ def saw_tooth(alpha, beta, peak=40.0, rtt=0.1, step=0.02, count=2000):
 
 
 def arrivals(first, second, joins, until=400.0):
-    """A run of two flows that bring so many packets per second; the second begins at ``joins``."""
+    """A run of two flows that bring so many packets per second. The second begins at ``joins``."""
     times = np.arange(0.0, until + 0.1, 0.1)
     counts = [first * times, second * np.maximum(times - joins, 0.0)]
     flows = RUN.flows.set_column(3, "start_s", pa.array([0.0, joins])).set_column(
@@ -179,7 +179,7 @@ def test_friendliness_compares_mean_goodputs():
 
 
 def test_the_congestion_that_flows_cause_has_four_numbers():
-    # The losses of `a` at 2.5, 3.5 and 4.5 s are 1 s apart; the queue is 0 to 10: variance 10, mean 5.
+    # The losses of `a` at 2.5, 3.5 and 4.5 s are 1 s apart. The queue is 0 to 10: variance 10, mean 5.
     links = RUN.links.append_column("queue_delay_mean_ms", pa.array([0.0, 40.0]))
     found = metrics.congestion_caused(dataclasses.replace(RUN, links=links), "a")
     assert found.queue_delay_ms == 40.0
@@ -226,7 +226,7 @@ def test_the_goodput_ratio_is_what_loss_leaves():
 
 
 def test_a_large_window_hardly_gets_through_unharmed():
-    # 1 - 0.99^2 = 0.0199; a window of one loses a packet with p itself.
+    # 1 - 0.99^2 = 0.0199. A window of one loses a packet with p itself.
     assert responses.loss_in_window(0.01, [1, 2]) == pytest.approx([0.01, 0.0199])
 
 

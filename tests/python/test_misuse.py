@@ -1,4 +1,4 @@
-"""Misuse from Python: exceptions that say what is wrong."""
+"""Misuse from Python: exceptions that name the mistake."""
 
 import json
 import math

@@ -18,7 +18,7 @@ CANDIDATE = [0.485, 1.515, 0.515]
         ((10, 2), 1, (0.94495, 9.05505, 1.05505), (0.110436, 0.947822)),
         ((10, 2), 2, (0.996916, 9.003084, 1.003084), (0.0123372, 0.993860)),
         ((10, 2), 10, (1.0, 9.0, 1.0), (2.86797e-10, 1.0)),
-        # The row printed for alpha = 1 in table 4.2 belongs to capacities of 20 and 10; see below.
+        # The row printed for alpha = 1 in table 4.2 belongs to capacities of 20 and 10. See below.
         ((15, 5), 1, (2.257081, 12.742919, 2.742919), (0.078475, 0.364575)),
         ((15, 5), 2, (2.475104, 12.524896, 2.524896), (0.00637458, 0.156860)),
         ((15, 5), 10, (2.5, 12.5, 2.5), (1.07374e-11, 1.04858e-4)),
@@ -65,7 +65,7 @@ def test_progressive_filling_gives_table_5_2():
         "C1": (0.686869, "4 9 10"),
         "C2": (4.0, "26"),
         "C3": (6.202020, "12"),
-        # Printed as 25-27; source 26 crosses only C2.
+        # Printed as 25-27. Source 26 crosses only C2.
         "C4": (0.484848, "1 3 5 6 8 13 25 27 30 44 45"),
         "C5": (1.005051, "7 31"),
         "C6": (1.156566, "28"),
@@ -89,7 +89,7 @@ def test_every_source_has_one_bottleneck_at_max_min_fair_rates():
 
 
 def test_proportional_fairness_is_tested_as_in_the_thesis():
-    # 0.015/0.485 - 0.015/1.515 - 0.015/0.515 = 0.030928 - 0.009901 - 0.029126; printed as -0.02.
+    # 0.015/0.485 - 0.015/1.515 - 0.015/0.515 = 0.030928 - 0.009901 - 0.029126, printed as -0.02.
     assert allocation.proportional_change(CANDIDATE, [0.5, 1.5, 0.5]) == pytest.approx(-0.0081, abs=1e-5)
     # The candidate is not the optimum, though: another feasible point raises the sum.
     optimum = allocation.alpha_fair(EXAMPLE, 1).rates
@@ -115,7 +115,7 @@ def test_potential_delay_is_least_at_alpha_two():
 
 
 def test_demand_inverts_the_marginal_utility():
-    # U'(2) = 3/2^2 = 0.75 and U(2) = -3/2 at a = 2, w = 3; ln 2 at a = 1.
+    # U'(2) = 3/2^2 = 0.75 and U(2) = -3/2 at a = 2, w = 3, and ln 2 at a = 1.
     assert allocation.marginal_utility(2.0, 2, 3.0) == pytest.approx(0.75)
     assert allocation.demand(0.75, 2, 3.0) == pytest.approx(2.0)
     assert allocation.utility(2.0, 2, 3.0) == pytest.approx(-1.5)

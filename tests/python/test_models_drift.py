@@ -18,7 +18,7 @@ def model(beta=0.5, link_errors=0.0):
 
 
 def test_the_equilibrium_is_that_of_equation_4_22():
-    # sqrt(0.99/(0.5 * 0.01))/0.1 = 140.712; at 1e-4 nearly sqrt(2/p)/T = 1414.2.
+    # sqrt(0.99/(0.5 * 0.01))/0.1 = 140.712. At 1e-4 nearly sqrt(2/p)/T = 1414.2.
     assert drift.equilibrium_rate([0.01, 1e-4], 0.1) == pytest.approx([140.7125, 1414.143], rel=1e-6)
     assert Drift(0.1, link_errors=0.01).equilibrium() == pytest.approx(140.7125, rel=1e-6)
 
@@ -149,7 +149,7 @@ def test_reno_has_a_bound_on_its_own_rtt():
 
 
 def test_prices_have_their_slopes():
-    # (0.5)^10 and 10 (0.5)^10/500; 1 - 1000/1250 and 1000/1250^2.
+    # (0.5)^10 and 10 (0.5)^10/500, 1 - 1000/1250 and 1000/1250^2.
     assert (PRICE.at(500), PRICE.slope(500)) == pytest.approx((9.765625e-4, 1.953125e-5))
     overflow = OverflowPrice(1000.0)
     assert (overflow.at(1250), overflow.slope(1250)) == pytest.approx((0.2, 6.4e-4))

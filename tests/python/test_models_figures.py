@@ -1,4 +1,4 @@
-"""The figures of the models: what they draw, not how it looks."""
+"""The figures of the models: their curves, not their looks."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ EXAMPLE = Damping(pipe=3750, rtt=0.1, queue=50, counter=4)
 
 def test_damping_has_the_numbers_of_the_worked_example():
     assert EXAMPLE.increase == pytest.approx(2 / 16)
-    # 0.1 * 50/(2 * 0.125) = 20 s; 50 (3750 + 33.33)/0.25 packets.
+    # 0.1 * 50/(2 * 0.125) = 20 s, and 50 (3750 + 33.33)/0.25 packets.
     assert EXAMPLE.epoch == pytest.approx(20.0)
     assert EXAMPLE.probability == pytest.approx(1.3216e-6, rel=1e-4)
     assert EXAMPLE.mean_window == pytest.approx(3783.33, abs=0.01)

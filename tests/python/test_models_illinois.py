@@ -24,14 +24,14 @@ def test_alpha_and_beta_have_the_values_of_the_specification(model, alphas, beta
 
 
 def test_alpha_and_beta_are_the_forms_of_equation_6_1():
-    # k1/(k2 + d) with d_m = 1, d_1 = 0.01: k1 = 0.99 * 3/9.7 = 0.306186, k2 = 0.030619 - 0.01;
-    # k3 + k4 d with k4 = 0.375/0.7 = 0.535714, k3 = (0.125 * 0.8 - 0.5 * 0.1)/0.7 = 0.0714286.
+    # k1/(k2 + d) with d_m = 1, d_1 = 0.01: k1 = 0.99 * 3/9.7 = 0.306186, k2 = 0.030619 - 0.01. k3 + k4 d with
+    # k4 = 0.375/0.7 = 0.535714, k3 = (0.125 * 0.8 - 0.5 * 0.1)/0.7 = 0.0714286.
     assert ILLINOIS.alpha(0.4) == pytest.approx(0.306186 / 0.420619, rel=1e-5)
     assert ILLINOIS.beta(0.4) == pytest.approx(0.0714286 + 0.535714 * 0.4, rel=1e-5)
 
 
 def test_smoothed_beta_meets_illinois_at_the_middle_of_its_range():
-    # d4 = 0.275, d5 = 0.45, middle of beta 0.3125; half-way between d4 and d5 a quarter of 0.375 over 0.125.
+    # d4 = 0.275, d5 = 0.45, middle of beta 0.3125. Half-way between d4 and d5 a quarter of 0.375 over 0.125.
     assert TCP_FS.beta([0.275, 0.3625, 0.45]) == pytest.approx([0.125, 0.21875, 0.3125])
     high = np.arange(0.45, 0.8, 0.01)
     assert TCP_FS.beta(high) == pytest.approx(ILLINOIS.beta(high))
@@ -78,7 +78,7 @@ def test_orders_without_limit_increase_by_alpha_max():
     ],
 )
 def test_epochs_of_the_second_order_are_shorter(x, first, second):
-    # 300 Mbit/s, packets of 1000 bytes, 172 of them in the queue; the one-way delay is x ms.
+    # 300 Mbit/s, packets of 1000 bytes, 172 of them in the queue. The one-way delay is x ms.
     rtt = 2e-3 * x
     pipe = 300e6 * rtt / 8000
     assert ILLINOIS.epoch(pipe, 172, rtt) == pytest.approx(first, rel=5e-3)

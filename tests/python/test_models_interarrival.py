@@ -21,7 +21,7 @@ def test_figure_8_6_has_four_terms_without_t():
 
 def test_noise_of_the_samples_stays_where_multiples_of_t_cancel():
     # 1, 2, 3 and 4 T with 0.1, 0.05, 0.02 and 0.01 of noise: T - 0.05, T - 0.03, T - 0.01, 2T - 0.08,
-    # 2T - 0.04 and 3T - 0.09; those below T have gone after the first iteration.
+    # 2T - 0.04 and 3T - 0.09. Those below T have gone after the first iteration.
     gaps = [1.1, 2.05, 3.02, 4.01]
     found = interarrival.cancel(gaps, 1.0, 1)
     assert found.noise == pytest.approx([0.95, 0.97, 0.99])
@@ -92,7 +92,7 @@ def test_runs_of_three_duplicates_are_taken_from_a_trace():
     acks = [1, 2, 3, 3, 3, 3, 7, 7, 7, 8, 9, 9, 9, 9, 9]
     times = np.arange(15) * 0.1
     runs = interarrival.duplicate_ack_times(times, acks)
-    # ACK 3 at 0.2 s and its three duplicates; 7 has two; 9 at 1.0 s has four.
+    # ACK 3 at 0.2 s and its three duplicates. 7 has two, and 9 at 1.0 s has four.
     assert [run.tolist() for run in runs] == [
         pytest.approx([0.2, 0.3, 0.4, 0.5]),
         pytest.approx([1.0, 1.1, 1.2, 1.3, 1.4]),
@@ -122,7 +122,8 @@ def test_what_cannot_be_estimated_is_refused():
 
 
 def test_a_replayed_trace_meets_reno_at_a_timeout():
-    # Reno: 20, 21, halved, 11.5, timeout, 2. With beta' = 0.1 the 21 become 18.9, then 19.9; 1 and 2 as Reno.
+    # Reno: 20, 21, halved, 11.5, timeout, 2. With beta' = 0.1 the 21 become 18.9, then 19.9. 1 and 2 are as
+    # Reno.
     reno = [20, 21, 10.5, 11.5, 1, 2]
     assert interarrival.replayed_windows(reno, {2: 0.1}, {4}) == pytest.approx([20, 21, 18.9, 19.9, 1, 2])
     assert interarrival.replayed_windows(reno, {2: 0.5}, {4}) == pytest.approx(reno)

@@ -62,7 +62,7 @@ def test_highspeed_parameters_have_the_ends_of_rfc_3649():
 
 
 def test_cubic_has_the_constant_of_rfc_9438():
-    # (0.4 * 3.7/1.2)^0.25 = 1.05383; times 0.1^0.75 * 10^4.5 = 5623.4.
+    # (0.4 * 3.7/1.2)^0.25 = 1.05383, times 0.1^0.75 * 10^4.5 = 5623.4.
     assert responses.cubic(1e-6, 0.1) == pytest.approx(5926, rel=1e-3)
 
 
@@ -74,8 +74,8 @@ def test_compound_grows_as_reno_below_sixteen_packets():
 
 def test_tfrc_tends_to_reno_for_rare_losses():
     assert responses.tfrc(1e-7, 0.1) == pytest.approx(responses.reno(1e-7), rel=1e-2)
-    # At p = 0.01, b = 1, t = 4 R: sqrt(0.02/3) = 0.0816497; 3 sqrt(0.03/8) = 0.1837117; 4 of these * 0.01
-    # * 1.0032 = 0.0073720; 1/0.0890217.
+    # At p = 0.01, b = 1, t = 4 R: sqrt(0.02/3) = 0.0816497. 3 sqrt(0.03/8) = 0.1837117. 4 of these * 0.01 *
+    # 1.0032 = 0.0073720. 1/0.0890217.
     assert responses.tfrc(0.01, 0.1) == pytest.approx(11.2332, rel=1e-5)
 
 
@@ -168,7 +168,7 @@ def test_input_is_refused_by_name():
 
 
 def test_yeah_changes_from_aimd_to_scalable_at_a_hundred_packets():
-    # sqrt(1.875/(0.25 * 0.01)) = 27.386; 0.0748888/1e-5.
+    # sqrt(1.875/(0.25 * 0.01)) = 27.386, and 0.0748888/1e-5.
     assert responses.yeah([1e-2, 1e-5]) == pytest.approx([27.386, 7488.88], rel=1e-5)
     meets = responses.crossing(
         lambda p: responses.aimd(p, 1, 0.125), lambda p: responses.power_increase(p, 0.01, 0.125, -1)
@@ -183,7 +183,7 @@ def test_htcp_is_reno_while_its_epochs_are_short():
 
 
 def test_htcp_solves_its_epoch():
-    # t = 3 s, R = 0.1: a grows to 3 + 20 + 8/12 = 23.6667, so W = 473.333; its integral is
+    # t = 3 s, R = 0.1: a grows to 3 + 20 + 8/12 = 23.6667, so W = 473.333. Its integral is
     # 4.5 + 40/3 + 16/48 = 18.1667. Packets: (0.5 * 473.333 * 3 + 10 * 18.1667)/0.1 = 8916.67 in 30 RTTs.
     assert responses.htcp(1 / 8916.6667, 0.1) == pytest.approx(8916.6667 / 30, rel=1e-6)
 
@@ -207,5 +207,5 @@ def test_the_rules_themselves_have_the_slopes_of_the_closed_forms(increase, decr
     losses = np.array([1e-4, 1e-5])
     windows = np.array([responses.from_rule(increase, decrease, p) for p in losses])
     assert math.log10(windows[1] / windows[0]) == pytest.approx(d, abs=0.02)
-    # RFC 3649 fits HighSpeed TCP by a straight line; the others are exact but for the discreteness of rounds.
+    # RFC 3649 fits HighSpeed TCP by a straight line. The others are exact but for the discreteness of rounds.
     assert windows == pytest.approx(response(losses), rel=0.25 if d == 0.82 else 0.02)

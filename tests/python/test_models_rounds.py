@@ -48,7 +48,7 @@ def test_the_late_epochs_at_300_megabits_depend_on_the_floor(floor, ends):
     if not floor:
         bins = [(found.times > a) & (found.times <= a + 50) for a in range(50, 300, 50)]
         means = [found.queues[one].mean() for one in bins]
-        # The mean queue of each 50 s; it falls where the text says, from 200 to 250 s.
+        # The mean queue of each 50 s. It falls where the text says, from 200 to 250 s.
         assert means == pytest.approx([54.8, 51.8, 54.6, 45.5, 67.3], rel=0.05)
 
 

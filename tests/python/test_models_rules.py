@@ -20,7 +20,7 @@ def test_a_step_of_aimd_adds_alpha_or_removes_its_share():
 def test_each_decrease_of_aimd_halves_the_difference():
     path = diagram("aimd")
     decreases = int(np.sum(np.diff(path[:, 0]) < 0))
-    # 0.2 of 0.02 a step are free at the start; each decrease then frees half of about 1: 25 steps or so.
+    # 0.2 of 0.02 a step are free at the start. Each decrease then frees half of about 1: 25 steps or so.
     assert decreases > 20
     assert path[-1, 1] - path[-1, 0] == pytest.approx(0.6 * 0.5**decreases, rel=1e-6)
 
@@ -43,7 +43,7 @@ def test_miad_gives_one_source_everything():
 
 def test_mimd_is_fair_on_average_where_losses_are_proportional():
     paths = [diagram("mimd", steps=10_000, feedback="proportional", seed=s).mean(axis=0) for s in range(10)]
-    # 7 without random losses; the specification measured 1.07.
+    # 7 without random losses. The specification measured 1.07.
     assert np.mean([rates.max() / rates.min() for rates in paths]) < 1.15
 
 

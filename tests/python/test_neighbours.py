@@ -1,6 +1,6 @@
-"""Each controller beside the common ones and beside itself: the committed table is what the runs give.
+"""Each controller beside the common ones and beside itself: the runs give the committed table.
 
-`UPDATE_DOCS=1 pytest tests/python/test_neighbours.py` writes it; look at the difference. The pages of the
+`UPDATE_DOCS=1 pytest tests/python/test_neighbours.py` writes it. Look at the difference. The pages of the
 controllers show it.
 """
 

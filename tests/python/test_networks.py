@@ -36,7 +36,7 @@ source = { rate = "80kbit" }
 def test_a_named_network_is_a_scenario_with_its_sources(capsys, tmp_path, name):
     text = networks.text_of(name)
     assert networks.LEFT_OUT.search(text)
-    # Each number stands below a comment that says where it is from.
+    # Each number follows a comment with its source.
     for key in re.findall(r"^(?:rate|rtt|queue|links|standard) = ", text, re.MULTILINE):
         before = text[: text.index(f"\n{key}")].rstrip().splitlines()
         assert before[-1].startswith("#"), key

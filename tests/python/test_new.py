@@ -39,7 +39,7 @@ def test_a_new_controller_uses_the_link(capsys, language, controller):
         pytest.skip("controllers in Rust need cargo and Linux")
     status, out, err = run(capsys, "compare", controller, "--duration", "10s")
     assert status == 0, err
-    # 10 Mbit/s carry 9.65 Mbit/s of payload; slow start leaves a few per cent of ten seconds.
+    # 10 Mbit/s carry 9.65 Mbit/s of payload. Slow start leaves a few per cent of ten seconds.
     row = next(
         line
         for line in out.splitlines()
@@ -67,7 +67,7 @@ def test_a_new_engine_builds_and_runs_its_scenario(capsys, folder):
     assert "--tree DIR says where that is" in refusal
     status, _, err = run(capsys, "new", "engine", "my-own", "--tree", ROOT)
     assert status == 0, err
-    # The crates that it builds on are those of the tests in Rust.
+    # It builds on the crates that the tests in Rust built.
     environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_NET_OFFLINE": "true"}
     shutil.copy(ROOT / "Cargo.lock", folder / "my-own" / "Cargo.lock")
 

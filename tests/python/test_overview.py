@@ -20,7 +20,7 @@ STEP = 25
 class Made:
     """Tables from a few remainders: the simulator may change, these stay.
 
-    Flows are sampled twice a second for 20 s; the second one starts at 3.5 s. The link doubles its rate
+    Flows are sampled twice a second for 20 s. The second one starts at 3.5 s. The link doubles its rate
     at 8 s.
     """
 

@@ -35,7 +35,7 @@ def test_every_measurement_is_on_a_page():
     files = {
         file.relative_to(pages.MEASUREMENTS).as_posix()
         for file in pages.MEASUREMENTS.rglob("*")
-        # Causes that people gave to findings stand beside them in TOML.
+        # Causes that people gave to findings are in TOML.
         if file.is_file() and file.suffix != ".toml"
     }
     assert files == {measurement.name for page in MARKED for measurement in rendered(page)[1]}

@@ -272,7 +272,8 @@ def test_an_entry_with_rows_stands_for_a_claim_a_row(tmp_path):
     assert (first.id, first.text, first.unit) == ("demo-a-6", "a until 6 s", "{bit/s}")
     assert (second.id, second.source, second.reported) == ("demo-b-8", "table 1, row 8", 3e6)
     samples = measured(experiment)
-    # a delivers 4 Mbit/s throughout; b 2 Mbit/s for 2 s and 4 Mbit/s for 2 s, which its band leaves out.
+    # a delivers 4 Mbit/s throughout. b delivers 2 Mbit/s for 2 s and 4 Mbit/s for 2 s, which its band leaves
+    # out.
     found = [judge(claim, expressions(claim, experiment), samples) for claim in (first, second)]
     assert [(j.measured, j.verdict) for j in found] == [
         (pytest.approx(4e6), "pass"),
@@ -320,7 +321,7 @@ def test_a_table_has_measured_and_reported_numbers_or_a_dash(tmp_path):
     samples = measured(experiment)
     (shown,) = tables(experiment)
     assert shown.headings == ("flow", "goodput", "RTT (ms)")
-    # The RTT of a climbs from 50 to 70 ms between 1 and 3 s; b has none before 5 s.
+    # The RTT of a climbs from 50 to 70 ms between 1 and 3 s. b has none before 5 s.
     assert shown.rows(samples) == [
         ["first", "4000000 (4000000)", "60"],
         ["second", "3000000 (3000000)", "-"],
@@ -364,7 +365,7 @@ def test_the_experiments_of_da1992_come_out_to_the_packet():
     [table2] = [result for result in done.results if result.experiment.id == "da1992-table2"]
     [readings] = [one for one in table2.tables if one.table.name == "readings"]
     assert readings.rows[0][:5] == ["DA as decided", "976", "964", "999", "1001"]
-    # The pages have these values, but for those of the emulation, which has fewer repetitions here.
+    # The pages have these values, except for the emulation, which has fewer repetitions here.
     exact = [experiment for experiment in chosen if experiment.id != "da1992-sec6-internet"]
     file = Path(__file__).parents[2] / "measurements" / "papers" / "da1992.json"
     assert published.judgements(exact, published.read(file)) == [

@@ -60,13 +60,13 @@ def sixty_seconds() -> Handmade:
 
 
 def test_a_call_has_no_rtt_for_a_half_lost_pair(call):
-    # Up arrives at 10, 32, 53, 71 and 100 ms; the next down leave at 25, 45 (lost), 65, 85 and 105 ms.
+    # Up arrives at 10, 32, 53, 71 and 100 ms. The next down leave at 25, 45 (lost), 65, 85 and 105 ms.
     assert MEASURES["call_rtts_pooled"](call).values == pytest.approx([20, 23, 21, 36])
     assert MEASURES["without_rtt"](call) == pytest.approx(0.2)
 
 
 def test_changes_are_those_between_neighbours_that_both_have_an_rtt(call):
-    # From 40 to 60 ms 23 - 21, from 60 to 80 ms 36 - 21; from 0 to 40 ms one is between.
+    # From 40 to 60 ms 23 - 21, from 60 to 80 ms 36 - 21. From 0 to 40 ms one is between.
     assert MEASURES["call_changes"](call).values == pytest.approx([2, 15])
 
 
@@ -79,7 +79,7 @@ def test_padded_samples_have_the_90th_and_the_10th_percentile(call):
 
 
 def test_a_fall_ends_below_two_thirds_of_a_maximum():
-    # 90 to 60 is one; then 60 is the start of the next rise, and 80 to 54 is above two thirds of 80.
+    # 90 to 60 is one. Then 60 is the start of the next rise, and 80 to 54 is above two thirds of 80.
     assert MEASURES["falls"]([50, 90, 61, 60, 80, 54]) == 1.0
     assert MEASURES["falls"]([90, 30, 60, 20]) == 2.0
 

@@ -67,7 +67,7 @@ def test_flows_of_figure_6_5_have_their_own_access_links(delay: str, rtt: int):
     assert [link["rate"] for link in (bottleneck, first, second)] == ["300mbit", "1gbit", "1gbit"]
     document = scenario | {"duration": "1s", "links": [bottleneck, first, second | {"delay": delay}]}
     run = ackclock.simulate(ackclock.Scenario.from_document(document))
-    # Twice 16 ms of the bottleneck and 30 ms of access, or what the second flow has.
+    # Twice 16 ms of the bottleneck and 30 ms of access, or the second flow's delay.
     assert run.flows["base_rtt_ms"].to_pylist() == [92, rtt]
 
 
@@ -138,7 +138,7 @@ def test_a_small_number_keeps_its_digits():
 def test_veno_keeps_four_fifths_and_westwood_what_the_queue_leaves():
     from ackclock.papers.data.edwan2010.models import responses
 
-    # sqrt(9/(2p)) at p = 0.02 is 15; congested, AIMD(1/2, 1/2): sqrt(0.75/p) = sqrt(37.5).
+    # sqrt(9/(2p)) at p = 0.02 is 15. Congested, AIMD(1/2, 1/2): sqrt(0.75/p) = sqrt(37.5).
     assert float(responses.veno(0.02)) == pytest.approx(15.0)
     assert float(responses.veno(0.02, congested=True)) == pytest.approx(np.sqrt(37.5))
     # A quarter of the RTT is queueing: sqrt(4 * 0.99/0.01) = sqrt(396).
@@ -236,5 +236,6 @@ def test_a_reset_within_a_counted_decongestion_is_seen() -> None:
         }
         return ackclock.simulate(ackclock.Scenario.from_document(document))
 
-    # With a threshold of 0 every decongestion resets; with 1 those in a row, which a lone flow does not have.
+    # With a threshold of 0 every decongestion resets. With 1 only consecutive ones do, and a lone flow has
+    # none.
     assert (is_reset(lone(0), 10.0, 20.0), is_reset(lone(1), 10.0, 20.0)) == (1.0, 0.0)

@@ -14,7 +14,7 @@ from experiments import EXPERIMENT, read, value
 CLAIM = (
     '[[claims]]\nid = "{}"\nkind = "ratio"\ntext = ""\nreported = {}\nlow = {}\nsource = ""\nmeasure = {}\n'
 )
-"""One more claim: its id, what it reports, the low end of its band, and its measure."""
+"""One more claim: its id, its reported value, the low end of its band, and its measure."""
 
 
 def mistake(folder, text):
@@ -44,7 +44,7 @@ def test_a_file_of_the_wrong_shape_gets_a_sentence(tmp_path, old, new, sentence)
     moved = {name: f"[[{name}]]" for name in ("claims", "runs", "figures") if f"\n{name} = " in new}
     text = EXPERIMENT.replace(old, new, 1)
     for name, opening in moved.items():
-        # The tables of that name become those of another.
+        # The tables of that name get another name.
         text = text.replace(opening, f"[[other-{name}]]").replace(f"[[{name}.", f"[[other-{name}.")
         text = text.replace(f"[{name}.", f"[other-{name}.")
     assert sentence in mistake(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Parity without a kernel: a simulator stands in for it, a little off."""
+"""Parity without a kernel: a simulator replaces it, a little off."""
 
 import fcntl
 import json
@@ -267,7 +267,7 @@ def transfer(windows=SERIES, completion=1.0):
 
 
 def situation(**given):
-    """A situation that compares what is given."""
+    """A situation that compares the given quantities."""
     return parity.Situation("x", "x", "x", '{"path": {}, "flows": [{}]}', **given)
 
 
@@ -300,7 +300,7 @@ def test_a_completion_time_is_near_within_a_tenth(live, near):
 
 @pytest.mark.parametrize(("windows", "near"), [((22, 44), True), ((23, 44), True), ((22, 45), False)])
 def test_a_window_is_near_within_a_tenth_or_a_segment(windows, near):
-    # A tenth is 4 of 40 segments and 2.2 of 22; with 5 a whole segment is more.
+    # A tenth is 4 of 40 segments and 2.2 of 22. With 5 a whole segment is more.
     watched = situation(compare=("windows",), windows_at_s=(1.0, 3.0))
     live = SERIES | {"window_segments": [10.0, float(windows[1]), 20.0, float(windows[0])]}
     assert against(watched, transfer(), transfer(live)).near == near
@@ -316,7 +316,7 @@ def against(situation, simulated, live):
 
 
 def test_losses_are_compared_within_one_seed():
-    # Seeds 1 and 2; the live run has seed 1. The mean of both, 0.8, is far from 0.9, that of seed 1 is not.
+    # Seeds 1 and 2. The live run has seed 1. The mean of both, 0.8, is far from 0.9, but seed 1 alone is not.
     quantities = [measured(of(0.9)), measured(of(0.7))]
     for paired in (False, True):
         cell = parity.Cell(situation(compare=("utilization",), paired=paired), "cubic")
@@ -442,7 +442,7 @@ def test_only_names_situations(capsys, tmp_path):
     document = json.loads(out)
     assert status == 0, err
     assert [cell["situation"] for cell in document["cells"]] == ["first-loss", "last-loss"]
-    # One simulator stands in for both engines, so nothing differs.
+    # One simulator replaces both engines, so nothing differs.
     assert (document["near"], document["valid"]) == (2, 2)
     assert "2 of 2 cells are near." in (tmp_path / "out" / "index.html").read_text()
     assert "--only bursting: there is no such situation; there are greedy, behind-1.5-1s, be" in refused(
@@ -476,6 +476,6 @@ def test_quick_gives_way_to_options_given(capsys, kernel):
     status, out, _ = run(capsys, "kernel", "parity", "--quick", *options, "--json")
     (cell,) = json.loads(out)["cells"]
     assert status == 0
-    # The rate is the one given, RTT and queue are those of --quick.
+    # The rate is the one given, RTT and queue come from --quick.
     assert (cell["rate"], cell["rtt"], cell["queue"], cell["flows"]) == ("5mbit", "40ms", "1bdp", 1)
     assert kernel.started == 1

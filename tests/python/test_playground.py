@@ -56,7 +56,7 @@ def browser():
 
 
 def show(browser, written, fragment="", **options):
-    """The page in a tab of its own, and what the browser complained of."""
+    """The page in a tab of its own, and the complaints of the browser."""
     page = browser.new_page(**({"viewport": {"width": 1200, "height": 900}} | options))
     page.set_default_timeout(1000 * PATIENCE)
     page.complaints = []

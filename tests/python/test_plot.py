@@ -90,5 +90,5 @@ def test_the_title_of_a_sweep_names_the_path_and_what_was_set(capsys, tmp_path):
     assert title in " ".join(out.split())
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert f"<h1>{title}</h1>" in page
-    # A reader who hears the page gets the numbers of each figure in a sentence.
+    # A screen reader gets the numbers of each figure in a sentence.
     assert 'alt="utilization. utilization against queue (p): cubic ' in page

@@ -89,7 +89,7 @@ def test_the_dashes_of_a_controller_come_from_its_name_alone():
 
 
 def test_a_controller_without_a_look_has_dashes_that_no_other_has():
-    # A new one needs no colour: its own may be like that of another.
+    # A new one needs no colour: its own may be like another's.
     unlisted = {dash_of(f"new-{number}") for number in range(20)}
     assert unlisted == set(UNLISTED)
     assert not unlisted & {dash_of(name) for name in LOOKS}
@@ -157,7 +157,7 @@ def test_a_controller_has_one_colour_in_all_panels_of_a_figure():
 
 @pytest.mark.parametrize(("page", "least"), [("colour", 8.0), ("dark", 6.0)])
 def test_colour_blind_readers_distinguish_colours_with_the_same_dashes(page, least):
-    # 1 is just seen of areas that touch; dark pages lighten most colours, so less is left there.
+    # 1 is just seen of areas that touch. Dark pages lighten most colours, so less is left there.
     names = [controller["name"] for controller in ackclock.controllers()]
     alike = []
     for one, other in combinations(names, 2):

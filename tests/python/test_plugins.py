@@ -1,4 +1,4 @@
-"""Controllers from shared objects: how commands take and refuse them. crates/shim tests what they do."""
+"""Controllers from shared objects: how commands take and refuse them. crates/shim tests their behaviour."""
 
 import subprocess
 

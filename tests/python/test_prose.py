@@ -83,7 +83,7 @@ def test_sentences_that_are_turned_round_have_a_share():
         "page.md:3: That a page has 3 or 4 numbers is fine:",
         "page.md:12: Where it ends, nobody knows.",
     ]
-    # One may, also on a short page; whatever only begins with these letters.
+    # One may, also on a short page. Words that only begin with these letters do not count.
     assert prose.Measures(of("What it does. Whatever it says. It ends.")).faults("page.md") == []
 
 

@@ -1,4 +1,4 @@
-"""Published measurements of papers: the file that a run writes, and what the documentation makes of it."""
+"""Published measurements of papers: the file that a run writes, and the documentation from it."""
 
 import json
 
@@ -86,7 +86,7 @@ def test_claims_have_published_values_and_misses_have_causes(paper):
         name: value for one in document["experiments"].values() for name, value in one["claims"].items()
     }
     assert set(values) <= set(claims)
-    # Claims that nothing hangs on may be left out: those of the thesis take half an hour of runs.
+    # Claims that nothing hangs on may be left out: the thesis's take half an hour of runs.
     missing = [claim for name, claim in claims.items() if name not in values]
     assert [claim.id for claim in missing if not (claim.trivial or claim.cited)] == []
     judged = published.judgements(experiments, document)

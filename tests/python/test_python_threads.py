@@ -228,7 +228,7 @@ def test_pauses_hide_acks_and_totals_count_on():
     times = [at for at, _ in shown]
     assert len(shown) == pytest.approx(20, abs=2)
     assert all(later - earlier >= 0.5 for earlier, later in pairwise(times[1:]))
-    # Ten segments a round trip of 41.2 ms: what was hidden is counted.
+    # Ten segments a round trip of 41.2 ms: hidden ACKs are counted.
     assert shown[-1][1] > 0.9 * run.flows["data_packets"][0].as_py()
 
 

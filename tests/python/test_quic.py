@@ -1,4 +1,4 @@
-"""QUIC as an engine: by its name on the command line and in Python, and what a build without it says."""
+"""QUIC as an engine: by its name on the command line and in Python, and the message of a build without it."""
 
 import json
 
@@ -191,7 +191,7 @@ def test_in_real_time_it_runs_over_sockets(capsys, file):
     assert status in (0, 3), error
     [found] = json.loads(out)["runs"]
     assert (found["engine"]["kind"], found["engine"]["state_source"]) == ("quic-live", "noq")
-    # Those of the namespaces are of TCP.
+    # The namespaces' sysctls are of TCP.
     assert found["engine"]["sysctls"] == {}
     assert all(flow["profile"] == "noq" and flow["delivered_bytes"] > 10_000 for flow in found["flows"])
     sentence = refused(capsys, "run", file, "--engine", "sim", "--live")

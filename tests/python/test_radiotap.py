@@ -1,4 +1,4 @@
-"""Frames as a capture with radiotap headers, and what tshark reads of it."""
+"""Frames as a capture with radiotap headers, and tshark's reading of it."""
 
 from __future__ import annotations
 

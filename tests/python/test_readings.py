@@ -108,7 +108,7 @@ def test_the_mean_error_is_over_numbers_that_every_reading_measures(demo):
     other = {"a": judged(claim, "a", 11.0, "pass"), "e": judged(claim, "e", None, "miss")}
     found = by_reading(default, {"other": other})
     first, second = closeness(found)
-    # a is off by 20 % and b by 50 %; the other reading has no value of e.
+    # a is off by 20 % and b by 50 %. The other reading has no value of e.
     assert (str(first.inside), first.error, str(first.holds)) == ("2 of 3", pytest.approx(0.35), "3 of 4")
     assert (str(second.inside), second.error, str(second.holds)) == ("1 of 3", pytest.approx(0.3), "2 of 4")
     assert first.row() == [DEFAULT, "2 of 3", "35.00 %", "3 of 4"]

@@ -27,7 +27,7 @@ def recovery(sent, states=None, flight=10.0):
 
 
 def test_a_pause_lasts_from_a_departure_to_the_next_or_to_the_end():
-    # Packets leave at the first ACK of the recovery, the fourth and the eighth; it ends with the tenth.
+    # Packets leave at the first ACK of the recovery, the fourth and the eighth. It ends with the tenth.
     run = recovery([20, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 5])
     assert metrics.recovery_pause(run, "a") == pytest.approx(0.4)
     silent = recovery([20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5])

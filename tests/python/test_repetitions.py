@@ -1,4 +1,4 @@
-"""Sweeps: which jobs they are made of, and what is yielded for each."""
+"""Sweeps: their jobs, and the results of each."""
 
 import pytest
 

@@ -419,7 +419,7 @@ def test_json_has_a_verdict_for_each_script(tmp_path: Path, capsys: pytest.Captu
     assert "divergence" in out
     other = tmp_path / "other.pkt"
     other.write_text(OPENING + "+0 %{ assert unknown_field == 1 }%\n", encoding="utf-8")
-    # A script that is not modelled was not judged; one that diverges counts more.
+    # A script that is not modelled was not judged. One that diverges counts more.
     assert run(capsys, "replay", good, other)[0] == 3
     assert run(capsys, "replay", other, bad)[0] == 1
 

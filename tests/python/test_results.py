@@ -81,7 +81,7 @@ def test_fairness_is_that_of_the_flows_that_last() -> None:
     a, b, _ = both.flows["goodput_bps"].to_pylist()
     assert both.fairness == pytest.approx((a + b) ** 2 / 2 / (a * a + b * b))
     assert both.summary()["fairness"] == {"jain": both.fairness}
-    # One flow alone is equal to itself; beside a transfer it is compared with nothing.
+    # One flow alone is equal to itself. Beside a transfer it is compared with nothing.
     assert ackclock.simulate(path, ["cubic"], duration="5s").fairness == 1.0
     beside = ackclock.simulate(path, ["cubic", transfer], duration="5s")
     assert beside.summary()["fairness"] == {"jain": None}

@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def sentence(capsys, *arguments):
-    """The sentence with which a command is refused; a slow machine shows its progress before."""
+    """The sentence with which a command is refused. A slow machine shows its progress before."""
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (2, ""), err
     return err.splitlines()[-1]

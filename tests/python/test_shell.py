@@ -78,7 +78,7 @@ def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
     assert sum(int(size) for _, kind, size, *_ in lines if kind == "-") == row["departed_bytes"]
     # 1 Mbit/s are 125 bytes a millisecond.
     assert {size for _, kind, size, *_ in lines if kind == "#"} == {"125"}
-    # 12 ms each; the last of those that wait leaves after 20 to 21 of them, rounded down.
+    # 12 ms each. The last of those that wait leaves after 20 to 21 of them, rounded down.
     delays = [int(line[3]) for line in lines if line[1] == "-"]
     assert 240 <= max(delays) <= 253
     assert all(line[2] == "1" for line in lines if line[1] == "d")
@@ -124,7 +124,7 @@ def test_a_server_at_the_far_end_is_waited_for(capfd):
         "time.sleep(600)"
     )
     client = "import socket; print(socket.create_connection(('10.0.0.2', 80)).recv(100))"
-    # Without what a program for the user would load, both start soon.
+    # Without the libraries of a program for the user, both start soon.
     python = [sys.executable, "-I", "-S", "-c"]
     far, near = shlex.join([*python, server]), [*python, client]
     for _ in range(ATTEMPTS):
@@ -289,7 +289,7 @@ def test_a_session_is_written_and_printed_as_json(tmp_path):
     (printed,) = json.loads(ran.stdout)["runs"]
     link = Run.load(tmp_path / "out").links.to_pylist()[0]
     assert link["arrived_packets"] >= 100
-    # One packet is sent at once, twenty wait; at 10 Mbit/s few of the others find room.
+    # One packet is sent at once, twenty wait. At 10 Mbit/s few of the others find room.
     assert printed["links"][0]["dropped_packets"] == link["dropped_packets"] > 0
     assert {file.name for file in (tmp_path / "out").iterdir()} >= {"index.html", "link.png", "summary.json"}
     assert "packets to the far end: " in (tmp_path / "out/index.html").read_text()

@@ -1,4 +1,4 @@
-"""`ackclock slow-start`: paths drawn, what is measured of a run worked out by hand, table and folder."""
+"""`ackclock slow-start`: drawn paths, measures of a run worked out by hand, table and folder."""
 
 import csv
 import itertools
@@ -34,7 +34,7 @@ def test_ranges_that_hold_no_path_are_refused():
 
 
 def test_a_classic_start_ends_where_path_and_queue_are_full():
-    # 12 Mbit/s and 100 ms hold 100 packets, and a queue of 100 follows; with the one in service and the one
+    # 12 Mbit/s and 100 ms hold 100 packets, and a queue of 100 follows. With the one in service and the one
     # that its ACK lets go there are 202. Doubling makes 320 to 404 of it.
     path = Path(12e6, 0.1, 1.0)
     resolved = _engine.resolve_json(path.document("newreno", "classic"), [])

@@ -138,7 +138,7 @@ def test_data_that_arrive_twice_are_counted_twice():
     run = ackclock.simulate(path, [ackclock.Flow("cubic")], duration="10s")
     link = run.links.to_pylist()[0]
     flow = run.flows.to_pylist()[0]
-    # A tenth of the packets again; of the link a tenth of 10 Mbit/s is lost to copies.
+    # A tenth of the packets is repeated. On the link a tenth of 10 Mbit/s is lost to copies.
     assert link["arrived_packets"] == pytest.approx(1.1 * flow["data_packets"], rel=0.02)
     assert ackclock.metrics.goodput(run) / 1e6 == pytest.approx(10 / 1.1 * 1448 / 1500, rel=0.05)
 

@@ -90,7 +90,7 @@ def column(kind, rows):
 
 @st.composite
 def damages(draw):
-    """What is done to one table: a function of it."""
+    """A change of one table: a function of it."""
     place, other = draw(st.integers(0, 99)), draw(st.integers(0, 99))
     kind, what = draw(st.sampled_from(TYPES)), draw(st.sampled_from(("drop", "name", "swap", "type", "null")))
 
@@ -116,7 +116,7 @@ def damages(draw):
 
 @pytest.fixture(scope="module")
 def classifier():
-    """One of a small table: identification is not what is tested."""
+    """One of a small table: identification is not under test."""
     columns = training.train(count=1, controllers=("newreno",)).columns
     values = np.arange(6.0 * len(columns)).reshape(6, -1)
     return identifying.Classifier(training.Table(columns, values, ["a", "b", "c"] * 2))

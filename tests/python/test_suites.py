@@ -1,6 +1,6 @@
 """The suites: each runs quick, and gives the values that its page shows.
 
-`UPDATE_DOCS=1 pytest tests/python/test_suites.py` writes these values; look at the difference.
+`UPDATE_DOCS=1 pytest tests/python/test_suites.py` writes these values. Look at the difference.
 """
 
 import json

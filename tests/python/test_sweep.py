@@ -1,4 +1,4 @@
-"""Sweeps: what is swept, the tables and figures, going on after an interruption, executors."""
+"""Sweeps: their keys, the tables and figures, continuing after an interruption, executors."""
 
 import contextlib
 import json
@@ -357,7 +357,7 @@ def test_chunks_grow_where_writing_takes_longer_than_running():
     pace = Pace()
     pace.saw(work.Done(4, 0.04, 0.01, ()))
     assert pace.size(100_000, 4) == 150
-    # 100 runs of 10 ms for four chunks: a quarter of a second each; the last ones a tenth, and no less.
+    # 100 runs of 10 ms for four chunks: a quarter of a second each. The last ones have a tenth, and no less.
     assert [pace.size(left, 4) for left in (600, 100, 40, 1)] == [150, 25, 10, 10]
 
 

@@ -23,7 +23,7 @@ def test_no_tick_of_a_short_logarithmic_axis_is_a_formula(tmp_path):
         figure.canvas.draw()
         axis = figure.axes[0].yaxis
         assert not [text for text in axis.get_ticklabels(which="both") if "$" in text.get_text()], name
-    # 1.7 and 26 ms: the axis of the delays is logarithmic, which is what has such ticks.
+    # 1.7 and 26 ms: the axis of the delays is logarithmic, which has such ticks.
     assert swept.plot("queue_delay").axes[0].get_yscale() == "log"
 
 

@@ -199,7 +199,7 @@ def test_what_tc_prints_is_read():
     shown = "qdisc cake 8003: dev eth0 root refcnt 2 bandwidth 20Mbit besteffort flows nonat nowash "
     shown += "no-ack-filter split-gso rtt 50ms raw overhead 0"
     assert tc.read(shown).keys == {"rate": "20mbit", "queue": {"discipline": "cake", "rtt": "50ms"}}
-    # The burst of a bucket goes with that of its cell.
+    # The burst of a bucket goes with its cell's.
     assert (
         tc.read("qdisc tbf 1: dev a root refcnt 2 rate 1Mbit burst 5Kb/8 lat 1s").keys["rate"]["burst"]
         == "5120B"

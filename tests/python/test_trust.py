@@ -73,7 +73,7 @@ def test_a_controller_on_the_command_line_is_trusted(capsys, tmp_path):
     file.write_text(SCENARIO)
     assert run(capsys, "run", file, "--set", f"flows.0.cc={CODE}")[0] == 0
     assert run(capsys, "compare", CODE, "--duration", "1s")[0] == 0
-    # Another file of the same name is not what the line names.
+    # Another file of the same name is not the one in the line.
     file.write_text(SCENARIO.replace('"newreno"', '"./newreno.bpf.c"'))
     (tmp_path / "newreno.bpf.c").write_text(CODE.read_text())
     assert "which is code" in refused(capsys, "run", file, "--set", f"flows.0.name={CODE}")

@@ -1,6 +1,6 @@
 """Kernels in virtual time: building them, running on them, and how they fail.
 
-Where no kernel is built, the tests that need one skip; a program in its place shows the failures.
+If no kernel is built, the tests that need one skip. A program in its place shows the failures.
 """
 
 import json
@@ -37,7 +37,7 @@ def plan(*ccs, duration="3s", path=PATH, **record):
 
 @pytest.fixture(scope="session")
 def kernel():
-    """The newest kernel that is built; skips without one."""
+    """The newest kernel that is built. Skips without one."""
     if "uml" not in _engine.engines():
         pytest.skip("built without live runs")
     try:
@@ -70,7 +70,7 @@ def processes(word):
 
 @pytest.fixture
 def pretended(tmp_path, monkeypatch):
-    """Makes a program that stands for a kernel, and says that it is built."""
+    """Makes a program in place of a kernel, and lists it as built."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def make(script, release="6.1.7"):

@@ -31,7 +31,7 @@ def test_a_flow_with_an_end_ends():
 @pytest.mark.parametrize("engine", ["sim", Uml.name])
 def test_lists_of_lost_openings_count_no_packet_that_closes_a_connection(engine):
     available(engine)
-    # The SYN of the first flow; its repetition and its ACK are numbers 1 and 2, the SYN of the second is 3.
+    # The SYN of the first flow. Its repetition and its ACK are numbers 1 and 2, the SYN of the second is 3.
     path = ackclock.Path("10mbit", rtt="40ms", queue="1bdp", loss={"openings": [0, 3]})
     flows = [ackclock.Flow("newreno", bytes="14480B", start=start) for start in ("0s", "3s")]
     run = ackclock.simulate(path, flows, duration="6s", engine=engine)

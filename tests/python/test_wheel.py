@@ -1,6 +1,6 @@
 """The wheel: built from the sdist, installed into an empty environment, it runs the README's first example.
 
-The build takes minutes; it skips where Zig cannot be had.
+The build takes minutes. It skips if Zig cannot be had.
 """
 
 import os

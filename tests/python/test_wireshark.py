@@ -51,7 +51,7 @@ def tshark(file, *arguments):
 
 
 def check(file):
-    """Holds each note of the expert to the packets; gives how many retransmissions it found."""
+    """Compares each note of the expert with the packets. Returns the number of retransmissions found."""
     columns = ("frame.number", "tcp.stream", "tcp.seq_raw", "tcp.len", "_ws.expert.message")
     fields = [part for name in columns for part in ("-e", name)]
     rows = [line.split("\t") for line in tshark(file, "-Y", "tcp", "-T", "fields", *fields)]
@@ -91,7 +91,7 @@ def test_a_place_is_chosen(capsys, scenario, tmp_path):
         assert run(capsys, "run", scenario, *LOSSY, "--pcap", f"{place}:{file}")[0] == 0
         counts[place] = len(tshark(file))
     assert "lost: impairment" in "\n".join(tshark(tmp_path / "bottleneck.pcapng", "-V"))
-    # Lost packets never reach the receiver; the links of `scenario` are the bottleneck and its reverse.
+    # Lost packets never reach the receiver. The links of `scenario` are the bottleneck and its reverse.
     assert counts["receiver"] < counts["sender"]
     assert counts["all"] == counts["sender"] + counts["receiver"] + counts["bottleneck"]
     where = ("--pcap", f"bottleneck:{tmp_path}/x.pcapng")

@@ -1,4 +1,4 @@
-"""Linux as a witness: what is read of the kernel, what is simulated, and the tables of both."""
+"""Linux as a witness: readings of the kernel, the simulation, and the tables of both."""
 
 import json
 import struct
@@ -22,7 +22,7 @@ def test_marks_are_found_where_each_discipline_counts_them() -> None:
 
 
 def test_the_marks_of_dualpi2_are_in_the_seventh_word() -> None:
-    # TCA_KIND (1) is 8 bytes with its zero and the head of 4, so 12; TCA_XSTATS (4) has twelve words.
+    # TCA_KIND (1) is 8 bytes with its zero and the head of 4, so 12. TCA_XSTATS (4) has twelve words.
     kind = struct.pack("=HH8s", 12, 1, b"dualpi2")
     counted = struct.pack("=HH12I", 52, 4, *range(100, 112))
     # One of 6 bytes is followed by two that do not count.
@@ -35,7 +35,7 @@ def test_the_marks_of_dualpi2_are_in_the_seventh_word() -> None:
 
 def test_simulated_queues_drop_bursts_as_behind_a_token_bucket() -> None:
     # Linux 6.18, tbf with a burst of 1500 and pfifo with a limit of 8: 11 of 20 packets dropped.
-    # There the application wrote when the ACK of the SYN-ACK had left the queue; here it would be in it.
+    # There the application wrote when the ACK of the SYN-ACK had left the queue. Here it would be in it.
     options = {"initial_window": 20, "segmentation_offload": False, "handshake": False}
     flow = {"cc": "newreno", "transport": options}
     path = {"rate": "10mbit", "rtt": "20ms", "queue": "8p"}
@@ -47,8 +47,8 @@ def test_simulated_queues_drop_bursts_as_behind_a_token_bucket() -> None:
 
 
 def test_the_same_load_is_simulated() -> None:
-    # In 2 s 2083 or 2084 datagrams of 1500 bytes come at 12.5 Mbit/s and 1667 leave at 10: what is over fills
-    # a queue of 50, and the rest is dropped.
+    # In 2 s 2083 or 2084 datagrams of 1500 bytes come at 12.5 Mbit/s and 1667 leave at 10: the excess fills a
+    # queue of 50, and the rest is dropped.
     load = disciplines.Load("datagrams", datagrams="12.5mbit")
     [reading] = disciplines.simulated(disciplines.DISCIPLINES["pfifo"], load, 2.0, 1)
     assert abs(reading.sent - 1667) <= 2

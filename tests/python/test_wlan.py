@@ -1,4 +1,4 @@
-"""Wireless networks from Python: the language, the tables, what is saved."""
+"""Wireless networks from Python: the language, the tables, the saved files."""
 
 from __future__ import annotations
 

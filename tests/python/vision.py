@@ -28,7 +28,7 @@ CONES: dict[str, tuple[Triple, Triple, Triple]] = {
 
 
 def distance(one: str, other: str) -> float:
-    """How far two colours are apart for the kind of reader who tells them apart worst."""
+    """The distance of two colours for the kind of reader to whom they are most alike."""
     return min(colours.difference(lab(one, kind), lab(other, kind)) for kind in CONES)
 
 
