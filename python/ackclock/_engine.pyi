@@ -131,7 +131,16 @@ def first_page(request: bytes) -> str:
 
 @final
 class Files:
-    """The files that scenarios name: each is opened once, however many scenarios name it."""
+    """The files that scenarios name: each is opened once, however many scenarios name it.
+
+    It is the one door for code. ``code`` has the controllers in files that may run, as a command line spells
+    them, in the current folder or ``beside``. With ``trusted`` all may run that a scenario names; without
+    both none: it is not even read.
+    """
+
+    def __new__(
+        cls, code: Sequence[str] = (), *, beside: str | os.PathLike[str] | None = None, trusted: bool = False
+    ) -> Files: ...
 
 @final
 class Plan:
@@ -173,7 +182,7 @@ def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: F
 
     An override is a dotted key and a value as TOML writes it, or plain text. ``file`` names the scenario in
     errors, and traces are looked up beside it. Names of controllers that are not in the list are left to the
-    engine. Raises ScenarioError.
+    engine. Without ``files`` no code may run. Raises ScenarioError.
     """
 
 def resolve_json(

@@ -20,13 +20,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ackclock import _engine
 from ackclock.figure import HeatMap
 from ackclock.printable import write_csv
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
 from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import of_document
+from ackclock.trust import named
 
 if TYPE_CHECKING:
     from ackclock.contenders import Contender
@@ -130,7 +130,7 @@ def plan(
     """
     by_name = {one.name: one for one in compared}
     runs: dict[str, tuple[str, ...]] = {}
-    variants, files = [], _engine.Files()
+    variants, files = [], named(compared, settings.items())
     for pair in every_pair(list(by_name)) if wanted is None else wanted:
         label = " | ".join(pair)
         kinds = [by_name[name] for name in dict.fromkeys(pair)]

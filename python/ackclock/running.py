@@ -19,6 +19,7 @@ from ackclock.engines.uml import UmlOptions
 from ackclock.language import Flow, Path
 from ackclock.result import Run, Runs
 from ackclock.scenario import Factory, Scenario, override_list, read
+from ackclock.trust import all_named
 
 Flows: TypeAlias = Sequence[Flow | str | type[Controller]]
 """Flows, or their controllers alone."""
@@ -126,7 +127,7 @@ def _compiled(
 ) -> tuple[_engine.Plan, list[Factory]]:
     """See ``Scenario.compiled``. Given values that are not None replace the scenario's."""
     overrides = {key: value for key, value in given.items() if value is not None}
-    files = _engine.Files()
+    files = all_named()
     if isinstance(scenario, str | os.PathLike) and flows is None:
         text = read(pathlib.Path(scenario))
         return _engine.resolve(text, os.fspath(scenario), override_list(overrides), files), []

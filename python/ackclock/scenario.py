@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 from ackclock import _engine, reading
 from ackclock.controller import Controller, check_controller
 from ackclock.language import Document, Flow, Link, Path, Record, Reverse, Wlan
+from ackclock.trust import all_named
 
 Factory: TypeAlias = Callable[[], Any]
 """Makes one controller written in Python."""
@@ -45,7 +46,7 @@ class Scenario(Document):
         cannot be read.
         """
         text = read(pathlib.Path(file))
-        plan = _engine.resolve(text, os.fspath(file), override_list(overrides), files)
+        plan = _engine.resolve(text, os.fspath(file), override_list(overrides), files or all_named())
         return cls.from_document(json.loads(plan.resolved))
 
     @classmethod
@@ -81,7 +82,7 @@ class Scenario(Document):
         ``files``: see ``load``. Raises ScenarioError.
         """
         text, factories = self.as_json()
-        return _engine.resolve_json(text, override_list(overrides), files), factories
+        return _engine.resolve_json(text, override_list(overrides), files or all_named()), factories
 
     def as_json(self) -> tuple[str, list[Factory]]:
         """The document as JSON, not yet resolved, and makers of its controllers in Python.
@@ -113,7 +114,7 @@ def _refuse(document: object, error: Exception) -> NoReturn:
 
     if not isinstance(document, Mapping):
         raise _error(f"scenario: is {type(document).__name__} and no table of keys", "") from None
-    _engine.resolve_json(json.dumps(document, default=plain), [], _engine.Files())
+    _engine.resolve_json(json.dumps(document, default=plain), [], all_named())
     raise _error(f"scenario: {error}", "") from error
 
 

@@ -1,24 +1,36 @@
-"""Code that files name: controllers in C, objects, measures of a paper. It can do all that its user can."""
+"""Code that files name: controllers in C, objects, measures of a paper. It can do all that its user can.
+
+The door is ``_engine.Files``, which reads the files that scenarios name. Without ``--trust`` it opens no code
+but the files that the command line names.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ackclock import _engine
 
-CODE = (".c", ".so", ".rs", "Cargo.toml")
-"""The ends of the names of controllers in files."""
+if TYPE_CHECKING:
+    from ackclock.contenders import Contender
 
 
-def code_of(plan: _engine.Plan) -> list[str]:
-    """The controllers in files of a plan, by their absolute paths."""
-    return [os.fspath(file) for file in plan.files if os.fspath(file).endswith(CODE)]
+def named(
+    compared: Iterable[Contender] = (), settings: Iterable[tuple[str, str]] = (), beside: Path | None = None
+) -> _engine.Files:
+    """The files of scenarios in which only code runs that the command line names: controllers, settings."""
+    code = [one.cc for one in compared] + [value.strip().strip("\"'") for _, value in settings]
+    return _engine.Files(code, beside=beside)
+
+
+def all_named() -> _engine.Files:
+    """The files of scenarios whose user trusts them: ``--trust``, or a program of his own."""
+    return _engine.Files(trusted=True)
 
 
 def sentence(where: Path | str, code: Collection[str]) -> str | None:
-    """The refusal of code that a file or folder names, or None without any."""
+    """The refusal of measures that a folder has, or None without any."""
     first = next(iter(code), None)
     if first is None:
         return None

@@ -56,7 +56,7 @@ def test_a_controller_lies_beside_the_experiment(tmp_path, monkeypatch):
     text = EXPERIMENT.replace('cc = "newreno", name = "a"', 'cc = "./mine.rs", name = "a"')
     (tmp_path / "mine.rs").write_text("")
     experiment = replace(read(tmp_path, text), trusted=False)
-    with pytest.raises(CaseError, match=f"names {tmp_path}/mine.rs, which is code .* give --trust"):
+    with pytest.raises(CaseError, match=r"flows.0.cc: `./mine.rs` cannot be read: it is code .* --trust"):
         ExperimentInProgress(experiment, None, Simulator())
     (tmp_path / "mine.rs").unlink()
     with pytest.raises(CaseError, match=r"^fig1\.toml, run one: flows\.0\.cc: `\./mine\.rs` cannot be"):

@@ -82,7 +82,7 @@ def test_commands_take_it(capsys, folder):
     status, _, err = run(capsys, "check", "./mine.rs:Mine", "--only", "idle-path")
     assert status == 0, err
     (folder / "small.toml").write_text(SCENARIO.replace('"newreno"', '"mine.rs:Mine"'))
-    assert "which is code" in sentence(capsys, "run", "small.toml")
+    assert "it is code" in sentence(capsys, "run", "small.toml")
     assert run(capsys, "run", "small.toml", "--trust")[0] == 0
 
 

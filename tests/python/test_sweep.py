@@ -186,7 +186,7 @@ def document(cc):
 
 def plan_of(queues=6):
     design = Design((axis("queue", [f"{k}p" for k in range(2, 2 + queues)]),))
-    return Plan([Variant(of_document(document("cdg")), "cdg")], design, range(1, 3))
+    return Plan([Variant(of_document(document("cdg"), ackclock._engine.Files()), "cdg")], design, range(1, 3))
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path):

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+import ackclock
+from ackclock import _engine
 from calling import SCENARIO, needs_live, refused, run
 
 CODE = Path(__file__).parents[2] / "kernel" / "newreno.bpf.c"
+
+REFUSAL = "it is code and can do all that you can: it runs where the command line names it, or with --trust"
+
+PATH = {"rate": "1mbit", "rtt": "20ms", "queue": "20p"}
+
+DOORS = {
+    "checks/target.py",  # check --trust
+    "cli/run.py",  # run --trust
+    "cli/sweep.py",  # sweep --trust
+    "papers/reproduction.py",  # reproduce --trust
+    "running.py",  # a program of the user
+    "scenario.py",  # a program of the user
+    "sweeps/run.py",  # a program of the user
+    "trust.py",
+}
+"""The modules that let code run which only a file names, and who said so."""
 
 MEASURES = "from pathlib import Path\nPath({!r}).touch()\n\n\ndef nothing(run):\n    return 1.0\n"
 
@@ -47,7 +67,7 @@ def test_controllers_that_a_paper_names_run_only_when_trusted(capsys, tmp_path, 
     file = next(file for file in paper.glob("*.toml") if file.name != "paper.toml")
     file.write_text(file.read_text().replace('cc = "newreno"', f'cc = "{CODE}"', 1))
     said = refused(capsys, "reproduce", "./mine", "--quick", "--out", tmp_path / "out")
-    assert f"names {CODE}, which is code" in said
+    assert f"`{CODE}` cannot be read: it is code" in said
     assert not (tmp_path / "out").exists()
 
 
@@ -55,7 +75,8 @@ def test_controllers_that_a_scenario_names_run_only_when_trusted(capsys, tmp_pat
     file = tmp_path / "small.toml"
     file.write_text(SCENARIO.replace('"newreno"', f'"{CODE}"'))
     for command in (["run", file], ["sweep", file, "--over", "queue=5p"]):
-        assert f"{file}: names {CODE}, which is code" in refused(capsys, *command)
+        said = refused(capsys, *command)
+        assert said == f"{file}, line 8: flows.0.cc: `{CODE}` cannot be read: {REFUSAL}"
     assert run(capsys, "run", file, "--trust")[0] == 0
     assert run(capsys, "sweep", file, "--over", "queue=5p", "--trust")[0] == 0
     assert run(capsys, "run", file, "--set", "flows.0.cc=cubic")[0] == 0
@@ -65,7 +86,7 @@ def test_controllers_that_a_scenario_names_run_only_when_trusted(capsys, tmp_pat
 def test_controllers_of_a_scenario_run_live_only_when_trusted(capsys, tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(SCENARIO.replace('"newreno"', f'"{CODE}"'))
-    assert f"{file}: names {CODE}, which is code" in refused(capsys, "live", file)
+    assert REFUSAL in refused(capsys, "live", file)
 
 
 def test_a_controller_on_the_command_line_is_trusted(capsys, tmp_path):
@@ -76,4 +97,64 @@ def test_a_controller_on_the_command_line_is_trusted(capsys, tmp_path):
     # Another file of the same name is not the one in the line.
     file.write_text(SCENARIO.replace('"newreno"', '"./newreno.bpf.c"'))
     (tmp_path / "newreno.bpf.c").write_text(CODE.read_text())
-    assert "which is code" in refused(capsys, "run", file, "--set", f"flows.0.name={CODE}")
+    assert REFUSAL in refused(capsys, "run", file, "--set", f"flows.0.name={CODE}")
+    file.write_text(SCENARIO)
+    over = ("--over", f"flows.0.cc=cubic,{CODE}")
+    assert run(capsys, "sweep", file, *over, "--set", "duration=1s")[0] == 0
+
+
+KINDS = ["mine.bpf.c", "mine.c", "mine.rs", "mine.rs:Mine", "mine.so", "Cargo.toml", "Cargo.toml:Mine"]
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_no_command_reads_code_that_a_file_names(capsys, tmp_path, monkeypatch, code):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / code.partition(":")[0]).write_text("evil\n")
+    flows = f'[[flows]]\ncc = "./{code}"\n'
+    path = 'duration = "1s"\npath = { rate = "1mbit", rtt = "20ms", queue = "20p" }\n'
+    scenario, network, case = tmp_path / "s.toml", tmp_path / "n.toml", tmp_path / "c.toml"
+    scenario.write_text(path + flows)
+    network.write_text(path + flows)
+    case.write_text(
+        'title = "t"\nwhy = "w."\nsource = "own"\n'
+        '[[judges]]\nwords = "goodput, Mbit/s"\nmeasure = { metric = "goodput", times = 1e-6 }\nlow = 0.9\n'
+        f"[scenario]\n{path}flows = [{{ }}, {{ cc = './{code}' }}]\n"
+    )
+    for command in (
+        ["run", scenario],
+        ["run", scenario, "--set", "path.queue=5p"],
+        ["sweep", scenario, "--over", "queue=5p"],
+        ["check", "cubic", "--case", case, "--only", "c"],
+        ["check", "cubic", "--case", case],
+    ):
+        assert REFUSAL in refused(capsys, *command), command
+    # A network's own flows give way to the controllers that are compared, and a paper needs more files.
+    for command in (["compare", "cubic", "--networks", network], ["reproduce", case]):
+        assert run(capsys, *command)[0] in (0, 2), command
+    document = json.dumps({"path": PATH, "duration": "1s", "flows": [{"cc": f"./{code}"}]})
+    with pytest.raises(ackclock.ScenarioError, match="it is code"):
+        _engine.resolve_json(document, [])
+
+
+def test_the_places_that_open_the_door_are_known():
+    """A new one is a decision: what it trusts, and who said so."""
+    package = Path(ackclock.__file__).parent
+    opened = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if re.search(r"\ball_named\(\)|\bFiles\([^)]*trusted=", file.read_text())
+    }
+    assert opened == DOORS
+
+
+def test_one_key_of_a_scenario_names_code():
+    def named(tree, at=()):
+        children = (
+            tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+        )
+        for key, value in children:
+            if key == "cc" and "if" not in at:
+                yield at
+            yield from named(value, (*at, key))
+
+    assert list(named(json.loads(ackclock.schema()))) == [("$defs", "Flow", "properties")]

@@ -2,12 +2,13 @@
 //! engines, caches and reports. Its text and its files are its identity.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use control::ControllerRef;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -23,6 +24,9 @@ use crate::memory;
 /// The largest file that a scenario may name, in bytes: a trace of an hour at 1 Gbit/s has 300 million lines.
 const LARGEST_FILE: u64 = 1 << 30;
 
+/// Why code is not read that nobody named.
+const CODE: &str = "it is code and can do all that you can: it runs where the command line names it, or with --trust";
+
 /// The bytes of a file that a scenario names.
 struct Content {
     bytes: Vec<u8>,
@@ -33,25 +37,60 @@ struct Content {
 /// Files by their absolute paths.
 type Contents = BTreeMap<PathBuf, Arc<Content>>;
 
-/// Files that scenarios name: each is opened once, however many scenarios name it.
+/// The code that may run.
+#[derive(Default)]
+enum Code {
+    #[default]
+    None,
+    /// Controllers in these files, by their paths without links.
+    Named(BTreeSet<PathBuf>),
+    /// All that a scenario names.
+    Every,
+}
+
+/// Files that scenarios name: each is opened once, however many scenarios name it. It is the one door for code: without
+/// being named here, a controller in a file is not read, and so it never runs.
 #[pyclass(frozen, module = "ackclock._engine")]
 #[derive(Default)]
-pub(crate) struct Files(Mutex<Contents>);
+pub(crate) struct Files {
+    known: Mutex<Contents>,
+    code: Code,
+}
 
 #[pymethods]
 impl Files {
+    /// `code` has the controllers in files that may run, as a command line spells them; `trusted` lets all run.
     #[new]
-    fn new() -> Self {
-        Self::default()
+    #[pyo3(signature = (code=Vec::new(), *, beside=None, trusted=false))]
+    fn new(code: Vec<String>, beside: Option<PathBuf>, trusted: bool) -> Self {
+        let places = [PathBuf::new(), beside.unwrap_or_default()];
+        let files = code.iter().filter_map(|spelled| ControllerRef::from(spelled.as_str()).file());
+        let named = files.flat_map(|file| places.each_ref().map(|place| std::fs::canonicalize(place.join(&file))));
+        let code = if trusted { Code::Every } else { Code::Named(named.flatten().collect()) };
+        Self { known: Mutex::default(), code }
     }
 }
 
 impl Files {
+    /// Whether the file at `path` is no code, or code that may run.
+    fn may_run(&self, path: &Path) -> bool {
+        let is_code = matches!(ControllerRef::from(path.to_string_lossy().as_ref()), ControllerRef::Source(_));
+        match &self.code {
+            _ if !is_code => true,
+            Code::Every => true,
+            Code::None => false,
+            Code::Named(named) => std::fs::canonicalize(path).is_ok_and(|place| named.contains(&place)),
+        }
+    }
+
     /// The file at the absolute `path`.
     fn read(&self, path: &Path) -> io::Result<Arc<Content>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(content) = known.get(path) {
             return Ok(content.clone());
+        }
+        if !self.may_run(path) {
+            return Err(io::Error::other(CODE));
         }
         let content = Arc::new(Content { bytes: read_file(path)?, pickled: PyOnceLock::new() });
         Ok(known.entry(path.to_owned()).or_insert(content).clone())
@@ -103,7 +142,7 @@ impl Planned {
 
     /// The plan of the text, with the files as they were read for it.
     fn plan_anew(&self) -> Result<Plan, Error> {
-        let files = Files(Mutex::new(self.contents.clone()));
+        let files = Files { known: Mutex::new(self.contents.clone()), code: Code::None };
         let reader = Reader { files: &files, named: RefCell::default() };
         scenario::from_json(&json_value(&self.resolved)?, NO_FILE)?.plan(&reader)
     }

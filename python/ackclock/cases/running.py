@@ -21,7 +21,7 @@ from ackclock.verdict import NOT_JUDGED
 class CaseInProgress:
     """A case in progress: the samples that its claims need, and those measured so far."""
 
-    def __init__(self, case: Case, seed: int | None = None) -> None:
+    def __init__(self, case: Case, seed: int | None = None, files: _engine.Files | None = None) -> None:
         self.case = case
         self.base = case.seed if seed is None else seed
         self.samples = Samples()
@@ -31,7 +31,7 @@ class CaseInProgress:
                 self.claims.append((claim, expressions(claim, case)))
         self.needs = {claim.id: self._wanted(claim, measures) for claim, measures in self.claims}
         """The conditions of each claim."""
-        self.files = _engine.Files()
+        self.files = files or _engine.Files()
         self.plans: dict[Condition, _engine.Plan] = {}
         self.done = 0
         self.seconds = 0.0

@@ -27,6 +27,9 @@ LAWS = Path(__file__).parent / "laws"
 RULES = Path(__file__).parent / "rules"
 """Cases for an algorithm: a folder for each."""
 
+OWN = "own"
+"""The group of cases that a user has written."""
+
 WORST = "worst"
 """The statistic of a bound that every seed must keep."""
 

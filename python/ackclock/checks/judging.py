@@ -11,7 +11,7 @@ from ackclock import _engine, repetitions
 from ackclock.cases.judgement import Measures
 from ackclock.cases.model import Claim, Condition, Judgement
 from ackclock.cases.running import CaseInProgress, longest_first
-from ackclock.checks.cases import TargetCase
+from ackclock.checks.cases import OWN, TargetCase
 from ackclock.checks.target import Target
 from ackclock.contenders import place_in
 from ackclock.engines import Engine, Progress
@@ -43,21 +43,32 @@ class CheckInProgress(CaseInProgress):
     """A case with the target in it, in progress."""
 
     def __init__(self, case: TargetCase, target: Target, seed: int, engine: Engine) -> None:
-        super().__init__(case.with_target(target), seed)
+        super().__init__(case.with_target(target), seed, target.files())
         self.refused: str = ""
         """Why the engine runs none of it."""
+        self.own = case.group == OWN
         self.broken: dict[Condition, str] = {}
         """The exceptions of controllers."""
         self.late: list[str] = []
         """Why live runs went past their error budget."""
         try:
             for condition in self.samples.conditions():
-                plan = self.resolved(condition, case.id)
+                plan = self._plan(condition)
                 engine.check(plan)
                 self.plans[condition] = plan
         except _engine.ScenarioError as error:
             self.refused = str(error)
             self.plans.clear()
+
+    def _plan(self, condition: Condition) -> _engine.Plan:
+        """The plan of a condition. A case of the user that has none is a mistake, and raises InputError."""
+        try:
+            return self.resolved(condition, self.case.id)
+        except _engine.ScenarioError as error:
+            if not self.own:
+                raise
+            why = str(error).removeprefix("scenario: ")
+            raise InputError(f"{self.case.file.name}, case {self.case.id}: {why}") from None
 
     def add(self, condition: Condition, repetition: int, run: Run) -> None:
         """Takes the samples of a finished run."""

@@ -10,6 +10,7 @@ from ackclock import _engine
 from ackclock.contenders import WITHOUT_WINDOW, Contender, contenders
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
+from ackclock.trust import all_named, named
 
 AIMS: Mapping[str, str] = {
     "general": "any path of the Internet, beside Reno and CUBIC",
@@ -40,11 +41,17 @@ class Target:
     """The rule sets that it is judged by."""
     foreign: bool
     """It is not ours: it is compared with ours of the same algorithm."""
+    trusted: bool = False
+    """Code may run that cases of the user name."""
 
     @property
     def name(self) -> str:
         """Its name in tables."""
         return self.contender.name
+
+    def files(self) -> _engine.Files:
+        """The files of scenarios with the target in them."""
+        return all_named() if self.trusted else named([self.contender])
 
     def flow(self, flow: Mapping[str, Any]) -> dict[str, Any]:
         """A flow of a case: the target's unless it has a controller."""

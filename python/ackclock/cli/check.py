@@ -38,7 +38,18 @@ AIM = Option(
     help="What the target is for, by which it is judged: general, fast, delay, scavenger or marks. "
     "Default: as it declares.",
 )
-OF_CASES = ("algorithm", "only", "long", "own", "listing", "server", "client", "download", "junit_file")
+OF_CASES = (
+    "algorithm",
+    "only",
+    "long",
+    "own",
+    "trusted",
+    "listing",
+    "server",
+    "client",
+    "download",
+    "junit_file",
+)
 OF_HUNTS = ("budget", "tries", "cases")
 MOST_TRIES = 1_000_000
 """Some hours, and a gigabyte of answers."""
@@ -70,6 +81,12 @@ MOST_TRIES = 1_000_000
         multiple=True,
         metavar="FILE",
         help="A case of your own, too. Repeatable.",
+    ),
+    flag(
+        "--trust",
+        "trusted",
+        heading="Cases",
+        help="Run the code that a --case names: it can do all that you can.",
     ),
     flag("--list", "listing", heading="Cases", help="List the cases of the target and leave."),
     Option(
@@ -129,6 +146,7 @@ def check(
     only: str | None,
     long: bool,
     own: Sequence[Path],
+    trusted: bool,
     listing: bool,
     server: str | None,
     client: str | None,
@@ -163,6 +181,7 @@ def check(
     chosen = checks.target(
         target or "newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets() if target else ()
     )
+    chosen = replace(chosen, trusted=trusted)
     if stack is not None:
         chosen = replace(chosen, contender=replace(chosen.contender, name=stack.name))
     judged = _cases(chosen, only, long, own, stack)
@@ -202,7 +221,7 @@ def check(
 
 def _refuse_others(hunting: bool) -> None:
     """Refuses options of a hunt without a hunt, and options of cases beside one."""
-    spelled = {"algorithm": "as", "own": "case", "listing": "list", "junit_file": "junit"}
+    spelled = {"algorithm": "as", "own": "case", "trusted": "trust", "listing": "list", "junit_file": "junit"}
     for option in OF_CASES if hunting else OF_HUNTS:
         if given(option):
             why = (
@@ -256,7 +275,7 @@ def _cases(
 
     every = [*checks.laws(), *(case for name in chosen.rules for case in checks.rules(name))]
     for file in own:
-        every += checks.read(file, "own")
+        every += checks.read(file, checks.OWN)
     judged = [case for case in every if chosen.aim in case.aims]
     judged = judged if stack is None else stacks.cases_for(judged)
     if only:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _engine
+from ackclock import _engine, trust
 from ackclock.cli import completing, output, titles
 from ackclock.cli.command import Number, Option, command, given
 from ackclock.cli.engine import Chosen, engine_options
@@ -97,7 +97,7 @@ class _Asked:
 
     def plans(self, made: Mapping[str, Mapping[str, Any]]) -> dict[str, _engine.Plan]:
         """The plans of scenarios by label."""
-        files = _engine.Files()
+        files = trust.named(self.compared, self.settings)
         return {
             name: _engine.resolve_json(
                 json.dumps({"name": name, **document, **self.common}), self.settings, files

@@ -87,7 +87,7 @@ def _refuse(chosen: Target, runner: NamedEngine) -> None:
     """Refuses a target that the engine cannot run, before the search."""
     from ackclock.hunting import Condition
 
-    runner.check(_engine.resolve_json(json.dumps(Condition().scenario(chosen)), []))
+    runner.check(_engine.resolve_json(json.dumps(Condition().scenario(chosen)), [], chosen.files()))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ackclock import _engine, networks, summary
+from ackclock import _engine, networks, summary, trust
 from ackclock.cli.outcome import Finished, Outcome
 from ackclock.contenders import Contender
 from ackclock.errors import InputError
@@ -19,7 +19,6 @@ from ackclock.figure import StripRow
 from ackclock.report import Page, advice
 from ackclock.report.notebook import cells, heads
 from ackclock.result import Run
-from ackclock.trust import code_of
 
 
 def plans(
@@ -29,7 +28,7 @@ def plans(
     settings: Sequence[tuple[str, str]],
 ) -> dict[str, _engine.Plan]:
     """A plan for each pair, by its label. Raises InputError."""
-    files, found = _engine.Files(), {}
+    files, found = trust.named(compared, settings), {}
     for network in named:
         for one in compared:
             name = label(network.name, one.name)
@@ -40,17 +39,7 @@ def plans(
             except (TypeError, _engine.ScenarioError) as error:
                 said = str(error).removeprefix("scenario: ")
                 raise InputError(f"--networks: {network.name}: {said}") from None
-            _check_code(network, one, found[name])
     return found
-
-
-def _check_code(network: networks.Network, compared: Contender, plan: _engine.Plan) -> None:
-    """Refuses controllers in files that a network names: only the command line may."""
-    own = Path(compared.cc).resolve()
-    if named := [code for code in code_of(plan) if Path(code).resolve() != own]:
-        raise InputError(
-            f"--networks: {network.name}: names {named[0]}, which is code; name it as a controller to compare"
-        )
 
 
 def label(network: str, controller: str) -> str:

@@ -6,8 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from ackclock import _engine, reading
-from ackclock.cli import output, titles, trust
+from ackclock import _engine, reading, trust
+from ackclock.cli import output, titles
 from ackclock.cli.command import FILE, Argument, command
 from ackclock.cli.engine import BESIDE, Chosen, engine_options
 from ackclock.cli.options import EVERYTHING, PCAP, REPEATS, TRUST, Repeats, report_options
@@ -50,9 +50,9 @@ def run(
         raise InputError(f"--beside {chosen[1].name}: is the engine that runs it already")
     runners = {label: one.make(pcap_at=output.point_of(pcap)) for label, one in engines.items()}
     report.check()
-    text, files = _read(file), _engine.Files()
+    text = _read(file)
+    files = trust.all_named() if trusted else trust.named(settings=repeats.settings, beside=file.parent)
     plan = _engine.resolve(text, str(file), repeats.settings, files)
-    trust.check(file, plan, (value for _, value in repeats.settings), trusted)
     title = str(plan.name or file.stem)
     if not title.isprintable() or not title.strip():
         raise InputError(f"{file}: name = {title!a}: must be text that can be printed, and not blank")

@@ -106,7 +106,7 @@ def slow_start(
     drawn = _draw(conditions, paths, rate, rtt, buffer, first)
     overrides = output.overrides(settings)
     output.check_arguments("slow-start", dict(overrides), ("cc", "parameters", "parameters.slow_start"))
-    files, runner = _engine.Files(), engine.make()
+    files, runner = _engine.Files([cc]), engine.make()
     points = [
         repetitions.Point(
             (index, method),

@@ -16,8 +16,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ackclock import _engine, repetitions
-from ackclock.cli import completing, output, titles, trust
+from ackclock import _engine, repetitions, trust
+from ackclock.cli import completing, output, titles
 from ackclock.cli.command import Argument, Option, command, given
 from ackclock.cli.engine import OF_WORKERS, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
@@ -109,12 +109,10 @@ def sweep(
     count, draw = _samples(samples)
     design = Design(tuple(map(parse, over)), count, draw, repeats.first)
     set_keys = repeats.keys
-    variants, compared = _variants(what, {"path": keys, **common}, options, engine.name)
+    settings = [*set_keys.items(), *design.settings()]
+    variants, compared = _variants(what, {"path": keys, **common}, options, engine.name, settings, trusted)
     if compared:
         output.check_arguments("sweep", [*set_keys, *design.keys])
-    else:
-        first = variants[0].resolve(list(set_keys.items()))
-        trust.check(Path(what[0]), first, set_keys.values(), trusted)
     if seed is not None and "seed" in design.keys and count is None:
         raise InputError(f"--seed {seed}: the seed is swept")
     seeds = repetitions.seeds(
@@ -149,7 +147,12 @@ def sweep(
 
 
 def _variants(
-    what: Sequence[str], base: Mapping[str, Any], options: Sequence[str], engine: str
+    what: Sequence[str],
+    base: Mapping[str, Any],
+    options: Sequence[str],
+    engine: str,
+    settings: Sequence[tuple[str, str]],
+    trusted: bool,
 ) -> tuple[list[Variant], list[Contender]]:
     """The scenario of each controller, or of the one file, and the controllers."""
     if any(one.endswith((".toml", ".json")) for one in what):
@@ -159,9 +162,11 @@ def _variants(
             raise InputError(
                 f"--{options[0]}: belongs to controllers; set a key of {what[0]} with --set or --over"
             )
-        return [Variant(of_file(Path(what[0])))], []
+        file = Path(what[0])
+        files = trust.all_named() if trusted else trust.named(settings=settings, beside=file.parent)
+        return [Variant(of_file(file, files))], []
     compared = contenders(what, engine)
-    files = _engine.Files()
+    files = trust.named(compared, settings)
     documents = {one.name: {"name": one.name, **base, "flows": [one.flow(1)]} for one in compared}
     return [
         Variant(of_document(json.dumps(document), files), name) for name, document in documents.items()

@@ -95,7 +95,7 @@ class Weaknesses:
     def _plan(self, question: Question) -> _engine.Plan:
         who, condition, noise = question
         document = condition.scenario(who or self.target, Noise.number(noise))
-        return _engine.resolve_json(json.dumps(document), [])
+        return _engine.resolve_json(json.dumps(document), [], self.target.files())
 
 
 def load(lines: Sequence[str]) -> Mapping[str, float]:

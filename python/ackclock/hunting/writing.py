@@ -87,7 +87,7 @@ def _runs(one: Finding, target: Target, engine: Engine, noise: Noise) -> dict[st
     for who in (target, *REFERENCES):
         document = one.condition.scenario(who, noise)
         document["record"] = {**document["record"], "flow_series": "100ms"}
-        plan = _engine.resolve_json(json.dumps(document), [])
+        plan = _engine.resolve_json(json.dumps(document), [], target.files())
         label = who if isinstance(who, str) else who.name
         if label not in (point.key for point in points):
             points.append(Point(label, plan, seeds(noise.seed, 1)))

@@ -22,7 +22,6 @@ from ackclock.figure import Panel
 from ackclock.papers import figures
 from ackclock.papers.experiment import Experiment
 from ackclock.papers.tables import PaperTable, tables
-from ackclock.trust import code_of, sentence
 from ackclock.verdict import NOT_JUDGED
 
 
@@ -181,7 +180,7 @@ class ExperimentInProgress(CaseInProgress):
     def __init__(
         self, experiment: Experiment, seed: int | None, engine: Engine, rest: Engine | None = None
     ) -> None:
-        super().__init__(experiment, seed)
+        super().__init__(experiment, seed, _engine.Files(trusted=experiment.trusted))
         self.case = experiment
         with as_mistakes(f"{experiment.file.name}, figures"):
             self.figures = figures.figures(experiment)
@@ -236,14 +235,10 @@ class ExperimentInProgress(CaseInProgress):
         file = os.fspath(self.case.file)
         try:
             # Named by paper and run alone, so that experiments with a run in common share it.
-            plan = self.resolved(condition, f"{self.case.paper}/{setup}", file)
+            return self.resolved(condition, f"{self.case.paper}/{setup}", file)
         except _engine.ScenarioError as error:
             why = str(error).removeprefix(f"{file}: ")
             raise CaseError(f"{self.case.file.name}, run {setup}: {why}") from error
-        refusal = sentence(self.case.file.name, code_of(plan))
-        if refusal is not None and not self.case.trusted:
-            raise CaseError(refusal)
-        return plan
 
     def count(self, condition: Condition) -> int:
         """The number of repetitions of a condition."""

@@ -60,7 +60,7 @@ class Cell:
             "name": f"{self.path}, {self.name}",
             "record": {"flow_series": "10ms" if self.situation.windows_at_s else "20ms", "events": False},
         }
-        return _engine.resolve_json(json.dumps(document), [])
+        return _engine.resolve_json(json.dumps(document), [], _engine.Files([self.cc]))
 
 
 @dataclass(frozen=True)

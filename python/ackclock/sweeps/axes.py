@@ -141,6 +141,12 @@ class Design:
             drawn = [axis.at(float(share)) for axis, share in zip(self.axes, row, strict=True)]
             yield {key: value for place in drawn for key, value in place.items()}
 
+    def settings(self) -> Iterator[tuple[str, str]]:
+        """The swept keys with their listed values, point by point of each axis."""
+        for axis in self.axes:
+            for values in axis.values:
+                yield from zip(axis.keys, values, strict=True)
+
     def described(self) -> dict[str, Any]:
         """The values of each key, for JSON: its list, or the ends of its range."""
         described: dict[str, Any] = {}

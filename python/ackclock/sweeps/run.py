@@ -29,6 +29,7 @@ from ackclock.sweeps.executors import Workers
 from ackclock.sweeps.folder import SweepFolder
 from ackclock.sweeps.plan import Plan, Resolve, Variant
 from ackclock.sweeps.result import DESCRIPTION, Sweep
+from ackclock.trust import all_named
 
 CHUNK_S = 1.5
 """The work of a chunk in seconds: much more than sending it costs."""
@@ -242,8 +243,8 @@ def _variants(
     if isinstance(controllers, str):
         raise TypeError(f'controllers is {controllers!r}: it must be a list, as in ["cubic"]')
     if controllers is None and isinstance(scenario, str | os.PathLike):
-        return [Variant(of_file(Path(scenario)))], []
-    files = _engine.Files()
+        return [Variant(of_file(Path(scenario), all_named()))], []
+    files = all_named()
     variants: list[Variant] = []
     factories: list[Factory] = []
     for cc in controllers or (None,):
@@ -262,13 +263,12 @@ def _counted_from(first: int, text: str) -> str:
     return re.sub(r'"python:(\d+):', lambda found: f'"python:{int(found[1]) + first}:', text)
 
 
-def of_document(document: str, files: _engine.Files | None = None) -> Resolve:
-    """A scenario in JSON, to be resolved with overrides. ``files`` remembers the files that it names."""
-    files = files or _engine.Files()
+def of_document(document: str, files: _engine.Files) -> Resolve:
+    """A scenario in JSON, to be resolved with overrides. ``files`` reads what it names."""
     return lambda overrides: _engine.resolve_json(document, overrides, files)
 
 
-def of_file(file: Path) -> Resolve:
+def of_file(file: Path, files: _engine.Files) -> Resolve:
     """A scenario file, to be resolved with overrides. Raises ScenarioError, or OSError."""
-    text, files = read(file), _engine.Files()
+    text = read(file)
     return lambda overrides: _engine.resolve(text, os.fspath(file), overrides, files)
