@@ -29,6 +29,9 @@ UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+SOURCE = re.compile(r"`([\w./-]+\.(?:rs|py|c|h|js|toml))`")
+TO_BE_WRITTEN = re.compile(r"NAME|mimd|patient")
+"""Files that the reader of a page writes."""
 
 
 def named(page):
@@ -106,6 +109,16 @@ def test_what_a_page_shows_runs_and_prints_what_it_says(page, tmp_path, monkeypa
 def test_links_lead_to_files(page):
     targets = [t for t in LINK.findall(BLOCK.sub("", page.read_text())) if "://" not in t]
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_a_page_about_the_code_names_files_that_exist(page):
+    folders = ("crates", "kernel", "python", "tests", "tools", ".ci", "papers", "suites", "witness")
+    files = {f"/{path.relative_to(ROOT)}" for folder in folders for path in (ROOT / folder).rglob("*.*")}
+    files |= {f"/{path.name}" for path in ROOT.glob("*.*")}
+    names = {name for name in SOURCE.findall((ROOT / page).read_text()) if not TO_BE_WRITTEN.search(name)}
+    assert len(names) > 20
+    assert {name for name in names if not any(file.endswith(f"/{name}") for file in files)} == set()
 
 
 def test_the_experiment_of_its_page_passes_its_own_claims(tmp_path, monkeypatch):
