@@ -1,18 +1,23 @@
-"""Benchmarks: packets per CPU second on fixed scenarios, and instructions a packet.
+"""Benchmarks: packets per CPU second on fixed scenarios, instructions a packet, and the cost of a command.
 
 Each runs in a fresh process that loads only the engine, and the needs of a controller in Python, so that its
-peak memory is its own. Run as a file, this module is that process.
+peak memory is its own. Run as a file, this module is that process. A case may run on another build, too,
+in turns with this one: then it also has the ratio of their times.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass, replace
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
@@ -39,6 +44,10 @@ class Benchmark:
     """Takes gigabytes, and runs only when it is named, or all are."""
     of: str = ""
     """``python`` for a controller in Python, ``gym`` for the agent of an environment, or else empty."""
+    command: tuple[str, ...] = ()
+    """The command of the program that is timed in place of a run; ``FILE`` is the scenario."""
+    repetitions: int = 1
+    """Of that command. With several, one of them is measured without the start of the process."""
 
     @property
     def missing(self) -> str | None:
@@ -73,6 +82,11 @@ CASES = (
     Benchmark("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
     Benchmark("newreno-10-1gbit-2-cores", "newreno", 10, rate="1gbit", cores=2),
     Benchmark("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
+    Benchmark("first-answer-run", "newreno", 1, rate="10mbit", duration="2s", command=("run", "FILE")),
+    Benchmark("first-answer-compare", "newreno cubic", 1, command=("compare", "newreno", "cubic")),
+    Benchmark(
+        "repetition", "newreno", 1, rate="10mbit", duration="2s", command=("run", "FILE"), repetitions=201
+    ),
     Benchmark("newreno-1-python", "newreno", 1, of="python"),
     Benchmark("agent-1-gym", "agent", 1, of="gym"),
     # The windows of all fit between the ends, path and queue together: nothing is lost.
@@ -96,68 +110,204 @@ def chosen(
     """The cases of these names. Without names all that can run, with Python, cores and ``large`` or not."""
     if names:
         return [case for case in CASES if case.name in names]
-    fitting = [case for case in CASES if (python or not case.of) and (cores or case.cores == 1)]
+    fitting = [
+        case for case in CASES if (python or not (case.of or case.command)) and (cores or case.cores == 1)
+    ]
     return [case for case in fitting if not case.missing and (large or not case.large)]
 
 
-def measure(case: Benchmark, repeat: int = 1, name: str = "sim") -> dict[str, Any]:
+@dataclass(frozen=True)
+class Build:
+    """A build of the package, installed or not."""
+
+    package: Path
+    """Its folder ``ackclock``, with the engine."""
+
+    @property
+    def engine(self) -> Path:
+        """The extension of its engine. ValueError if there is none."""
+        found = sorted(self.package.glob("_engine*.so")) + sorted(self.package.glob("_engine*.pyd"))
+        if not found:
+            raise ValueError(f"{self.package}: there is no engine of ackclock (_engine*.so) in this folder")
+        return found[0].resolve()
+
+    @classmethod
+    def of_this(cls) -> Build:
+        """The build that this module belongs to."""
+        return cls(Path(__file__).resolve().parent)
+
+
+def measure(
+    case: Benchmark, repeat: int = 1, name: str = "sim", beside: Build | None = None
+) -> dict[str, Any]:
     """Runs a case ``repeat`` times on the engine called ``name``, and gives the fastest.
 
     That is counts, CPU and wall-clock seconds, speed, peak memory, and instructions a packet where valgrind
-    counts them.
+    counts them. A command has no packets: its times and ``instructions`` are those of one, or of one
+    repetition of its run. ``beside`` is another build, which runs in turns with this one: ``beside`` of the
+    result has what :func:`_compare` says.
     """
-    command = _command(case, name)
-    found = [
-        json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(repeat)
+    builds = [Build.of_this(), *([beside] if beside else [])]
+    runs: list[list[dict[str, Any]]] = [[] for _ in builds]
+    for turn in range(repeat):
+        # Each build is the first of a turn as often as the second.
+        for index in sorted(range(len(builds)), reverse=turn % 2 == 1):
+            runs[index].append(_run(case, builds[index], name))
+    results = [
+        _summed(case, found, _instructions(case, build, name))
+        for build, found in zip(builds, runs, strict=True)
     ]
-    best = min(found, key=lambda run: run["wall_s"] if case.cores > 1 else run["cpu_s"])
+    return results[0] if beside is None else results[0] | {"beside": _compare(case, results, runs)}
+
+
+def _clock(case: Benchmark) -> str:
+    """The time that counts."""
+    return "wall_s" if case.cores > 1 else "cpu_s"
+
+
+def _summed(case: Benchmark, found: list[dict[str, Any]], instructions: float | None) -> dict[str, Any]:
+    """The fastest of some runs, with the ``instructions`` of a packet, or of a command."""
+    best = min(found, key=lambda run: run[_clock(case)])
+    packets, is_command = best["data_packets"], bool(case.command)
     return {
         "name": case.name,
         "controller": case.controller,
         "flows": case.flows,
-        "data_packets": best["data_packets"],
+        "data_packets": packets,
         "events": best["events"],
         "cpu_s": best["cpu_s"],
         "wall_s": best["wall_s"],
-        "packets_per_cpu_s": best["data_packets"] / best["cpu_s"],
-        "instructions_per_packet": _instructions(case, name),
+        "packets_per_cpu_s": None if is_command else packets / best["cpu_s"],
+        "instructions_per_packet": None if is_command else instructions,
+        "instructions": instructions if is_command else None,
         "peak_rss_bytes": best["peak_rss_bytes"],
     }
 
 
-def _command(case: Benchmark, name: str) -> list[str]:
-    """The process that runs a case on the engine called ``name``."""
-    engine = importlib.util.find_spec("ackclock._engine")
-    if engine is None or engine.origin is None:
-        raise RuntimeError("the engine of ackclock is not built")
+def _compare(
+    case: Benchmark, results: list[dict[str, Any]], runs: list[list[dict[str, Any]]]
+) -> dict[str, Any]:
+    """Another build beside this one.
+
+    ``speed`` is its time over that of this build, the median of all turns, between its ``quartiles``:
+    above 1 this build is faster. ``data_packets`` shows whether both simulated the same.
+    """
+    here, there = results
+    ratios = [other[_clock(case)] / own[_clock(case)] for own, other in zip(*runs, strict=True)]
+    quartiles = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    count = "instructions" if case.command else "instructions_per_packet"
+    fewer = None if here[count] is None or there[count] is None else there[count] / here[count]
+    left_out = ("name", "controller", "flows")
+    numbers = {key: value for key, value in there.items() if key not in left_out}
+    return numbers | {
+        "speed": quartiles[1],
+        "quartiles": [quartiles[0], quartiles[2]],
+        "instructions_ratio": fewer,
+    }
+
+
+def _run(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
+    """Counts and times of one run of a case on a build."""
+    if case.command:
+        return _time_command(case, build, name)
+    command = _process(case, build, name)
+    counts: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return counts
+
+
+def _process(case: Benchmark, build: Build, name: str) -> list[str]:
+    """The process that runs a case on the engine called ``name`` of a build."""
     how = (case.of, str(case.cores))
-    return [sys.executable, "-I", __file__, engine.origin, json.dumps(case.scenario()), name, *how]
+    return [sys.executable, "-I", __file__, str(build.engine), json.dumps(case.scenario()), name, *how]
 
 
-def _instructions(case: Benchmark, name: str) -> float | None:
-    """Instructions a packet of a simulation on one core that is not large, if valgrind is installed.
+def _time_command(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
+    """Times of a command, or of one repetition of its run."""
+    costs = [_cost(_command(case, name, times), case, build)[0] for times in sorted({1, case.repetitions})]
+    last, first = costs[-1], costs[0]
+    times = case.repetitions - 1
+    if times:
+        of_one = {key: (last[key] - first[key]) / times for key in ("cpu_s", "wall_s")}
+        last = last | of_one
+    return last | {"data_packets": None, "events": None}
 
-    They are counted in the second twentieth of the run, so the start of the process does not count.
+
+def _command(case: Benchmark, name: str, times: int) -> list[str]:
+    """The command of a case, with its run repeated ``times``."""
+    return [sys.executable, "-P", "-m", "ackclock", *case.command, f"--repeat={times}", f"--engine={name}"]
+
+
+def _cost(command: list[str], case: Benchmark, build: Build) -> tuple[dict[str, Any], str]:
+    """CPU and wall-clock time and peak memory of a whole command, and its error output."""
+    from ackclock.scenario import as_toml
+
+    environment = os.environ | {"PYTHONPATH": str(build.package.parent)}
+    with tempfile.TemporaryDirectory() as folder:
+        scenario, errors = Path(folder, "scenario.toml"), Path(folder, "errors")
+        scenario.write_text("".join(f"{key} = {as_toml(value)}\n" for key, value in case.scenario().items()))
+        command = [str(scenario) if word == "FILE" else word for word in command]
+        with errors.open("w") as sink:
+            begin = time.perf_counter()
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=sink, env=environment)
+            _, status, usage = os.wait4(process.pid, 0)
+            wall_s = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = errors.read_text()
+    if process.returncode:
+        raise RuntimeError(said)
+    cost = {
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "wall_s": wall_s,
+        "peak_rss_bytes": usage.ru_maxrss * _RSS_UNIT,
+    }
+    return cost, said
+
+
+def _instructions(case: Benchmark, build: Build, name: str) -> float | None:
+    """Instructions that valgrind counts, if it is installed, or None.
+
+    Of a simulation on one core that is not large, those of a packet in the second twentieth of the run: the
+    start of the process does not count. Of a command those of one, or of one repetition of its run.
     """
     valgrind = shutil.which("valgrind")
     if valgrind is None or case.of or case.large or case.cores > 1 or name != "sim":
         return None
     counter = [valgrind, "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
-    counts: list[int] = []
+    if case.command:
+        few = min(case.repetitions, 21)
+        of_commands = [
+            _counted(_cost([*counter, *_command(case, name, times)], case, build)[1])
+            for times in sorted({1, few})
+        ]
+        return of_commands[0] if few == 1 else (of_commands[1] - of_commands[0]) / (few - 1)
+    counts: list[float] = []
     packets: list[int] = []
     for share in (20, 10):
         short = replace(case, duration=f"{float(case.duration.removesuffix('s')) / share:g}s")
-        run = subprocess.run([*counter, *_command(short, name)], check=True, capture_output=True, text=True)
+        command = [*counter, *_process(short, build, name)]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
         packets.append(json.loads(run.stdout)["data_packets"])
-        counted = re.search(r"I\s+refs:\s+([\d,]+)", run.stderr)
-        if counted is None:
-            return None
-        counts.append(int(counted[1].replace(",", "")))
+        counts.append(_counted(run.stderr))
     return (counts[1] - counts[0]) / (packets[1] - packets[0])
+
+
+def _counted(report: str) -> float:
+    """The instructions in the report of cachegrind."""
+    counted = re.search(r"I\s+refs:\s+([\d,]+)", report)
+    if counted is None:
+        raise RuntimeError(f"valgrind counts no instructions: {report}")
+    return float(counted[1].replace(",", ""))
+
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of a unit in which the system reports peak memory."""
 
 
 def _run_alone(path: str, scenario: str, name: str, of: str, cores: str) -> dict[str, Any]:
     """Runs one scenario on an engine in this process, where more than one core needs ``sim``."""
+    if of:
+        # The package of this engine.
+        sys.path.insert(0, str(Path(path).parent.parent))
     if of == "gym":
         return _episode(json.loads(scenario))
     loader = ExtensionFileLoader("ackclock._engine", path)
@@ -249,8 +399,7 @@ def _peak_rss() -> int:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def in_file(cc: str) -> str:
 def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Overrides as the engine takes them: dotted keys, and values in TOML (text stays as it is)."""
     return [
-        (key, value if isinstance(value, str) else _toml(value)) for key, value in (overrides or {}).items()
+        (key, value if isinstance(value, str) else as_toml(value)) for key, value in (overrides or {}).items()
     ]
 
 
@@ -214,7 +214,8 @@ def _factory(kind: type[Controller], parameters: dict[str, Any]) -> Factory:
     return lambda: kind(**parameters)
 
 
-def _toml(value: Any) -> str:
+def as_toml(value: Any) -> str:
+    """A value of a scenario in TOML, in one line. TypeError if TOML has no such value."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -223,7 +224,9 @@ def _toml(value: Any) -> str:
         case str():
             return json.dumps(value)
         case Mapping():
-            return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+            return (
+                "{" + ", ".join(f"{json.dumps(key)} = {as_toml(item)}" for key, item in value.items()) + "}"
+            )
         case Sequence():
-            return "[" + ", ".join(map(_toml, value)) + "]"
+            return "[" + ", ".join(map(as_toml, value)) + "]"
     raise TypeError(f"{value!r}: an override is text, a number, true or false, or a list or table of these")

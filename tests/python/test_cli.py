@@ -5,20 +5,18 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from itertools import islice
 
 import pytest
 
-from ackclock import Run, bench
+from ackclock import Run
 from ackclock.cli import former, output
 from ackclock.engines.simulator import Simulator
-from calling import PATIENCE, needs_live, refused, run
+from calling import PATIENCE, refused, run
 
 SCENARIO = """
 name = "small"
@@ -354,80 +352,6 @@ def test_the_tables_of_a_paper_stand_in_the_report(capsys, tmp_path):
     assert "| JK source | 221.4 (221) |" in table
     assert (tmp_path / "report" / "da1992-table1.parquet").exists()
     assert "<td>DA source</td>" in (tmp_path / "report" / "index.html").read_text().replace(' class=""', "")
-
-
-def test_bench_runs_a_large_case_only_when_it_is_named_or_all_are():
-    million = "newreno-1000000-500gbit"
-    assert million not in [case.name for case in bench.chosen(None)]
-    assert million in [case.name for case in bench.chosen(None, large=True)]
-    (case,) = bench.chosen([million])
-    # Path and queue hold 2 * 500 Gbit/s * 80 ms / 1500 B = 6.7 million packets: a million windows of 6.
-    assert case.scenario()["flows"][0]["transport"] == {"receive_window": 6}
-
-
-@pytest.mark.parametrize("name", ["newreno-1-python", "agent-1-gym"])
-def test_bench_measures_python(name):
-    (case,) = bench.chosen([name])
-    if case.missing:
-        pytest.skip(f"needs {case.missing}")
-    measured = bench.measure(replace(case, duration="2s"))
-    alike = bench.measure(replace(case, name="newreno", controller="newreno", duration="2s", of=""))
-    # The controller is the engine's, packet for packet. The agent fills the path as well.
-    share = measured["data_packets"] / alike["data_packets"]
-    assert share == 1.0 if case.of == "python" else 0.9 < share < 1.1
-    assert measured["cpu_s"] > 0.0
-
-
-def test_bench_counts_instructions_where_valgrind_is_there():
-    (case,) = bench.chosen(["newreno-1"])
-    measured = bench.measure(replace(case, duration="4s"))
-    if shutil.which("valgrind") is None:
-        assert measured["instructions_per_packet"] is None
-    else:
-        # A packet takes more than the time of its two links and wires alone.
-        assert 500 < measured["instructions_per_packet"] < 5000
-
-
-def test_bench_gives_one_run_two_cores():
-    (case,) = bench.chosen(["newreno-10-1gbit-2-cores"])
-    two, one = (bench.measure(replace(case, duration="2s", cores=cores)) for cores in (2, 1))
-    assert two["data_packets"] == one["data_packets"] > 100_000
-
-
-@needs_live
-def test_bench_refuses_what_an_engine_does_not_have(capsys):
-    refusal = refused(capsys, "bench", "--only", "newreno-10-1gbit-2-cores", "--live")
-    assert "--only newreno-10-1gbit-2-cores: the kernel's TCP has no option `cores`" in refusal
-    assert "--all runs every case" in refused(capsys, "bench", "--all", "--only", "newreno-1")
-
-
-@needs_live
-def test_bench_refuses_python_on_an_engine_without(capsys):
-    status, _, err = run(capsys, "bench", "--only", "newreno-1-python", "--live")
-    assert (status, err) == (
-        2,
-        "ackclock: --only newreno-1-python: the kernel runs no controllers in Python\n",
-    )
-
-
-def test_bench_measures_a_case_in_a_process_of_its_own(capsys):
-    status, out, _ = run(capsys, "bench", "--only", "newreno-1", "--json")
-    (result,) = json.loads(out)["bench"]
-    assert status == 0
-    assert set(result) == {
-        "name",
-        "controller",
-        "flows",
-        "data_packets",
-        "events",
-        "cpu_s",
-        "wall_s",
-        "packets_per_cpu_s",
-        "instructions_per_packet",
-        "peak_rss_bytes",
-    }
-    # 100 Mbit/s for 60 s are 500 000 packets of 1500 bytes.
-    assert 400_000 < result["data_packets"] < 510_000
 
 
 LONG = ["--set=duration=1800s", "--set=record.flow_series=off", "--repeat=400", "--engine=sim:threads=1"]

@@ -103,12 +103,13 @@ BENCH = {
             "name": str,
             "controller": str,
             "flows": int,
-            "data_packets": int,
-            "events": int,
+            "data_packets": (int, type(None)),
+            "events": (int, type(None)),
             "cpu_s": float,
             "wall_s": float,
-            "packets_per_cpu_s": float,
+            "packets_per_cpu_s": (float, type(None)),
             "instructions_per_packet": (float, type(None)),
+            "instructions": (float, type(None)),
             "peak_rss_bytes": int,
         }
     ]
