@@ -1,19 +1,19 @@
 /* Template: a segment more a round trip, and a share of the window less for a loss, for the kernel and the simulator.
  *
  * Try it: `ackclock compare newreno ./template.bpf.c`, and on this machine's kernel `ackclock kernel load
- * ./template.bpf.c`. docs/kernel-controllers.md says what a controller in C may use.
+ * ./template.bpf.c`. docs/kernel-controllers.md describes controllers in C.
  */
 #include "ack.h"
 
 PARAMETER(real, beta, REAL(0.7)); /* share of the window kept on a loss */
 
-/* A loss, a mark or a timeout: what the window comes down to. */
+/* A loss, a mark or a timeout: the reduced window. */
 CALLBACK_1(u32, template_ssthresh, struct sock *, sk)
 {
 	return max_u64(scaled_down(tcp_sk(sk)->snd_cwnd, beta), 2);
 }
 
-/* An ACK on which the window may grow; it delivered `acked` segments. */
+/* An ACK of `acked` segments, on which the window may grow. */
 CALLBACK_3(void, template_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -25,7 +25,7 @@ CALLBACK_3(void, template_cong_avoid, struct sock *, sk, u32, ack, u32, acked)
 		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
 }
 
-/* The last reduction was needless. */
+/* The last reduction was spurious. */
 CALLBACK_1(u32, template_undo_cwnd, struct sock *, sk)
 {
 	return tcp_reno_undo_cwnd(sk);

@@ -1,6 +1,6 @@
 //! Template: a segment more a round trip, and a share of the window less for a loss.
 //!
-//! Try it: `ackclock compare newreno ./template.rs:Template`. docs/rust-controllers.md says what a file may use.
+//! Try it: `ackclock compare newreno ./template.rs:Template`. docs/rust-controllers.md describes such files.
 
 use control::{Ack, Context, Controller, Loss, Reno};
 

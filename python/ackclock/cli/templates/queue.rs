@@ -14,7 +14,7 @@ use crate::{Limit, Packet, Service};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateSettings {
-    /// How long a packet may wait; by default 50ms.
+    /// How long a packet may wait, by default 50ms.
     pub patience: Span,
 }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_waited_too_long_is_dropped_but_for_the_last() {
-        // At 90 ms packet 0 has waited 90 ms and packet 1 60 ms, both above 50; at 200 ms packet 2 is alone.
+        // At 90 ms packet 0 has waited 90 ms and packet 1 60 ms, both above 50. At 200 ms packet 2 is alone.
         assert_eq!(filled().pop(at(90_000)).map(|served| served.packet.number), Some(2));
         let mut queue = filled();
         assert_eq!(queue.pop(at(40_000)).map(|served| served.packet.number), Some(0));

@@ -9,7 +9,7 @@ use units::{Bytes, Ecn, Span, Time};
 
 use crate::WINDOW;
 
-/// The headers of a segment; an ACK is nothing else.
+/// The headers of a segment, and the whole of an ACK.
 const HEADERS: Bytes = Bytes::new(IP_HEADER.get() + TCP_HEADER.get() + TIMESTAMPS_OPTION.get());
 
 /// A data segment, or the ACK of one.
@@ -116,7 +116,7 @@ impl Ends {
         Some(Segment { flow: index, step: flow.steps.0, number, size, is_ack: false, sent_at: now })
     }
 
-    /// `segment` arrives at an end: what leaves there in answer.
+    /// `segment` arrives at an end. Returns the segment that answers it.
     pub(crate) fn arrive(&mut self, now: Time, segment: &Segment) -> Option<Segment> {
         let flow = &mut self.flows[segment.flow as usize];
         if segment.is_ack {

@@ -1,7 +1,7 @@
 //! The engine `template`: senders with a fixed window over the network of a scenario, in virtual time.
 //!
-//! The links, queues and wires are those of every engine ([`Fabric`]); the ends of the flows and the clock are its own.
-//! A flow has [`WINDOW`] segments on the way: each ACK lets the next leave. A lost segment is not sent again; a new one
+//! All engines share the links, queues and wires ([`Fabric`]). The ends of the flows and the clock are its own.
+//! A flow has [`WINDOW`] segments on the way: each ACK lets the next leave. A lost segment is not sent again. A new one
 //! takes its place a round trip later.
 
 mod ends;
@@ -69,7 +69,7 @@ impl Engine for Template {
     }
 }
 
-/// Tells if this engine runs `flow`.
+/// True if this engine runs `flow`.
 fn is_plain(flow: &PlannedFlow) -> bool {
     let connection = flow.kind == Kind::Tcp && flow.bytes.is_none() && flow.quick_start.is_none();
     connection && flow.subflow.is_none() && flow.relays.is_none() && flow.changes.is_empty()
@@ -105,7 +105,7 @@ impl World {
         Some(now)
     }
 
-    /// Hands out what arrives at the end of a wire.
+    /// Hands out the packets that arrive at the end of a wire.
     fn move_packets(&mut self, now: Time) {
         let Some(wire) = self.fabric.begin(now, &mut self.ends) else { return };
         while let Some(mut segment) = self.fabric.pop_due(wire, now) {
