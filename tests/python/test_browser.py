@@ -169,6 +169,25 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(browser, report):
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
+def test_readers_who_use_a_keyboard_reach_all_of_a_page(browser, report):
+    page = browser.new_page(viewport={"width": 375, "height": 700})
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto(f"file://{report}/index.html")
+    page.wait_for_function("document.documentElement.dataset.charts > 0")
+    # All text is in the one main part, and what scrolls by itself takes the focus.
+    assert page.locator("main").count() == 1
+    outside = "[...document.body.children].filter((one) => !['MAIN', 'SCRIPT'].includes(one.tagName)).length"
+    assert page.evaluate(outside) == 0
+    page.locator("details").evaluate_all("(all) => all.forEach((one) => { one.open = true })")
+    scrolling = page.evaluate(
+        "[...document.querySelectorAll('main *')].filter((one) => one.scrollWidth > one.clientWidth + 1 && "
+        "['auto', 'scroll'].includes(getComputedStyle(one).overflowX))"
+        ".map((one) => [one.className, one.tabIndex])"
+    )
+    assert scrolling, "a wide table or a block of text scrolls on a phone"
+    assert all(index == 0 for _, index in scrolling), scrolling
+
+
 def test_names_are_text_and_never_markup(browser, capsys, tmp_path):
     scenario = tmp_path / "hostile.toml"
     name = json.dumps(f"</script>{HOSTILE}")
