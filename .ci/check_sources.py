@@ -18,13 +18,13 @@ LONGEST = {".rs": 120, ".c": 120, ".h": 120, ".py": 110, ".pyi": 110, ".md": 120
 """The longest line of each kind of file, in characters."""
 
 MOST_LINES = 500
-"""The most lines of a source file; stubs, which describe a whole module, may have more."""
+"""The most lines of a source file. Stubs, which describe a whole module, may have more."""
 
 MOST_LINES_OF_PAGE = 400
 """The most lines of a page, besides the tables that programs write."""
 
 MOST_LINES_OF_CODE = 60
-"""The most lines of code in the body of a function; in Rust, clippy counts them (``too_many_lines``).
+"""The most lines of code in the body of a function. In Rust, clippy counts them (``too_many_lines``).
 
 Declaration, docstring, comments and blank lines do not count: a command declares each of its options.
 """
@@ -49,7 +49,7 @@ def too_long(path: str, text: str) -> list[str]:
 
 
 def without_head(path: str, text: str) -> list[str]:
-    """A sentence about a source file that does not open with what it is for."""
+    """A sentence about a source file that does not open with its purpose."""
     kind = pathlib.PurePath(path).suffix
     if kind == ".rs":
         has_head, wanted = text.startswith("//! "), "`//! `"

@@ -128,7 +128,7 @@ def _in(number: str, ranges: str) -> bool:
 
 
 def split(numbers: str, kind: str) -> Iterator[str]:
-    """The numbers of a list; a range has its two ends."""
+    """The numbers of a list. A range has its two ends."""
     for one in re.split(r", and |, | and | or | to |-", numbers):
         plain = one.strip("()").rstrip(".")
         # "figure 4b" is a part of figure 4, and a section has no letter behind its number.

@@ -42,7 +42,7 @@ CODE = re.compile(r"``.+?``|`[^`]*`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 MARKDOWN_BULLET = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 NOT_PROSE = ("|", "#", "![", "<", "--8<--", ":::", "===")
-"""How a line begins that is no prose: tables, headings, pictures, HTML, what is included."""
+"""How a line begins that is no prose: tables, headings, pictures, HTML, included files."""
 
 RUST_COMMENT = re.compile(r"\s*(//[/!]?)(?!/)\s?(.*)$")
 C_COMMENT = re.compile(r"\s*(?://|/\*+|\*(?=[\s/]|$))\s?(.*?)\s*(?:\*/.*)?$")
@@ -81,22 +81,17 @@ class Habit:
     """Finds it in a sentence."""
 
     share: float
-    """The share of a unit's sentences that may have it; a single one always may."""
-
-    units: tuple[str, ...] = ("",)
-    """How the names of the units begin in which it is measured."""
+    """The share of a unit's sentences that may have it. A single one always may."""
 
     def found(self, sentences: Iterable[Sentence]) -> list[Sentence]:
         """The sentences that have it."""
         return [one for one in sentences if self.pattern.search(one.text)]
 
-    def too_many(self, name: str, sentences: list[Sentence]) -> list[Sentence]:
+    def too_many(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sentences of a unit that have it, if they are more than allowed."""
-        found = self.found(sentences) if name.startswith(self.units) else []
+        found = self.found(sentences)
         return found if len(found) > max(1, self.share * len(sentences)) else []
 
-
-CRATES = ("crates/", "kernel")
 
 HABITS = (
     Habit(
@@ -114,23 +109,20 @@ HABITS = (
             re.IGNORECASE,
         ),
         0.01,
-        CRATES,
     ),
     Habit(
         "that of",
         "have `that of` or its like for a noun",
         re.compile(r"\b(that|those) (of|in|at|with|by|for)\b", re.IGNORECASE),
         0.005,
-        CRATES,
     ),
     Habit(
         "stands",
         "let things stand, lie, hear, tell or speak",
         re.compile(r"\b(stands?|lies?|hears?|heard|tells?|told|speaks?|spoken)\b", re.IGNORECASE),
         0.005,
-        CRATES,
     ),
-    Habit("; ends", "end in a semicolon", re.compile(r";$"), 0.04, CRATES),
+    Habit("; ends", "end in a semicolon", re.compile(r";$"), 0.04),
 )
 
 
@@ -157,7 +149,7 @@ def blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def sentences(path: str, lines: Iterable[Line]) -> list[Sentence]:
-    """The sentences of Markdown; what has at most two words is none."""
+    """The sentences of Markdown, each of three words or more."""
     found = []
     for block in blocks(lines):
         text = "\n".join(line.strip() for _, line in block)
@@ -174,7 +166,7 @@ def sentences(path: str, lines: Iterable[Line]) -> list[Sentence]:
 
 
 def commented(path: str, text: str) -> list[Line]:
-    """The lines of all comments and docstrings of a source file; the others are blank."""
+    """The lines of all comments and docstrings of a source file. The others are blank."""
     lines = text.splitlines()
     if path.endswith(".py"):
         return _of_python(text, len(lines))
@@ -211,7 +203,7 @@ def _of_python(text: str, count: int) -> list[Line]:
 
 
 def unit(path: str) -> str | None:
-    """The page, crate or package that a file is measured with; nothing for what is no prose."""
+    """The page, crate or package that a file is measured with, or nothing for a file without prose."""
     parts = pathlib.PurePath(path).parts
     if path.endswith(".md"):
         return path
@@ -264,7 +256,7 @@ class Measures:
             allowed = f"at most {NUMBERS_PER_HUNDRED_WORDS:g} are allowed"
             found.append(f"{name}:1: {self.numbers:.1f} numbers per hundred words, {allowed}")
         for habit in HABITS:
-            if having := habit.too_many(name, self.sentences):
+            if having := habit.too_many(self.sentences):
                 share = f"{len(having)} of {len(self.sentences)} sentences {habit.predicate}"
                 found.append(f"{name}:1: {share}, at most {100 * habit.share:g} % may:")
                 found += [f"{one.path}:{one.line}: {one.text[:60]}" for one in having]

@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def changes(self) -> list[Change]:
-        """The measures, those in which the second is worse first."""
+        """The measures. The ones in which the second is worse come first."""
         found = [Change(one, self.second.measures[key]) for key, one in self.first.measures.items()]
         return sorted(found, key=lambda one: CHANGES.index(one.verdict))
 

@@ -122,7 +122,7 @@ def _finding(one: Finding) -> str:
 
 
 def beside_standards(one: Measure) -> str:
-    """The value of a measure against those of the standards."""
+    """The value of a measure beside the values of the standards."""
     if one.missing:
         return f"{one.name}: {one.missing}"
     others = " and ".join(one.shown(cc) for cc in STANDARDS)
@@ -190,7 +190,7 @@ def _appendix(done: Evaluation) -> Iterator[Part]:
 
 
 def write(done: Evaluation, folder: Path) -> list[str]:
-    """Writes page, Markdown, JSON and figure; gives a sentence about each part that cannot be drawn."""
+    """Writes page, Markdown, JSON and figure. Gives a sentence about each part that cannot be drawn."""
     page, text = Page(title(done)), [f"# {title(done)}\n"]
     for part in parts(done):
         _into(page, part, done, folder)
@@ -218,7 +218,7 @@ def _into(page: Page, part: Part, done: Evaluation, folder: Path) -> None:
 
 
 def intervals(done: Evaluation) -> list[Interval]:
-    """Each measure over the mean of the standards' medians; without those where that is 0."""
+    """Each measure over the mean of the standards' medians, without measures where that is 0."""
     found = []
     for one in done.measures.values():
         if one.missing:

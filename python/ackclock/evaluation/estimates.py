@@ -45,9 +45,9 @@ def _at_least(wins: int, draws: int, chance: float) -> float:
 
 
 def compared(one: Estimate, others: Sequence[Estimate], better: str, distance: Relative) -> str:
-    """``worse``, ``better`` or ``like``: where an interval lies beside all intervals of others.
+    """``worse``, ``better`` or ``like``: where an interval is beside all intervals of others.
 
-    It must lie beyond all of them by ``distance``. ``better`` is ``more`` or ``less``.
+    It must be beyond all of them by ``distance``. ``better`` is ``more`` or ``less``.
     """
     lowest, highest = min(other.ends[0] for other in others), max(other.ends[1] for other in others)
     if one.ends[1] < lowest - distance.allowed(lowest):

@@ -76,7 +76,7 @@ class Measure:
 
     @property
     def verdict(self) -> str:
-        """``worse``, ``like`` or ``better`` than the standards; ``text`` where it cannot be measured."""
+        """``worse``, ``like`` or ``better`` than the standards, or ``text`` where it cannot be measured."""
         if self.missing:
             return "worse" if self.is_lost else "text"
         return self.beside([self.estimate(cc) for cc in STANDARDS])
@@ -87,7 +87,7 @@ class Measure:
         return compared(self.estimate(), standards, self.claim.better, distance)
 
     def as_json(self) -> dict[str, Any]:
-        """One object of ``measures`` in ``evaluate --json``; a value that is not there is null."""
+        """One object of ``measures`` in ``evaluate --json``. A value that is not there is null."""
         about = {"id": self.id, "name": self.name, "unit": self.claim.unit, "better": self.claim.better}
         own = None if self.missing else self.estimate()
         ends = (None, None) if own is None else own.ends

@@ -33,7 +33,7 @@ class Criterion:
     cases: tuple[str, ...]
     """The names of its cases: files of the suite without their ends."""
     judges: tuple[str, ...]
-    """The ids of the measures that it takes from them; empty for all."""
+    """The ids of the measures that it takes from them, empty for all."""
     bears: tuple[str, ...]
     """Measures of other criteria that bear on it: ``case/id``."""
     author: str
@@ -74,7 +74,7 @@ def _criterion(table: TomlTable) -> Criterion:
 
 
 def names(chosen: Sequence[Criterion]) -> list[str]:
-    """The cases of some criteria, and those of the measures that bear on them, each once."""
+    """The cases of some criteria, and of the measures that bear on them, each once."""
     every = [name for one in chosen for name in (*one.cases, *(text.partition("/")[0] for text in one.bears))]
     return list(dict.fromkeys(every))
 
