@@ -110,7 +110,6 @@ def _engine(engine: Chosen, version: Target) -> Any:
 def _show(done: evaluation.Evaluation, report: Report, junit_file: Path | None) -> None:
     """Prints the findings, and writes the document and the files for machines."""
     from ackclock.evaluation import document
-    from ackclock.evaluation.judging import as_json
 
     _write(report, document.title(done), lambda folder: document.write(done, folder))
     if junit_file is not None:
@@ -129,7 +128,7 @@ def _show(done: evaluation.Evaluation, report: Report, junit_file: Path | None) 
     table.title = document.title(done)
     output.show(table, document.counted(done), as_json=report.as_json)
     if report.as_json:
-        output.print_json({"evaluate": as_json(done)})
+        output.print_json({"evaluate": document.as_json(done)})
 
 
 def _show_both(done: Comparison, report: Report, junit_file: Path | None) -> None:

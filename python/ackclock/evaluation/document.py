@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ackclock.cases.reading import STANDARD_SHARE, STANDARDS
-from ackclock.evaluation.judging import VERDICTS, Evaluation, Finding, as_json
+from ackclock.evaluation.judging import VERDICTS, Evaluation, Finding
 from ackclock.evaluation.measuring import TARGET, Measure
+from ackclock.evaluation.statements import answers
 from ackclock.figure import Interval
 from ackclock.report import Page, host, markdown, number, write_json, write_whole
 
@@ -78,6 +80,7 @@ def parts(done: Evaluation) -> Iterator[Part]:
     yield from _summary(done)
     for one in done.findings:
         yield from _criterion(done, one)
+    yield from _published(done)
     yield from _appendix(done)
 
 
@@ -171,6 +174,28 @@ def _variants(one: Measure, done: Evaluation) -> Rows:
     return Rows(head, rows)
 
 
+def _published(done: Evaluation) -> Iterator[Part]:
+    """What has been published about the target's algorithm, beside the measures."""
+    found = answers(done)
+    if not found:
+        return
+    yield Heading("Published statements")
+    yield Sentence(
+        f"{sum(one.agrees for one in found)} of {len(found)} published statements about "
+        f"{done.target.algorithm} agree with the measures."
+    )
+    rows = [
+        [
+            one.statement.text,
+            one.statement.source,
+            beside_standards(one.measure),
+            one.word,
+        ]
+        for one in found
+    ]
+    yield Rows(("statement", "source", "measured", "verdict"), rows)
+
+
 def _appendix(done: Evaluation) -> Iterator[Part]:
     yield Heading("Appendix: cases, seeds, versions")
     rows = []
@@ -215,6 +240,25 @@ def _into(page: Page, part: Part, done: Evaluation, folder: Path) -> None:
             from ackclock.plots.intervals import draw_intervals
 
             page.draw(folder / file, caption, lambda: draw_intervals(intervals(done), done.target.name))
+
+
+def as_json(done: Evaluation) -> dict[str, Any]:
+    """The object of ``evaluate --json``, with the published statements about the target if there are some."""
+    document = {
+        "target": done.target.name,
+        "criteria": [
+            {
+                "section": one.criterion.section,
+                "title": one.criterion.title,
+                "verdict": one.verdict,
+                "command": done.command(one.criterion.section),
+                "measures": [measure.as_json() for measure in one.measures],
+            }
+            for one in done.findings
+        ],
+    }
+    found = answers(done)
+    return document | ({"statements": [one.as_json() for one in found]} if found else {})
 
 
 def intervals(done: Evaluation) -> list[Interval]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ackclock.checks.judging import CheckInProgress, run
 from ackclock.checks.target import Target
@@ -101,20 +100,3 @@ def evaluate(
         for one in chosen
     ]
     return Evaluation(target, seed, findings, found)
-
-
-def as_json(done: Evaluation) -> dict[str, Any]:
-    """The object of ``evaluate --json``."""
-    return {
-        "target": done.target.name,
-        "criteria": [
-            {
-                "section": one.criterion.section,
-                "title": one.criterion.title,
-                "verdict": one.verdict,
-                "command": done.command(one.criterion.section),
-                "measures": [measure.as_json() for measure in one.measures],
-            }
-            for one in done.findings
-        ],
-    }
