@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ackclock import _engine, stored
@@ -343,13 +344,15 @@ class Runs(list[Run]):
 
 def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``flows`` as ``--json`` prints it."""
-    counted = (
-        "name", "cc", "profile", "start_s", "stop_s", "measured_s", "base_rtt_ms", "goodput_bps",
-        "throughput_bps", "delivered_bytes", "data_packets", "retransmitted_packets", "lost_packets",
-        "marked_packets", "timeouts", "recoveries", "spurious", "loss_rate", "completion_s",
-        "handshake_ms", "first_byte_ms", "syn_retransmissions", "syn_ack_retransmissions",
-    )  # fmt: skip
-    return {key: row[key] for key in counted} | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
+    printed = {key: row[key] for key in _flow_columns() if key in row}
+    return printed | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
+
+
+@cache
+def _flow_columns() -> list[str]:
+    """The columns of ``flows`` that ``--json`` prints under their own names, in the order of the table."""
+    names = [column["name"] for column in _engine.columns() if column["table"] == "flows"]
+    return [name for name in names if name != "flow" and not name.startswith("rtt_")]
 
 
 def link_summary(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ pub use controllers::{Factory, controller};
 pub use cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, mark_bottleneck};
-pub use row::{Lifetime, flow_row};
+pub use row::flow_row;
 pub use rows::{ProbeRows, flow_event, sender_event};
 pub use run::{Cost, Engine, Failure, Job, Outcome, Stopwatch, Watch};
 pub use schedule::{AckRows, DueAtAcks, Schedule, Series};

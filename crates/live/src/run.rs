@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Cost, Engine, Failure, Job, Lifetime, Watch, flow_row};
+use engine::{Cost, Engine, Failure, Job, Watch, flow_row};
 use record::pcapng::Point;
-use record::{EventRow, Events, Tables};
+use record::{EventRow, Events, Lifetime, Tables};
 use scenario::{DrawnFlow, Plan, Sampling};
 use units::{Span, Time};
 
@@ -300,7 +300,7 @@ fn outcome(
     wall: u64,
 ) -> Outcome {
     let Threads { emulator, endpoints } = threads;
-    let data_packets = emulator.measured.iter().map(|flow| flow.counters.data_packets).sum();
+    let data_packets = emulator.measured.iter().map(|flow| flow.counters.sender.data_packets).sum();
     let seen = Seen { lateness: Some(Lateness::of(&endpoints.lateness)), traced: endpoints.traced, dropped: 0 };
     let wrong = [&*endpoints.broken, &*endpoints.unreported].concat();
     let fidelity = fidelity(plan, &emulator, testbed, &seen, wrong);
@@ -381,12 +381,8 @@ fn row(
     measured: &Measured,
     totals: &endpoints::FlowTotals,
 ) -> record::FlowRow {
-    let mut counters = measured.counters;
-    // The meter's own interval begins with zeros for counters of the endpoints.
-    counters.delivered_bytes = totals.counts.delivered;
-    counters.timeouts = totals.counts.timeouts;
-    counters.recoveries = totals.counts.recoveries;
-    counters.spurious = totals.counts.spurious;
+    // The emulator counts packets, and the endpoints everything else: the counters of the other are zero.
+    let counters = measured.counters + totals.counts;
     let (start, stop, completed) = (drawn.start, drawn.stop, totals.completed);
     let lifetime = Lifetime { start, stop, completed, ..measured.opening() };
     flow_row((&measured.meter, &counters), plan, flow, drawn, lifetime)

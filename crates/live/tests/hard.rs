@@ -63,7 +63,7 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
     for (flow, kept) in kept.into_iter().enumerate() {
         let row = &outcome.tables.flows[flow];
         let timeouts = events(&outcome, flow, EventKind::Timeout);
-        assert_eq!((timeouts.len() as u64, row.timeouts > 0), (row.timeouts, true), "{row:?}");
+        assert_eq!((timeouts.len() as u64, row.sender.timeouts > 0), (row.sender.timeouts, true), "{row:?}");
         let rows: Vec<usize> = (0..series.flow.len()).filter(|&i| series.flow[i] as usize == flow).collect();
         let near = |at: f64| rows.iter().copied().find(|&i| series.time_s[i] > at).unwrap();
         let over = [EventKind::Spurious, EventKind::Recovered].map(|kind| events(&outcome, flow, kind)).concat();
@@ -88,7 +88,7 @@ fn a_silent_second_runs_into_timeouts_that_turn_out_to_be_spurious() {
     }
     // A round-trip time of more than a second makes timeouts of three: one flow or another may wait for its own.
     assert!(going_on >= 4, "{:?}", outcome.tables.flows);
-    let spurious = outcome.tables.flows.iter().map(|flow| flow.spurious).sum::<u64>();
+    let spurious = outcome.tables.flows.iter().map(|flow| flow.sender.spurious).sum::<u64>();
     assert!(spurious > 0);
     assert!(windows_taken_back(&outcome) > 0);
 }
@@ -135,12 +135,12 @@ fn a_flow_that_loses_three_of_ten_packets_times_out_and_goes_on() {
         "#
     );
     // In one run of some a segment is lost again and again, and its flow still waits in the end.
-    let going_on = |row: &record::FlowRow| row.timeouts > 0 && row.delivered_bytes > 10_000;
+    let going_on = |row: &record::FlowRow| row.sender.timeouts > 0 && row.delivered_bytes > 10_000;
     let Some(outcome) = run_with(&toml, |outcome| outcome.tables.flows.iter().all(going_on)) else { return };
     for (flow, row) in outcome.tables.flows.iter().enumerate() {
         assert!(going_on(row), "{row:?}");
-        assert_eq!(events(&outcome, flow, EventKind::Timeout).len() as u64, row.timeouts);
-        assert_eq!(events(&outcome, flow, EventKind::LossEvent).len() as u64, row.recoveries);
+        assert_eq!(events(&outcome, flow, EventKind::Timeout).len() as u64, row.sender.timeouts);
+        assert_eq!(events(&outcome, flow, EventKind::LossEvent).len() as u64, row.sender.recoveries);
     }
 }
 
@@ -167,7 +167,7 @@ fn marks_bring_the_windows_of_twins_down_before_anything_is_dropped() {
         assert!(row.marked_packets > 0 && echoes.len() > 2, "{row:?}");
         // At most one reduction a round trip.
         assert!(echoes.windows(2).all(|pair| pair[1].0 - pair[0].0 > 0.02), "{row:?} {echoes:?}");
-        assert_eq!((row.timeouts, row.recoveries, row.spurious), (0, 0, 0), "{row:?}");
+        assert_eq!((row.sender.timeouts, row.sender.recoveries, row.sender.spurious), (0, 0, 0), "{row:?}");
     }
 }
 
@@ -187,10 +187,10 @@ fn what_overtaking_made_the_sender_believe_lost_is_taken_back() {
         return;
     };
     let sum = |of: fn(&record::FlowRow) -> u64| outcome.tables.flows.iter().map(of).sum::<u64>();
-    assert!(outcome.tables.links[0].dropped_packets == 0 && sum(|row| row.recoveries) > 0);
-    assert!(sum(|row| row.spurious) > 0, "{:?}", outcome.tables.flows);
+    assert!(outcome.tables.links[0].dropped_packets == 0 && sum(|row| row.sender.recoveries) > 0);
+    assert!(sum(|row| row.sender.spurious) > 0, "{:?}", outcome.tables.flows);
     for (flow, row) in outcome.tables.flows.iter().enumerate() {
-        assert_eq!(events(&outcome, flow, EventKind::Spurious).len() as u64, row.spurious);
+        assert_eq!(events(&outcome, flow, EventKind::Spurious).len() as u64, row.sender.spurious);
         assert!(row.delivered_bytes > 50_000, "{row:?}");
     }
 }

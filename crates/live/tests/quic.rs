@@ -49,7 +49,7 @@ fn a_bulk_flow_fills_its_link_and_every_drop_is_one_of_the_queue() {
         assert!(link.utilization > 0.9, "{cc}: {link:?}");
         assert_eq!((flow.cc.as_str(), flow.profile.as_str()), (cc, "noq"));
         assert!(flow.rtt_min_ms >= 41.2 && flow.rtt_max_ms > 60.0, "{cc}: the queue of 40 ms fills: {flow:?}");
-        let payload = flow.delivered_bytes as f64 / flow.data_packets as f64;
+        let payload = flow.delivered_bytes as f64 / flow.sender.data_packets as f64;
         assert!((1350.0..=1447.0).contains(&payload), "{cc}: {payload}");
         // Drops of data have the number of their packet. The others are of acknowledgements of the receiver's frames.
         let events = outcome.tables.events.columns();
@@ -58,7 +58,7 @@ fn a_bulk_flow_fills_its_link_and_every_drop_is_one_of_the_queue() {
         assert_eq!(measured, link.dropped_packets, "{cc}");
         let numbered = drops().filter(|&row| events.sequence[row] != u64::MAX).count();
         assert!(numbered > 0 && numbered <= drops().count(), "{cc}");
-        assert!(outcome.cost.data_packets >= flow.data_packets);
+        assert!(outcome.cost.data_packets >= flow.sender.data_packets);
         assert_eq!((outcome.notes.state_source, outcome.notes.drops_outside), ("noq", 0));
         assert!(outcome.notes.trains.mean >= 1.0 && outcome.cost.cpu_s > 0.0);
     }
@@ -75,7 +75,7 @@ fn marks_cross_the_sockets_and_stand_in_for_drops() {
     let Some(outcome) = run("duration = \"4s\"", queue, flow) else { return };
     let flow = &outcome.tables.flows[0];
     assert!(flow.marked_packets > 0 && count(&outcome, EventKind::Ecn) > 0, "{flow:?}");
-    assert_eq!((flow.lost_packets, outcome.tables.links[0].dropped_packets), (0, 0));
+    assert_eq!((flow.sender.lost_packets, outcome.tables.links[0].dropped_packets), (0, 0));
 }
 
 #[test]

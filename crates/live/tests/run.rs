@@ -70,12 +70,12 @@ fn every_packet_is_accounted_for_and_drops_are_those_of_the_queue() {
     let link = &outcome.tables.links[0];
     assert!(link.dropped_packets > 0, "{link:?}");
     assert_eq!(count(&outcome, EventKind::Drop), link.dropped_packets);
-    let of_flows: f64 = outcome.tables.flows.iter().map(|f| f.loss_rate * f.data_packets as f64).sum();
+    let of_flows: f64 = outcome.tables.flows.iter().map(|f| f.loss_rate * f.sender.data_packets as f64).sum();
     let events = outcome.tables.events.columns();
     let drops = events.kind.iter().zip(&events.sequence).filter(|row| *row.0 == EventKind::Drop);
     let without_data = drops.filter(|row| *row.1 == u64::MAX).count() as u64;
     assert_eq!(of_flows.round() as u64 + without_data, link.dropped_packets);
-    let sent: u64 = outcome.tables.flows.iter().map(|flow| flow.data_packets).sum();
+    let sent: u64 = outcome.tables.flows.iter().map(|flow| flow.sender.data_packets).sum();
     assert_eq!(outcome.cost.data_packets, sent);
     // Beside data each flow sends its SYN and the ACK of the SYN-ACK, and the first its FIN, which may be dropped, and
     // the ACK of the receiver's.
@@ -88,7 +88,7 @@ fn every_packet_is_accounted_for_and_drops_are_those_of_the_queue() {
     let stopped = &outcome.tables.flows[1];
     assert_eq!((stopped.start_s, stopped.stop_s, stopped.measured_s), (1.0, 3.0, 2.0));
     assert_eq!((count(&outcome, EventKind::Stop), count(&outcome, EventKind::Complete)), (1, 1));
-    let retransmitted: u64 = outcome.tables.flows.iter().map(|flow| flow.retransmitted_packets).sum();
+    let retransmitted: u64 = outcome.tables.flows.iter().map(|flow| flow.sender.retransmitted_packets).sum();
     assert_eq!(count(&outcome, EventKind::Retransmission), retransmitted);
 }
 
@@ -112,12 +112,16 @@ fn a_lost_opening_costs_a_second_and_lists_of_lost_packets_count_data_alone() {
         let Some(flow) = one(path) else { return };
         // The kernel's timer waits for its next tick.
         assert!((1040.0..2000.0).contains(&flow.handshake_ms), "{flow:?}");
-        assert_eq!((flow.syn_retransmissions, flow.timeouts, flow.retransmitted_packets), (1, 0, 0), "{flow:?}");
+        assert_eq!(
+            (flow.syn_retransmissions, flow.sender.timeouts, flow.sender.retransmitted_packets),
+            (1, 0, 0),
+            "{flow:?}"
+        );
         assert!(flow.completion_s > 1.04, "{flow:?}");
     }
     let Some(flow) = one("loss = { packets = [0] }") else { return };
     assert!(flow.handshake_ms < 1000.0 && flow.completion_s < 1.0, "{flow:?}");
-    assert_eq!((flow.syn_retransmissions, flow.retransmitted_packets), (0, 1), "{flow:?}");
+    assert_eq!((flow.syn_retransmissions, flow.sender.retransmitted_packets), (0, 1), "{flow:?}");
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn random_loss_takes_its_share() {
     // Four standard deviations of a binomial distribution.
     assert!((lost - 0.02 * n).abs() < 4.0 * (n * 0.02 * 0.98).sqrt(), "{link:?}");
     assert_eq!(count(&outcome, EventKind::Lost), link.lost_packets);
-    assert!(outcome.tables.flows[0].recoveries > 0);
+    assert!(outcome.tables.flows[0].sender.recoveries > 0);
 }
 
 #[test]

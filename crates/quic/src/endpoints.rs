@@ -368,7 +368,7 @@ impl<'a> Endpoints<'a> {
         for flow in &self.flows {
             flow.rows(|row, lifetime, meter, counters| {
                 let counters = FlowCounters { dropped_packets: dropped[row as usize], ..counters };
-                data_packets += counters.data_packets;
+                data_packets += counters.sender.data_packets;
                 let row = flow_row((meter, &counters), plan, row, &drawn[row as usize], lifetime);
                 tables.flows.push(record::FlowRow { profile: STACK.to_owned(), ..row });
             });

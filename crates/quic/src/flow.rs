@@ -1,8 +1,7 @@
 //! A flow: a connection with both its sides, the applications above it, and its counters.
 
-use engine::Lifetime;
 use noq_proto::{Connection, Event, StreamEvent};
-use record::{FlowCounters, FlowMeter, FlowSample, FlowState, milliseconds, seconds};
+use record::{FlowCounters, FlowMeter, FlowSample, FlowState, Lifetime, milliseconds, seconds};
 use scenario::Change;
 use units::{Ecn, Span, Time};
 
@@ -165,11 +164,11 @@ impl Flow {
     fn send(&mut self, now: Time, clock: Clock, out: &mut Vec<Datagram>) {
         let row = self.first_row();
         let Some(open) = self.open.as_deref_mut() else { return };
-        let mut sent = open.ledger.lock().counters.sent;
+        let mut sent = open.ledger.lock().counters.data_packets;
         while let Some((content, ecn)) = open.client.transmit(clock.instant(now)) {
             let ledger = open.ledger.lock();
-            let carries_data = ledger.counters.sent > sent;
-            sent = ledger.counters.sent;
+            let carries_data = ledger.counters.data_packets > sent;
+            sent = ledger.counters.data_packets;
             out.push(Datagram {
                 flow: row,
                 step: self.steps.0,
@@ -270,17 +269,11 @@ impl Flow {
     /// Counters of the connection since the start, with the bytes of its first object.
     pub(crate) fn counted(&self) -> FlowCounters {
         let Some(open) = &self.open else { return self.counters };
-        let sent = open.ledger.lock().counters;
-        FlowCounters {
-            delivered_bytes: self.delivered(0),
-            data_packets: sent.sent,
-            retransmitted_packets: if open.writer.repeats() { sent.retransmitted } else { 0 },
-            lost_packets: sent.lost,
-            timeouts: sent.timeouts,
-            recoveries: sent.recoveries,
-            spurious: sent.spurious,
-            ..self.counters
+        let mut sender = open.ledger.lock().counters;
+        if !open.writer.repeats() {
+            sender.retransmitted_packets = 0;
         }
+        FlowCounters { delivered_bytes: self.delivered(0), sender, ..self.counters }
     }
 
     /// The measured interval starts.
@@ -327,8 +320,8 @@ impl Flow {
             min_rtt_ms: rtt(ledger.rtt.minimum),
             delivered_bytes: (0..self.objects.len()).map(|number| self.delivered(number)).sum(),
             arrived_packets: counters.arrived_packets,
-            sent_packets: counters.data_packets,
-            retransmitted_packets: counters.retransmitted_packets,
+            sent_packets: counters.sender.data_packets,
+            retransmitted_packets: counters.sender.retransmitted_packets,
             pacing_rate_bps: ledger.pacing_rate().map_or(f64::NAN, |rate| rate.bits_per_second() as f64),
             state: if ledger.in_recovery { FlowState::Recovery } else { FlowState::Open },
         })

@@ -18,8 +18,8 @@ use control::{
 };
 use noq_proto::congestion;
 use record::FlowMeter;
-use transport::{DelayedAckDetector, Driver, Event, RttEstimator, SenderCounters};
-use units::{Bytes, Rate, Span, Time};
+use transport::{DelayedAckDetector, Driver, Event, RttEstimator};
+use units::{Bytes, Rate, SenderCounters, Span, Time};
 
 pub(crate) use self::passing::SingleUse;
 use crate::clock::Clock;
@@ -256,7 +256,7 @@ impl Ledger {
         if !self.flight.push(now, packet_number, size) {
             return;
         }
-        self.counters.sent += 1;
+        self.counters.data_packets += 1;
         if wants.is_some_and(|wants| wants.sent) {
             let sent = Transmission {
                 sequence: self.last_number(),
@@ -344,9 +344,9 @@ impl Ledger {
             self.losses.in_flight_before = self.flight.in_flight();
         }
         let Some(sent) = self.flight.lose(packet_number, size) else { return };
-        self.counters.lost += 1;
+        self.counters.lost_packets += 1;
         // The data of a lost packet leave again in another one.
-        self.counters.retransmitted += 1;
+        self.counters.retransmitted_packets += 1;
         self.unreported += 1;
         self.losses.count += 1;
         self.losses.oldest.get_or_insert(sent);

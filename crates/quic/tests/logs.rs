@@ -66,10 +66,11 @@ fn events_have_the_time_of_the_run_and_packets_are_those_of_the_tables() {
     assert!((3990.0..=4000.0).contains(times.last().unwrap()), "{:?}", times.last());
     let of_kind = |name: &str| records.iter().filter(|event| event["name"] == name).count() as u64;
     let flow = &outcome.tables.flows[0];
-    assert_eq!(of_kind("quic:packet_lost"), flow.lost_packets);
+    assert_eq!(of_kind("quic:packet_lost"), flow.sender.lost_packets);
     let sent = of_kind("quic:packet_sent");
     // Packets of the handshake, and acknowledgements alone, are no packets of data.
-    assert!((flow.data_packets..flow.data_packets + 20).contains(&sent), "{sent} {}", flow.data_packets);
+    let data = flow.sender.data_packets;
+    assert!((data..data + 20).contains(&sent), "{sent} {data}");
 }
 
 #[test]

@@ -43,10 +43,10 @@ fn a_bulk_flow_fills_its_link_with_controllers_of_either_kind() {
         assert!(link.utilization > 0.9, "{cc}: {}", link.utilization);
         assert_eq!((flow.cc.as_str(), flow.profile.as_str()), (cc, "noq"));
         // 1,472 bytes in a datagram, of which 1,441 to 1,447 are data.
-        let payload = flow.delivered_bytes as f64 / flow.data_packets as f64;
+        let payload = flow.delivered_bytes as f64 / flow.sender.data_packets as f64;
         assert!((1350.0..=1447.0).contains(&payload), "{cc}: {payload}");
         assert!(flow.rtt_min_ms >= 40.0 && flow.rtt_p95_ms < 90.0, "{cc}: {flow:?}");
-        assert!(outcome.cost.data_packets > flow.data_packets, "the warm-up has some");
+        assert!(outcome.cost.data_packets > flow.sender.data_packets, "the warm-up has some");
     }
 }
 
@@ -81,7 +81,7 @@ fn connections_that_come_one_after_the_other_all_complete() {
     assert_eq!((flows.len(), flows[149].name.as_str()), (150, "cubic-0-149"));
     assert!(flows.iter().all(|flow| flow.completion_s > 0.1), "{:?}", flows[0]);
     let measured: Vec<_> = flows.iter().filter(|flow| flow.start_s >= 2.0).collect();
-    assert!(measured.iter().all(|flow| flow.delivered_bytes == 50_000 && flow.data_packets >= 35));
+    assert!(measured.iter().all(|flow| flow.delivered_bytes == 50_000 && flow.sender.data_packets >= 35));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_source_is_as_fast_as_the_scenario_says_and_a_stopped_flow_sends_no_more() {
     let outcome = run(dumbbell("{ cc = \"noq:cubic\", source = { rate = \"2mbit\" }, stop = \"12s\" }"), 1);
     let flow = &outcome.tables.flows[0];
     assert!((flow.goodput_bps / 2e6 - 1.0).abs() < 0.01, "{}", flow.goodput_bps);
-    assert_eq!((flow.stop_s, flow.lost_packets), (12.0, 0));
+    assert_eq!((flow.stop_s, flow.sender.lost_packets), (12.0, 0));
     assert_eq!(times(&outcome.tables, EventKind::Stop), [12.0]);
 }
 
@@ -110,7 +110,7 @@ fn marks_stand_in_for_drops_where_the_scenario_has_them() {
         let flow = |ecn| format!("{{ cc = \"{cc}\", transport = {{ ecn = {ecn} }} }}");
         let outcome = run(on(queue, &flow(true)), 1);
         let marked = &outcome.tables.flows[0];
-        assert!(marked.marked_packets > 0 && marked.lost_packets == 0, "{cc}: {marked:?}");
+        assert!(marked.marked_packets > 0 && marked.sender.lost_packets == 0, "{cc}: {marked:?}");
         assert!(!times(&outcome.tables, EventKind::Ecn).is_empty());
         // Without ECN nothing is marked, and the queue fills.
         let outcome = run(on(queue, &flow(false)), 1);
@@ -124,9 +124,9 @@ fn losses_are_counted_as_links_and_senders_see_them() {
     let outcome = run(on("queue = \"1bdp\", loss = \"1%\"", "{ cc = \"noq:newreno\" }"), 1);
     let (flow, link) = (&outcome.tables.flows[0], &outcome.tables.links[0]);
     assert!((flow.loss_rate - 0.01).abs() < 0.004, "{flow:?}");
-    assert!(flow.lost_packets.abs_diff(link.lost_packets + link.dropped_packets) < 10, "{flow:?} {link:?}");
+    assert!(flow.sender.lost_packets.abs_diff(link.lost_packets + link.dropped_packets) < 10, "{flow:?} {link:?}");
     let events = times(&outcome.tables, EventKind::LossEvent).len();
-    assert!(events > 20 && flow.recoveries > 20, "{events} {flow:?}");
+    assert!(events > 20 && flow.sender.recoveries > 20, "{events} {flow:?}");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_connection_survives_more_holes_than_noq_holds_for_one_that_reads_in_order()
                     flows = [{ cc = \"noq:newreno\" }]";
     let outcome = run(plan(scenario), 1);
     let flow = &outcome.tables.flows[0];
-    assert!(flow.lost_packets > 1024 && flow.goodput_bps > 30e6, "{flow:?}");
+    assert!(flow.sender.lost_packets > 1024 && flow.goodput_bps > 30e6, "{flow:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn the_objects_of_pages_are_streams_of_one_connection() {
     let late = complete.iter().filter(|flow| flow.start_s > 2.0).map(|flow| flow.completion_s);
     let slowest = late.fold(0.0, f64::max);
     assert!(slowest < 0.2 && flows[0].completion_s > 0.1, "{slowest} {:?}", flows[0]);
-    assert!(flows[0].data_packets > 1000 && flows[1..].iter().all(|flow| flow.data_packets == 0));
+    assert!(flows[0].sender.data_packets > 1000 && flows[1..].iter().all(|flow| flow.sender.data_packets == 0));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn media_are_datagrams_that_are_not_sent_again() {
     let (found, rows) = (&outcome.tables.flows[0], &outcome.tables.datagrams);
     // 1 Mbit/s in IP packets of 500 bytes, 1 % of which are lost. Pacing holds some back, which share a packet.
     assert!((0.92..1.0).contains(&(found.throughput_bps / 1e6)), "{found:?}");
-    assert!(found.lost_packets > 20 && found.retransmitted_packets == 0, "{found:?}");
+    assert!(found.sender.lost_packets > 20 && found.sender.retransmitted_packets == 0, "{found:?}");
     assert!(rows.sequence.len() > 4800 && rows.sequence.windows(2).all(|pair| pair[0] < pair[1]));
     let delays = rows.arrived_s.iter().zip(&rows.sent_s).map(|(arrived, sent)| arrived - sent);
     let (least, most) = delays.fold((f64::MAX, 0.0), |(least, most), delay| (delay.min(least), delay.max(most)));

@@ -1,52 +1,25 @@
 //! Statistics of flows: counters, a meter for each flow, and the row it makes.
 
-use units::{Span, Time};
+use units::{SenderCounters, Span, Time, counters};
 
 use crate::table::{Column, columns};
 use crate::{Samples, milliseconds, seconds};
 
-/// Counts of the packets of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowCounters {
-    /// Application bytes delivered in order to the receiver.
-    pub delivered_bytes: u64,
-    /// Data packets that arrived at the receiver, duplicates included.
-    pub arrived_packets: u64,
-    /// IP bytes of the data packets that arrived at the receiver.
-    pub arrived_bytes: u64,
-    /// Data packets that arrived with a congestion mark.
-    pub marked_packets: u64,
-    /// Data packets sent, retransmissions included.
-    pub data_packets: u64,
-    /// Retransmitted packets.
-    pub retransmitted_packets: u64,
-    /// Packets deemed lost by the sender.
-    pub lost_packets: u64,
-    /// Data packets dropped by a queue or lost by an impairment.
-    pub dropped_packets: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast recoveries.
-    pub recoveries: u64,
-    /// Reductions found to be spurious.
-    pub spurious: u64,
-}
-
-impl FlowCounters {
-    fn since(&self, base: &Self) -> Self {
-        Self {
-            delivered_bytes: self.delivered_bytes - base.delivered_bytes,
-            arrived_packets: self.arrived_packets - base.arrived_packets,
-            arrived_bytes: self.arrived_bytes - base.arrived_bytes,
-            data_packets: self.data_packets - base.data_packets,
-            retransmitted_packets: self.retransmitted_packets - base.retransmitted_packets,
-            lost_packets: self.lost_packets - base.lost_packets,
-            dropped_packets: self.dropped_packets - base.dropped_packets,
-            timeouts: self.timeouts - base.timeouts,
-            recoveries: self.recoveries - base.recoveries,
-            spurious: self.spurious - base.spurious,
-            marked_packets: self.marked_packets - base.marked_packets,
-        }
+counters! {
+    /// Counts of the packets of a flow.
+    pub struct FlowCounters {
+        /// Application bytes delivered in order to the receiver.
+        pub delivered_bytes: u64,
+        /// Data packets that arrived at the receiver, duplicates included.
+        pub arrived_packets: u64,
+        /// IP bytes of the data packets that arrived at the receiver.
+        pub arrived_bytes: u64,
+        /// Data packets that arrived with a congestion mark.
+        pub marked_packets: u64,
+        /// Data packets dropped by a queue or lost by an impairment.
+        pub dropped_packets: u64,
+        /// Counters of the sender.
+        pub sender: SenderCounters,
     }
 }
 
@@ -78,19 +51,8 @@ columns! {
     throughput_bps: f64 => F64 in "bit/s";
     /// Application bytes delivered in order.
     delivered_bytes: u64 => U64 in "bytes";
-    /// Data packets sent, retransmissions included.
-    data_packets: u64 => U64 in "packets";
-    /// Retransmitted packets.
-    retransmitted_packets: u64 => U64 in "packets";
-    /// Packets that the sender deemed lost, also in loss events that proved spurious. In live runs, where the kernel
-    /// does not report losses, the retransmissions, spurious ones and tail loss probes included.
-    lost_packets: u64 => U64 in "packets";
-    /// Expiries of the retransmission timer.
-    timeouts: u64 => U64;
-    /// Fast recoveries; without fast recovery, fast retransmits.
-    recoveries: u64 => U64;
-    /// Loss events that proved spurious.
-    spurious: u64 => U64;
+    /// Counters of its sender.
+    sender: SenderCounters => Counters;
     /// Data packets that arrived with a congestion mark.
     marked_packets: u64 => U64 in "packets";
     /// Data packets dropped or lost on the way, over data packets sent.
@@ -144,21 +106,28 @@ pub struct FlowDescription<'a> {
     pub cc: &'a str,
     /// Its profile.
     pub profile: &'a str,
-    /// When it started.
-    pub start: Time,
-    /// When it ended: completion, stop or the end of the run.
-    pub stop: Time,
     /// Round-trip time of the empty path.
     pub base_rtt: Span,
-    /// From start to completion.
-    pub completion: Option<Span>,
-    /// From start to the arrival of the SYN-ACK.
-    pub handshake: Option<Span>,
-    /// From start to the arrival of the first data, of TCP.
-    pub first_byte: Option<Span>,
-    /// How often the SYN was sent again.
+    /// When it ran.
+    pub lifetime: Lifetime,
+}
+
+/// When a flow ran, and how its connection was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifetime {
+    /// When it started.
+    pub start: Time,
+    /// When it stops, if it does not complete before.
+    pub stop: Time,
+    /// When its last segment arrived, if it has an end of its own and reached it.
+    pub completed: Option<Time>,
+    /// When its connection was open at the sender, if it was opened.
+    pub opened: Option<Time>,
+    /// When its first data arrived, of TCP.
+    pub first_arrival: Option<Time>,
+    /// How often its SYN was sent again.
     pub syn_retransmissions: u32,
-    /// How often the SYN-ACK was sent again.
+    /// How often its SYN-ACK was sent again.
     pub syn_ack_retransmissions: u32,
 }
 
@@ -214,8 +183,11 @@ impl FlowMeter {
     /// nothing are zero.
     pub fn finish(&self, at: Time, counters: &FlowCounters, flow: FlowDescription<'_>) -> FlowRow {
         let base = self.base.as_deref().copied().unwrap_or_default();
-        let counted = counters.since(&base.counters);
-        let measured_s = flow.stop.min(at).since(flow.start.max(base.from)).as_nanos() as f64 / 1e9;
+        let counted = *counters - base.counters;
+        let Lifetime { start, stop, completed, opened, first_arrival, .. } = flow.lifetime;
+        let stop = completed.unwrap_or(stop).min(at);
+        let measured_s = stop.since(start.max(base.from)).as_nanos() as f64 / 1e9;
+        let after_start = |at: Option<Time>| at.map_or(f64::NAN, |at| milliseconds(at.since(start)));
         let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
         let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
         let samples = self.rtt.statistics();
@@ -225,21 +197,16 @@ impl FlowMeter {
             name: flow.name.to_owned(),
             cc: flow.cc.to_owned(),
             profile: flow.profile.to_owned(),
-            start_s: seconds(flow.start),
-            stop_s: seconds(flow.stop),
+            start_s: seconds(start),
+            stop_s: seconds(stop),
             base_rtt_ms: milliseconds(flow.base_rtt),
             measured_s,
             goodput_bps: bit_rate(counted.delivered_bytes),
             throughput_bps: bit_rate(counted.arrived_bytes),
             delivered_bytes: counted.delivered_bytes,
-            data_packets: counted.data_packets,
-            retransmitted_packets: counted.retransmitted_packets,
-            lost_packets: counted.lost_packets,
-            timeouts: counted.timeouts,
-            recoveries: counted.recoveries,
-            spurious: counted.spurious,
+            sender: counted.sender,
             marked_packets: counted.marked_packets,
-            loss_rate: counted.dropped_packets as f64 / counted.data_packets.max(1) as f64,
+            loss_rate: counted.dropped_packets as f64 / counted.sender.data_packets.max(1) as f64,
             rtt_min_ms: rtt(samples.min().map(|nanos| nanos as f64)),
             rtt_mean_ms: rtt(samples.mean()),
             rtt_p50_ms: percentile(0.5),
@@ -247,11 +214,11 @@ impl FlowMeter {
             rtt_p95_ms: percentile(0.95),
             rtt_p99_ms: percentile(0.99),
             rtt_max_ms: rtt(samples.max().map(|nanos| nanos as f64)),
-            completion_s: flow.completion.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e9),
-            handshake_ms: flow.handshake.map_or(f64::NAN, milliseconds),
-            first_byte_ms: flow.first_byte.map_or(f64::NAN, milliseconds),
-            syn_retransmissions: flow.syn_retransmissions.into(),
-            syn_ack_retransmissions: flow.syn_ack_retransmissions.into(),
+            completion_s: completed.map_or(f64::NAN, |at| at.since(start).as_nanos() as f64 / 1e9),
+            handshake_ms: after_start(opened),
+            first_byte_ms: after_start(first_arrival),
+            syn_retransmissions: flow.lifetime.syn_retransmissions.into(),
+            syn_ack_retransmissions: flow.lifetime.syn_ack_retransmissions.into(),
         }
     }
 }
@@ -270,27 +237,21 @@ mod tests {
             name: "cdg-0",
             cc: "cdg",
             profile: "linux",
-            start,
-            stop,
             base_rtt: Span::from_millis(40),
-            completion: None,
-            handshake: None,
-            first_byte: None,
-            syn_retransmissions: 0,
-            syn_ack_retransmissions: 0,
+            lifetime: Lifetime { start, stop, ..Lifetime::default() },
         }
     }
 
     #[test]
     fn rates_are_over_the_part_of_a_flow_inside_the_interval() {
         let mut meter = FlowMeter::new();
-        let mut counters =
-            FlowCounters { delivered_bytes: 1000, data_packets: 10, dropped_packets: 1, ..Default::default() };
+        let mut counters = FlowCounters { delivered_bytes: 1000, dropped_packets: 1, ..FlowCounters::default() };
+        counters.sender.data_packets = 10;
         meter.rtt(Span::from_millis(500));
         meter.restart(ms(1000), counters);
         counters.delivered_bytes += 50_000;
         counters.arrived_bytes += 60_000;
-        counters.data_packets += 40;
+        counters.sender.data_packets += 40;
         counters.dropped_packets += 2;
         for rtt in [40, 40, 50, 70] {
             meter.rtt(Span::from_millis(rtt));
@@ -299,7 +260,7 @@ mod tests {
         let row = meter.finish(ms(5000), &counters, described(ms(500), ms(3000)));
         assert_eq!((row.start_s, row.stop_s, row.measured_s), (0.5, 3.0, 2.0));
         assert_eq!((row.goodput_bps, row.throughput_bps), (200_000.0, 240_000.0));
-        assert_eq!((row.data_packets, row.loss_rate), (40, 0.05));
+        assert_eq!((row.sender.data_packets, row.loss_rate), (40, 0.05));
         assert_eq!((row.rtt_min_ms, row.rtt_mean_ms, row.rtt_max_ms), (40.0, 50.0, 70.0));
         assert!((row.rtt_p50_ms / 40.0 - 1.0).abs() < 1.0 / 256.0, "{}", row.rtt_p50_ms);
         assert_eq!(row.rtt_p95_ms, row.rtt_max_ms);
@@ -312,34 +273,11 @@ mod tests {
 
     #[test]
     fn the_times_to_open_and_to_complete_have_their_units() {
-        let after = |millis| Some(Span::from_millis(millis));
-        let (completion, handshake, first_byte) = (after(2500), after(900), after(1400));
-        let described = FlowDescription { completion, handshake, first_byte, ..described(ms(0), ms(3000)) };
-        let row = FlowMeter::new().finish(ms(5000), &FlowCounters::default(), described);
-        assert_eq!((row.completion_s, row.handshake_ms, row.first_byte_ms), (2.5, 900.0, 1400.0));
-    }
-
-    #[test]
-    fn every_counter_counts_from_the_base() {
-        let counters = |more: u64| FlowCounters {
-            delivered_bytes: 1 + more,
-            arrived_packets: 2 + more,
-            arrived_bytes: 3 + more,
-            data_packets: 4 + more,
-            retransmitted_packets: 5 + more,
-            lost_packets: 6 + more,
-            dropped_packets: 7 + more,
-            timeouts: 8 + more,
-            recoveries: 9 + more,
-            spurious: 10 + more,
-            marked_packets: 11 + more,
-        };
-        let hundred = counters(100).since(&counters(0));
-        let FlowCounters { delivered_bytes, arrived_packets, arrived_bytes, data_packets, .. } = hundred;
-        assert_eq!([delivered_bytes, arrived_packets, arrived_bytes, data_packets], [100; 4]);
-        let FlowCounters { retransmitted_packets, lost_packets, dropped_packets, timeouts, .. } = hundred;
-        assert_eq!([retransmitted_packets, lost_packets, dropped_packets, timeouts], [100; 4]);
-        assert_eq!([hundred.recoveries, hundred.spurious, hundred.marked_packets], [100; 3]);
+        let mut flow = described(ms(100), ms(3000));
+        let Lifetime { completed, opened, first_arrival, .. } = &mut flow.lifetime;
+        (*completed, *opened, *first_arrival) = (Some(ms(2600)), Some(ms(1000)), Some(ms(1500)));
+        let row = FlowMeter::new().finish(ms(5000), &FlowCounters::default(), flow);
+        assert_eq!((row.stop_s, row.completion_s, row.handshake_ms, row.first_byte_ms), (2.6, 2.5, 900.0, 1400.0));
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod station;
 mod table;
 mod waits;
 
-pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow};
+pub use flow::{FlowCounters, FlowDescription, FlowMeter, FlowRow, Lifetime};
 pub use histogram::Histogram;
 pub use link::{LinkCounters, LinkDescription, LinkMeter, LinkRow};
 pub use rows::{Columns, Series};

@@ -1,39 +1,27 @@
 //! Statistics of link directions: counters, a meter for each, and the row it makes.
 
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Rate, Span, Time, counters};
 
 use crate::Sending;
 use crate::durations::Durations;
 use crate::table::{Column, columns};
 use crate::waits::Waits;
 
-/// Counts of the packets of a link direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets offered to the link.
-    pub arrived_packets: u64,
-    /// Packets whose last bit has left.
-    pub departed_packets: u64,
-    /// IP bytes of those.
-    pub departed_bytes: u64,
-    /// Packets dropped by the queue: full, or by its discipline.
-    pub dropped_packets: u64,
-    /// Packets lost by an impairment.
-    pub lost_packets: u64,
-    /// Packets marked.
-    pub marked_packets: u64,
-}
-
-impl LinkCounters {
-    fn since(&self, base: &Self) -> Self {
-        Self {
-            arrived_packets: self.arrived_packets - base.arrived_packets,
-            departed_packets: self.departed_packets - base.departed_packets,
-            departed_bytes: self.departed_bytes - base.departed_bytes,
-            dropped_packets: self.dropped_packets - base.dropped_packets,
-            lost_packets: self.lost_packets - base.lost_packets,
-            marked_packets: self.marked_packets - base.marked_packets,
-        }
+counters! {
+    /// Counts of the packets of a link direction.
+    pub struct LinkCounters {
+        /// Packets offered to the link.
+        pub arrived_packets: u64,
+        /// Packets whose last bit has left.
+        pub departed_packets: u64,
+        /// IP bytes of those.
+        pub departed_bytes: u64,
+        /// Packets dropped by the queue: full, or by its discipline.
+        pub dropped_packets: u64,
+        /// Packets lost by an impairment.
+        pub lost_packets: u64,
+        /// Packets marked.
+        pub marked_packets: u64,
     }
 }
 
@@ -248,7 +236,7 @@ impl LinkMeter {
         self.bring_to(at);
         let interval = at.since(self.from).as_nanos() as f64 / 1e9;
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
-        let counted = self.counters.since(&self.base);
+        let counted = self.counters - self.base;
         let lengths = self.queue.histogram();
         let queue = |q| lengths.quantile(q).unwrap_or(0.0);
         let delay = |q| self.waits.quantile_over_time(q).unwrap_or(0.0) / 1e6;

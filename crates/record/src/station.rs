@@ -1,45 +1,30 @@
 //! Statistics of stations of a wireless medium: counters, the rows they make, and the table of frames.
 
-use units::{Span, Time};
+use units::{Span, Time, counters};
 
 use crate::table::{Column, columns};
 
-/// A station's transmissions since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StationCounters {
-    /// Frames or A-MPDUs sent, each attempt counted.
-    pub attempts: u64,
-    /// Attempts at frames that were sent before, in part at least.
-    pub retries: u64,
-    /// Attempts while another station sent too.
-    pub collisions: u64,
-    /// Attempts that nobody else disturbed, and that were not understood.
-    pub errors: u64,
-    /// Frames sent, each attempt and each frame of an A-MPDU counted.
-    pub sent_frames: u64,
-    /// Frames acknowledged.
-    pub acknowledged_frames: u64,
-    /// Packets dropped at the retry limit.
-    pub dropped_frames: u64,
-    /// How long its exchanges took the medium.
-    pub airtime: Span,
-    /// The rates of the attempts, in kbit/s, added up.
-    pub rates: u64,
-}
-
-impl StationCounters {
-    fn since(&self, base: &Self) -> Self {
-        Self {
-            attempts: self.attempts - base.attempts,
-            retries: self.retries - base.retries,
-            collisions: self.collisions - base.collisions,
-            errors: self.errors - base.errors,
-            sent_frames: self.sent_frames - base.sent_frames,
-            acknowledged_frames: self.acknowledged_frames - base.acknowledged_frames,
-            dropped_frames: self.dropped_frames - base.dropped_frames,
-            airtime: self.airtime - base.airtime,
-            rates: self.rates - base.rates,
-        }
+counters! {
+    /// A station's transmissions since the start of the run.
+    pub struct StationCounters {
+        /// Frames or A-MPDUs sent, each attempt counted.
+        pub attempts: u64,
+        /// Attempts at frames that were sent before, in part at least.
+        pub retries: u64,
+        /// Attempts while another station sent too.
+        pub collisions: u64,
+        /// Attempts that nobody else disturbed, and that were not understood.
+        pub errors: u64,
+        /// Frames sent, each attempt and each frame of an A-MPDU counted.
+        pub sent_frames: u64,
+        /// Frames acknowledged.
+        pub acknowledged_frames: u64,
+        /// Packets dropped at the retry limit.
+        pub dropped_frames: u64,
+        /// How long its exchanges took the medium.
+        pub airtime: Span,
+        /// The rates of the attempts, in kbit/s, added up.
+        pub rates: u64,
     }
 }
 
@@ -58,7 +43,7 @@ columns! {
     is_access_point: bool => Bool;
     /// Frames or A-MPDUs sent, each attempt counted.
     attempts: u64 => U64;
-    /// Attempts at what was sent before, in part at least.
+    /// Attempts at frames that were sent before, in part at least.
     retries: u64 => U64;
     /// Attempts while another station sent too.
     collisions: u64 => U64;
@@ -119,7 +104,7 @@ impl StationMeter {
 
     /// The statistics of the interval that ends at `at`.
     pub fn finish(&self, at: Time, described: StationDescription<'_>) -> StationRow {
-        let counted = self.counters.since(&self.base);
+        let counted = self.counters - self.base;
         let (airtime, interval) = (counted.airtime.as_secs_f64(), at.since(self.from).as_secs_f64());
         StationRow {
             link: described.link,
@@ -221,6 +206,6 @@ mod tests {
             rates: (2 * n).into(),
         };
         // Five less two.
-        assert_eq!(format!("{:?}", of(5).since(&of(2))), format!("{:?}", of(3)));
+        assert_eq!(format!("{:?}", of(5) - of(2)), format!("{:?}", of(3)));
     }
 }

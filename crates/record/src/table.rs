@@ -182,6 +182,8 @@ macro_rules! kinds {
 pub(crate) use kinds;
 
 /// Declares a row and the columns that rows of its kind make: `field: type => Data variant, "unit"`.
+///
+/// `field: type => Counters` makes a column of each counter of the type (`units::counters!`).
 macro_rules! columns {
     (
         $(#[$row_meta:meta])* row $row:ident;
@@ -208,12 +210,11 @@ macro_rules! columns {
             }
 
             pub(crate) fn into_columns(self) -> Vec<crate::Column> {
-                vec![$(crate::Column {
-                    name: stringify!($field),
-                    unit: crate::table::columns!(@unit $($unit)?),
-                    meaning: const { concat!($($meaning),+).trim_ascii_start() },
-                    data: crate::table::columns!(@data $variant, self.$field, $type),
-                },)*]
+                let mut columns = Vec::new();
+                $(crate::table::columns!(
+                    @push columns, [$($meaning),+] $field: $type => $variant $(in $unit)?, self.$field
+                );)*
+                columns
             }
         }
     };
@@ -257,6 +258,23 @@ macro_rules! columns {
                 })*
             }
         }
+    };
+    (@push $columns:ident, [$($meaning:literal),+] $field:ident: $type:ty => Counters, $values:expr) => {
+        for (number, &(name, unit, meaning)) in <$type>::COLUMNS.iter().enumerate() {
+            let data = crate::Data::U64($values.iter().map(|row| row.values()[number]).collect());
+            $columns.push(crate::Column { name, unit, meaning, data });
+        }
+    };
+    (
+        @push $columns:ident, [$($meaning:literal),+] $field:ident: $type:ty => $variant:ident $(in $unit:literal)?,
+        $values:expr
+    ) => {
+        $columns.push(crate::Column {
+            name: stringify!($field),
+            unit: crate::table::columns!(@unit $($unit)?),
+            meaning: const { concat!($($meaning),+).trim_ascii_start() },
+            data: crate::table::columns!(@data $variant, $values, $type),
+        });
     };
     (@unit) => { None };
     (@unit $unit:literal) => { Some($unit) };

@@ -1,7 +1,9 @@
 //! The records of a run: meters, samples, events.
 
-use engine::{DueAtAcks, Lifetime, ProbeRows, flow_event, flow_row, sender_event};
-use record::{EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Tables, milliseconds, seconds};
+use engine::{DueAtAcks, ProbeRows, flow_event, flow_row, sender_event};
+use record::{
+    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, milliseconds, seconds,
+};
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
@@ -135,8 +137,8 @@ impl Recorder {
             min_rtt_ms: rtt(2),
             delivered_bytes: receiving.delivered_bytes(),
             arrived_packets: receiver.arrived_packets,
-            sent_packets: counters.sent,
-            retransmitted_packets: counters.retransmitted,
+            sent_packets: counters.data_packets,
+            retransmitted_packets: counters.retransmitted_packets,
             pacing_rate_bps: sending.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),
             state: sending.state(),
         });
@@ -183,13 +185,13 @@ impl Recorder {
         let lifetime = lifetime(sender, receiver, self.openings[index as usize]);
         let Some((meter, counters)) = measured(sender, receiver, self.dropped[index as usize]) else { return };
         self.left.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
-        self.left_sent += counters.data_packets;
+        self.left_sent += counters.sender.data_packets;
     }
 
     /// Data packets that the flows sent in the whole run.
     pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf>]) -> u64 {
         let ends = senders.iter().filter_map(|sender| sender.end.as_ref());
-        ends.map(|end| end.counters().sent).sum::<u64>() + self.left_sent
+        ends.map(|end| end.counters().data_packets).sum::<u64>() + self.left_sent
     }
 
     /// The tables, when the run ends.
@@ -237,19 +239,13 @@ fn measured<'a>(
     dropped: u64,
 ) -> Option<(&'a mut FlowMeter, FlowCounters)> {
     let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
-    let sent = sending.counters();
     let counters = FlowCounters {
         delivered_bytes: receiving.delivered_bytes(),
         arrived_packets: receiver.arrived_packets,
         arrived_bytes: receiver.arrived_bytes,
         marked_packets: u64::from(receiver.marked_packets),
-        data_packets: sent.sent,
-        retransmitted_packets: sent.retransmitted,
-        lost_packets: sent.lost,
         dropped_packets: dropped,
-        timeouts: sent.timeouts,
-        recoveries: sent.recoveries,
-        spurious: sent.spurious,
+        sender: sending.counters(),
     };
     Some((sending.meter(), counters))
 }

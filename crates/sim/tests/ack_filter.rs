@@ -43,7 +43,7 @@ fn the_queue_holds_what_the_filter_leaves() {
     for (filter, most) in [("ack-filter", 2.0), ("ack-filter-aggressive", 1.0)] {
         let (flow, link) = download(filter, "");
         // Nothing is lost for the filter: all losses of data come from a full queue of data.
-        assert_eq!(flow.timeouts, 0, "{filter}");
+        assert_eq!(flow.sender.timeouts, 0, "{filter}");
         // Each ACK supersedes all before it, but in a recovery: then it leaves ACKs with blocks that it lacks. 833 ACKs
         // arrive in a second, and the link carries 240.
         assert!(link.queue_packets_p95 <= most, "{filter}: {}", link.queue_packets_p95);

@@ -158,7 +158,7 @@ fn the_capture_holds_what_the_tables_count() {
     assert!(link.dropped_packets > 0 && link.lost_packets > 0 && link.marked_packets > 0, "{link:?}");
     let udp = packets.iter().filter(|packet| packet.interface == SENDERS && !packet.is_tcp()).count() as u64;
     // The datagrams that left, and the echoes that came back.
-    assert!(udp > tables.flows[4].data_packets && udp <= 2 * tables.flows[4].data_packets, "{udp}");
+    assert!(udp > tables.flows[4].sender.data_packets && udp <= 2 * tables.flows[4].sender.data_packets, "{udp}");
 }
 
 #[test]
@@ -213,12 +213,12 @@ fn a_sequence_number_advances_or_is_a_retransmission() {
             *again.entry(packet.source()).or_insert(0) += 1;
         }
     }
-    let counted: Vec<_> = tables.flows[..4].iter().map(|flow| flow.retransmitted_packets).collect();
+    let counted: Vec<_> = tables.flows[..4].iter().map(|flow| flow.sender.retransmitted_packets).collect();
     let seen: Vec<_> = next.keys().map(|source| again.get(source).copied().unwrap_or(0)).collect();
     assert_eq!(seen, counted);
     assert!(counted.iter().sum::<u64>() > 0);
     // All else of the second flow is ECN-capable.
-    assert_eq!(capable, tables.flows[1].data_packets - counted[1]);
+    assert_eq!(capable, tables.flows[1].sender.data_packets - counted[1]);
     // The third flow has an end: 100 kB.
     assert_eq!(next.into_values().nth(2), Some(100_001));
 }
@@ -280,7 +280,7 @@ fn tshark_counts_the_retransmissions_that_were_sent_and_no_ack_of_what_was_not()
     ) else {
         return;
     };
-    let sent: u64 = tables.flows.iter().map(|flow| flow.retransmitted_packets).sum();
+    let sent: u64 = tables.flows.iter().map(|flow| flow.sender.retransmitted_packets).sum();
     let noted = tables.events.columns().kind.iter().filter(|kind| **kind == EventKind::Retransmission).count() as u64;
     assert!(noted <= sent && noted > 0);
     assert_eq!(again, sent);
@@ -330,7 +330,7 @@ fn a_capture_is_what_the_sender_sees_and_tshark_notes_nothing_that_is_not_so() {
     assert_eq!(opened, 8);
     // The FINs of the one that has an end.
     assert_eq!(closed, 2);
-    assert_eq!(again, tables.flows.iter().map(|flow| flow.retransmitted_packets).sum::<u64>());
+    assert_eq!(again, tables.flows.iter().map(|flow| flow.sender.retransmitted_packets).sum::<u64>());
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
             Kind::Tcp => planned.options.segment_size.get(),
             Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } => packet_size.get() - 28,
         };
-        let fresh = flow.data_packets - flow.retransmitted_packets;
+        let fresh = flow.sender.data_packets - flow.sender.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");
         assert!(drawn.bytes.is_none_or(|b| flow.delivered_bytes <= b.get()), "{name}");
         assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
@@ -295,10 +295,10 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
             let own = |row: &usize| events.flow[*row] == flow.flow && events.kind[*row] == kind;
             (0..events.kind.len()).filter(own).count() as u64
         };
-        assert_eq!(of_flow(EventKind::Timeout), flow.timeouts, "{name}");
+        assert_eq!(of_flow(EventKind::Timeout), flow.sender.timeouts, "{name}");
         let again = of_flow(EventKind::Retransmission);
         let probes = of_flow(EventKind::TailLossProbe);
-        assert!((again..=again + probes).contains(&flow.retransmitted_packets), "{name}");
+        assert!((again..=again + probes).contains(&flow.sender.retransmitted_packets), "{name}");
     }
 }
 
@@ -320,7 +320,7 @@ fn check_between(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         let first = data.iter().all(|(flow, _)| flow.forward[0].link == Some(index));
         let last = data.iter().all(|(flow, _)| flow.forward.last().is_some_and(|hop| hop.link == Some(index)));
         if first && !others {
-            let sent: u64 = data.iter().map(|(_, row)| row.data_packets).sum();
+            let sent: u64 = data.iter().map(|(_, row)| row.sender.data_packets).sum();
             let openings: u64 = data.iter().map(|(flow, row)| opening_packets(flow, row)).sum();
             // An ACK of the SYN-ACK leaves again for each SYN-ACK that comes again.
             let again: u64 = data.iter().map(|(_, row)| row.syn_ack_retransmissions).sum();
@@ -427,6 +427,6 @@ fn lost_copies_are_no_lost_packets_of_their_sender() {
         [[flows]]\ncc = 'newreno'\n";
     let tables = run(text);
     let flow = &tables.flows[0];
-    assert!(tables.links[0].dropped_packets > flow.data_packets, "{flow:?}");
+    assert!(tables.links[0].dropped_packets > flow.sender.data_packets, "{flow:?}");
     assert!(flow.loss_rate > 0.5 && flow.loss_rate <= 1.0, "{flow:?}");
 }

@@ -47,7 +47,7 @@ fn alone_it_fills_the_link_with_a_millisecond_of_queue() {
         let utilization = tables.links[0].utilization;
         assert!(mean < 1.5 && most < 3.0, "{rate}, {rtt}: {mean} ms, 99 % below {most} ms");
         assert!(utilization > 0.9, "{rate}, {rtt}: {utilization}");
-        assert_eq!(tables.flows[0].lost_packets, 0);
+        assert_eq!(tables.flows[0].sender.lost_packets, 0);
     }
 }
 

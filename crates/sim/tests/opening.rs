@@ -35,7 +35,7 @@ fn an_opening_takes_a_round_trip_and_its_own_packets() {
     assert_ms(flow.first_byte_ms, FIRST_BYTE_MS);
     // Nine more segments.
     assert_ms(1e3 * flow.completion_s, FIRST_BYTE_MS + 9.0 * 1.2);
-    assert_eq!((flow.syn_retransmissions, flow.data_packets, flow.timeouts), (0, 10, 0));
+    assert_eq!((flow.syn_retransmissions, flow.sender.data_packets, flow.sender.timeouts), (0, 10, 0));
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn a_lost_syn_or_syn_ack_costs_a_second() {
     let syn = one("loss = { openings = [0] }", "");
     assert_ms(syn.handshake_ms, 1000.0 + HANDSHAKE_MS);
     assert_ms(1e3 * syn.completion_s, 1000.0 + FIRST_BYTE_MS + 9.0 * 1.2);
-    assert_eq!((syn.syn_retransmissions, syn.data_packets, syn.timeouts), (1, 10, 0));
+    assert_eq!((syn.syn_retransmissions, syn.sender.data_packets, syn.sender.timeouts), (1, 10, 0));
     // Both ends send again. The SYN arrives as the timer of the SYN-ACK expires, which begins anew.
     let answer = one("reverse = { loss = { openings = [0] } }", "");
     assert_ms(answer.handshake_ms, 1000.0 + HANDSHAKE_MS);
-    assert_eq!((answer.syn_retransmissions, answer.data_packets, answer.timeouts), (1, 10, 0));
+    assert_eq!((answer.syn_retransmissions, answer.sender.data_packets, answer.sender.timeouts), (1, 10, 0));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_lost_ack_of_the_syn_ack_costs_nothing_where_data_follow() {
 fn a_list_of_lost_packets_counts_data_alone() {
     let flow = one("loss = { packets = [0] }", "");
     assert_ms(flow.handshake_ms, HANDSHAKE_MS);
-    assert_eq!((flow.syn_retransmissions, flow.retransmitted_packets), (0, 1));
+    assert_eq!((flow.syn_retransmissions, flow.sender.retransmitted_packets), (0, 1));
 }
 
 // Linux: the RTT of a second SYN comes from its timestamp. After a third one the window is a segment.
@@ -102,7 +102,7 @@ fn a_connection_that_nothing_answers_is_never_open() {
     let flow = &tables.flows[0];
     assert!(flow.handshake_ms.is_nan() && flow.first_byte_ms.is_nan() && flow.rtt_min_ms.is_nan());
     // At 1, 2, 3, 4, 5 and 7 s.
-    assert_eq!((flow.syn_retransmissions, flow.data_packets), (6, 0));
+    assert_eq!((flow.syn_retransmissions, flow.sender.data_packets), (6, 0));
 }
 
 // The upload of 30 kB behind a second of queue, of which Linux takes 2.4 to 2.9 s from connect to its answer.
@@ -120,7 +120,7 @@ fn the_first_rtt_of_a_short_flow_is_that_of_the_queue() {
     assert_eq!(short.len(), 10);
     for flow in short {
         assert!((650.0..1050.0).contains(&flow.handshake_ms), "{}", flow.handshake_ms);
-        assert!(flow.timeouts == 0 || flow.lost_packets > 0, "{flow:?}");
+        assert!(flow.sender.timeouts == 0 || flow.sender.lost_packets > 0, "{flow:?}");
     }
-    assert!(short.iter().filter(|flow| flow.timeouts == 0).count() >= 9);
+    assert!(short.iter().filter(|flow| flow.sender.timeouts == 0).count() >= 9);
 }

@@ -90,7 +90,7 @@ fn e_tcp_loses_one_packet_in_a_hundred_at_every_rate() {
     // `a = p D(w)`: `p = 0.01 + 1.5/w^2`. `1.5/w^2` is 0.0001 for the 126 packets at 10 Mbit/s, and less above.
     for (rate, buffer) in [("10mbit", 42), ("30mbit", 126), ("100mbit", 420)] {
         let flow = &alone("e-tcp", rate, buffer).flows[0];
-        assert_near(flow.lost_packets as f64 / flow.data_packets as f64, 0.01, 0.03);
+        assert_near(flow.sender.lost_packets as f64 / flow.sender.data_packets as f64, 0.01, 0.03);
     }
 }
 
@@ -148,10 +148,10 @@ fn relentless_pays_one_segment_for_each_that_was_lost() {
                 windows.iter().find(|row| row.0 > end || losses[1..].contains(row) && row.0 == end).unwrap().1
             };
             let paid: f64 = losses.iter().zip(&recovered).map(|(loss, end)| loss.1 - after(end.0)).sum();
-            let lost = tables.flows[0].lost_packets;
+            let lost = tables.flows[0].sender.lost_packets;
             assert_eq!(lost, packets.split(',').count() as u64, "{}", place());
             assert!((paid - lost as f64).abs() < 0.01, "{paid} paid for {lost}, {}", place());
-            assert_eq!(tables.flows[0].timeouts, 0, "{}", place());
+            assert_eq!(tables.flows[0].sender.timeouts, 0, "{}", place());
         }
     }
 }
@@ -193,5 +193,5 @@ fn dctcp_keeps_the_queue_around_the_threshold_of_marks() {
     let (shortest, longest) = (queue().min().unwrap(), queue().max().unwrap());
     assert!((30..=34).contains(&shortest), "{shortest}");
     assert!((40..=42).contains(&longest), "{longest}");
-    assert_eq!(tables.flows[0].lost_packets, 0);
+    assert_eq!(tables.flows[0].sender.lost_packets, 0);
 }

@@ -72,7 +72,7 @@ fn a_finished_run_has_come_to_its_end_and_says_what_it_cost() {
     let outcome = Simulator { stopwatch, ..Simulator::default() }.run(&job(), &watch);
     let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(watch.elapsed_nanos.load(Ordering::Relaxed), 10_000_000_000);
-    assert_eq!(outcome.cost.data_packets, outcome.tables.flows[0].data_packets);
+    assert_eq!(outcome.cost.data_packets, outcome.tables.flows[0].sender.data_packets);
     // A packet arrives, every second one's ACK arrives, and so does the ACK of a train's end. Timers, quick ACKs and
     // samples are few.
     let per_packet = outcome.cost.events as f64 / outcome.cost.data_packets as f64;
@@ -174,7 +174,7 @@ fn a_source_with_several_units_a_nanosecond_keeps_its_rate_and_ends() {
         record = { flow_series = "off", probes = "off", link_series = "off", events = false }
         "#);
     // 500 Gbit/s for 20 us are 44,643 datagrams of 28 bytes.
-    let sent = tables.flows[0].data_packets as f64;
+    let sent = tables.flows[0].sender.data_packets as f64;
     assert!((sent - 44_643.0).abs() < 5.0, "{sent}");
 }
 
@@ -199,5 +199,5 @@ fn recorded_media_leave_as_they_were_written() {
     for (arrived, expected) in datagrams.arrived_s.iter().zip([0.5112, 0.5124, 0.512_467_2, 0.610_150_4]) {
         common::assert_near(*arrived, expected, 1e-9);
     }
-    assert_eq!((tables.flows[0].data_packets, tables.flows[0].delivered_bytes), (4, 3160));
+    assert_eq!((tables.flows[0].sender.data_packets, tables.flows[0].delivered_bytes), (4, 3160));
 }

@@ -53,7 +53,7 @@ fn those_that_look_for_the_end_of_the_path_find_it_before_anything_is_lost() {
     // 50 Mbit/s and 100 ms are 417 packets, and a queue of twelve times that follows. Classic slow start fills it all.
     let lost = |start: &str| {
         let tables = started("newreno", &format!(r#"slow_start = "{start}""#), "50mbit", "12bdp", 6, "");
-        (tables.flows[0].lost_packets, left(&tables) / 417.0)
+        (tables.flows[0].sender.lost_packets, left(&tables) / 417.0)
     };
     assert!(lost("classic").0 > 3000, "{}", lost("classic").0);
     // The window of 640 is the first that queues, and its packets still find the path empty at their head. HyStart sees
@@ -75,7 +75,7 @@ fn cubic_has_its_own_hystart_switched_off_by_another_method() {
     let of = |start: &str| started("cubic", start, "50mbit", "2bdp", 3, "");
     let (own, hystart, classic) = (of(""), of(r#"slow_start = "hystart""#), of(r#"slow_start = "classic""#));
     assert_near(left(&hystart), left(&own), 0.02);
-    assert!(classic.flows[0].lost_packets > 300 && own.flows[0].lost_packets == 0);
+    assert!(classic.flows[0].sender.lost_packets > 300 && own.flows[0].sender.lost_packets == 0);
 }
 
 #[test]
@@ -86,5 +86,5 @@ fn rapid_start_lands_near_half_of_what_the_path_held() {
     let series = tables.flow_series.columns();
     let window = common::at(&series.time_s, &series.window_segments, recovered[0].0 + 0.01);
     assert_near(window, 417.0, 0.15);
-    assert_eq!(tables.flows[0].timeouts, 0);
+    assert_eq!(tables.flows[0].sender.timeouts, 0);
 }

@@ -100,5 +100,5 @@ fn a_source_below_the_allowed_rate_is_sent_as_it_is_written() {
         "#);
     // 100 packets a second of 1028 IP bytes: 1000 bytes of payload each.
     assert!((tables.flows[0].goodput_bps - 800_000.0).abs() < 1000.0, "{}", tables.flows[0].goodput_bps);
-    assert_eq!(tables.flows[0].lost_packets, 0);
+    assert_eq!(tables.flows[0].sender.lost_packets, 0);
 }

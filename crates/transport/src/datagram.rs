@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 
 use control::{Ack, Context, Controller, Loss, Moment, ParameterError, Parameters, RttSample};
 use units::packet::{IP_HEADER, UDP_HEADER};
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Random, SenderCounters, Span, Time};
 
 use crate::application::Pace;
-use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
 use crate::media::{Datagrams, Recorded};
 use crate::segment::{Acknowledgement, Data, SackBlocks};
@@ -127,7 +126,7 @@ impl DatagramSource {
         let full = self.size.saturating_sub(Bytes::new(HEADER)).get() as u32;
         let payload = self.writes.take(now, sequence, full)?;
         self.outstanding.push_back(Some(now));
-        self.counters.sent += 1;
+        self.counters.data_packets += 1;
         Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push: false })
     }
 
@@ -195,7 +194,7 @@ impl DatagramSource {
     }
 
     fn on_loss(&mut self, now: Time, lost: u32, in_flight: u32, echoed: u64, journal: &mut dyn Journal) {
-        self.counters.lost += u64::from(lost);
+        self.counters.lost_packets += u64::from(lost);
         if echoed < self.recovery_point {
             return;
         }

@@ -2,7 +2,6 @@
 //! when to be woken. Nothing in them sleeps, reads a clock, or knows a scenario.
 
 mod application;
-mod counters;
 mod datagram;
 mod ecn_mode;
 mod journal;
@@ -13,7 +12,6 @@ mod tcp;
 mod tfrc;
 
 pub use application::{Application, Pace, Periods};
-pub use counters::SenderCounters;
 pub use datagram::{DatagramSink, DatagramSource, Writes};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};

@@ -10,6 +10,7 @@
 struct Readme;
 
 mod count;
+mod counters;
 mod distribution;
 mod ecn;
 mod empirical;
@@ -22,6 +23,7 @@ pub mod tc;
 mod time;
 
 pub use count::Count;
+pub use counters::SenderCounters;
 pub use distribution::{Distribution, Quantity};
 pub use ecn::Ecn;
 pub use empirical::{EMPIRICAL, Empirical};

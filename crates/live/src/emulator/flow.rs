@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::Lifetime;
 use network::Purpose;
-use record::{FlowCounters, FlowMeter};
+use record::{FlowCounters, FlowMeter, Lifetime};
 use units::Time;
 
 use super::header::{self, Header};

@@ -438,7 +438,7 @@ impl<'a> Emulator<'a> {
         }
         let sending = flow.tracker.send(now, segment.sequence, segment.payload);
         let sequence = sending.offset / self.settings.segment;
-        let counters = &mut flow.measured.counters;
+        let counters = &mut flow.measured.counters.sender;
         counters.data_packets += 1;
         let shared = &self.settings.shared[index as usize];
         shared.sent.store(counters.data_packets, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use engine::{Schedule, Series};
-use record::{EventKind, EventRow, FlowSample, FlowSeries, Histogram, seconds};
+use record::{EventKind, EventRow, FlowCounters, FlowSample, FlowSeries, Histogram, seconds};
 use rustix::io::Errno;
 use rustix::net::connect;
 use scenario::{DrawnFlow, Sampling};
@@ -25,7 +25,7 @@ use crate::tcp::application::unless_later;
 use crate::tcp::flow::{Flow, Stage, with_segment};
 use crate::tcp::probes::ProbeValue;
 use crate::tcp::settings::Settings;
-use crate::tcp::tcp_events::{Counts, compare};
+use crate::tcp::tcp_events::compare;
 
 /// Sockets are looked at so often.
 const TICK: Span = Span::from_millis(1);
@@ -72,7 +72,7 @@ pub(crate) struct Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlowTotals {
     /// In the measured interval.
-    pub(crate) counts: Counts,
+    pub(crate) counts: FlowCounters,
     pub(crate) completed: Option<Time>,
 }
 
@@ -171,7 +171,7 @@ impl<'a> Endpoints<'a> {
         }
         self.drain();
         self.report.unreported.extend(self.algorithms.iter_mut().filter_map(|algorithm| algorithm.finish()));
-        let counted = |flow: &Flow| FlowTotals { counts: flow.counts.since(&flow.base), completed: flow.completed };
+        let counted = |flow: &Flow| FlowTotals { counts: flow.counts - flow.base, completed: flow.completed };
         self.report.flows = self.flows.iter().map(counted).collect();
         if let Some(trace) = &self.trace {
             self.report.traced.source = "tracepoint";
@@ -289,7 +289,7 @@ impl<'a> Endpoints<'a> {
         flow.window_before = before.window;
         if self.trace.is_none() {
             let mut changes = Vec::new();
-            compare(&before, &info, &mut flow.counts, &mut |change| changes.push(change));
+            compare(&before, &info, &mut flow.counts.sender, &mut |change| changes.push(change));
             changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
     }
@@ -323,7 +323,7 @@ impl<'a> Endpoints<'a> {
         if segment.kind != kernel::Kind::Arrived {
             let mut changes = Vec::new();
             let window = if at < flow.looked { flow.window_before } else { flow.info.window };
-            flow.traced.read(at, segment, window, &mut flow.counts, &mut |change| changes.push(change));
+            flow.traced.read(at, segment, window, &mut flow.counts.sender, &mut |change| changes.push(change));
             return changes.into_iter().for_each(|(kind, value)| self.note(at, kind, index, value));
         }
         let Some(mut rows) = self.ack_rows.take() else { return };

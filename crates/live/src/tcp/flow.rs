@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::{FlowSample, seconds};
+use record::{FlowCounters, FlowSample, seconds};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketFlags, accept_with, shutdown};
 use scenario::DrawnFlow;
@@ -15,7 +15,7 @@ use crate::host::sockets::Sockets;
 use crate::host::system::TcpInfo;
 use crate::tcp::application::{Application, take, unless_later};
 use crate::tcp::settings::Settings;
-use crate::tcp::tcp_events::{Counts, TracedState, state};
+use crate::tcp::tcp_events::{TracedState, state};
 
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -53,9 +53,9 @@ pub(super) struct Flow {
     pub(super) window_before: u32,
     /// Its state as reported by the trace.
     pub(super) traced: TracedState,
-    pub(super) counts: Counts,
+    pub(super) counts: FlowCounters,
     /// The counts at the start of the measured interval.
-    pub(super) base: Counts,
+    pub(super) base: FlowCounters,
     pub(super) completed: Option<Time>,
 }
 
@@ -80,8 +80,8 @@ impl Flow {
             looked: Time::ZERO,
             window_before: 0,
             traced: TracedState::new(&TcpInfo::default()),
-            counts: Counts::default(),
-            base: Counts::default(),
+            counts: FlowCounters::default(),
+            base: FlowCounters::default(),
             completed: None,
         }
     }
@@ -136,7 +136,7 @@ impl Flow {
     /// Takes the delivered data.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Result<(), Errno> {
         if let Some(sink) = self.sink.as_ref().filter(|_| !self.ended) {
-            self.ended = take(sink, buffer, &mut self.counts.delivered)?;
+            self.ended = take(sink, buffer, &mut self.counts.delivered_bytes)?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Flow {
 
     /// True if all of it has been delivered, and this was not noted yet.
     pub(super) fn is_complete(&self) -> bool {
-        self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered >= total)
+        self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered_bytes >= total)
     }
 
     /// The row at `at`, as the last look found it. `shared` has the counters of the emulator. Unless the controller
@@ -171,7 +171,7 @@ impl Flow {
             latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
             smoothed_rtt_ms: millis(info.smoothed_rtt_us),
             min_rtt_ms: millis(info.min_rtt_us),
-            delivered_bytes: self.counts.delivered,
+            delivered_bytes: self.counts.delivered_bytes,
             arrived_packets: count(&shared.arrived),
             sent_packets: count(&shared.sent),
             retransmitted_packets: count(&shared.retransmitted),

@@ -7,7 +7,7 @@
 //! even of a controller, when a timer interrupts a thread of process 1. So looks are compared with the trace as well.
 
 use record::{EventKind, FlowState};
-use units::Time;
+use units::{SenderCounters, Time};
 
 use crate::host::system::TcpInfo;
 
@@ -25,31 +25,11 @@ pub(crate) fn state(state: u8) -> FlowState {
     }
 }
 
-/// Counted since the start of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Counts {
-    pub(crate) delivered: u64,
-    pub(crate) timeouts: u64,
-    pub(crate) recoveries: u64,
-    pub(crate) spurious: u64,
-}
-
-impl Counts {
-    pub(crate) fn since(&self, base: &Self) -> Self {
-        Self {
-            delivered: self.delivered - base.delivered,
-            timeouts: self.timeouts - base.timeouts,
-            recoveries: self.recoveries - base.recoveries,
-            spurious: self.spurious - base.spurious,
-        }
-    }
-}
-
 /// Something to note, with its value.
 pub(crate) type Change = (EventKind, f64);
 
 /// Compares two looks at a connection.
-pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut Counts, note: &mut dyn FnMut(Change)) {
+pub(crate) fn compare(before: &TcpInfo, now: &TcpInfo, counts: &mut SenderCounters, note: &mut dyn FnMut(Change)) {
     let window = f64::from(before.window);
     for _ in 0..now.timeouts.wrapping_sub(before.timeouts) {
         counts.timeouts += 1;
@@ -80,7 +60,7 @@ impl TracedState {
         at: Time,
         segment: &kernel::Segment,
         window: u32,
-        counts: &mut Counts,
+        counts: &mut SenderCounters,
         note: &mut dyn FnMut(Change),
     ) {
         match segment.kind {
@@ -120,7 +100,7 @@ impl TracedState {
 }
 
 /// A connection with `window` goes from one state into another.
-fn turn(was: FlowState, is: FlowState, window: f64, counts: &mut Counts, note: &mut dyn FnMut(Change)) {
+fn turn(was: FlowState, is: FlowState, window: f64, counts: &mut SenderCounters, note: &mut dyn FnMut(Change)) {
     let repairs = |state| matches!(state, FlowState::Recovery | FlowState::Loss);
     if was == is {
         return;
@@ -168,7 +148,7 @@ mod tests {
     }
 
     /// The changes that `records` report, one record a millisecond from the first on. A change without a number has 0.
-    fn told(traced: &mut TracedState, counts: &mut Counts, records: &[(Kind, u8, u32)]) -> Vec<Change> {
+    fn told(traced: &mut TracedState, counts: &mut SenderCounters, records: &[(Kind, u8, u32)]) -> Vec<Change> {
         let mut noted = Vec::new();
         for (ms, &(kind, state, window)) in (1..).zip(records) {
             traced.read(at(ms), &segment(kind, state, window), 30, counts, &mut |(kind, value)| {
@@ -180,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_loss_a_timeout_in_its_repair_and_the_end_of_both_are_told_one_by_one() {
-        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), SenderCounters::default());
         let records = [
             (Kind::State, 1, 40),
             (Kind::State, 3, 40),
@@ -191,12 +171,12 @@ mod tests {
         let noted = told(&mut traced, &mut counts, &records);
         let (loss, timeout) = ((EventKind::LossEvent, 40.0), (EventKind::Timeout, 30.0));
         assert_eq!(noted, [loss, timeout, timeout, (EventKind::Recovered, 0.0)]);
-        assert_eq!(counts, Counts { timeouts: 2, recoveries: 1, ..Counts::default() });
+        assert_eq!(counts, SenderCounters { timeouts: 2, recoveries: 1, ..SenderCounters::default() });
     }
 
     #[test]
     fn a_retransmission_is_a_tail_loss_probe_unless_something_is_deemed_lost() {
-        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), SenderCounters::default());
         let records = [0, 2, 3, 4].map(|state| (Kind::Retransmitted, state, 10));
         let noted = told(&mut traced, &mut counts, &records);
         assert_eq!(noted, [(EventKind::TailLossProbe, 0.0); 2]);
@@ -206,7 +186,7 @@ mod tests {
     #[test]
     fn a_look_shows_once_what_the_trace_lacks() {
         let info = |congestion_state, timeouts| TcpInfo { congestion_state, timeouts, ..TcpInfo::default() };
-        let (mut traced, mut counts) = (TracedState::new(&info(0, 7)), Counts::default());
+        let (mut traced, mut counts) = (TracedState::new(&info(0, 7)), SenderCounters::default());
         assert_eq!(traced.lacks(at(0), &info(0, 7)), 0);
         assert_eq!(traced.lacks(at(1), &info(4, 8)), 1);
         assert_eq!(traced.lacks(at(2), &info(4, 8)), 0);
@@ -218,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_look_that_a_record_overtook_lacks_nothing() {
-        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), Counts::default());
+        let (mut traced, mut counts) = (TracedState::new(&TcpInfo::default()), SenderCounters::default());
         told(&mut traced, &mut counts, &[(Kind::State, 3, 40), (Kind::State, 4, 1)]);
         let before = TcpInfo { congestion_state: 3, ..TcpInfo::default() };
         assert_eq!(traced.lacks(at(2), &before), 0, "the timer expired at 2 ms, while the look went on");
@@ -228,7 +208,7 @@ mod tests {
     fn two_looks_tell_timeouts_and_the_state_behind_them() {
         let look =
             |congestion_state, window, timeouts| TcpInfo { congestion_state, window, timeouts, ..TcpInfo::default() };
-        let (mut counts, mut noted) = (Counts::default(), Vec::new());
+        let (mut counts, mut noted) = (SenderCounters::default(), Vec::new());
         let looks = [look(0, 40, 65535), look(4, 1, 1), look(2, 20, 1)];
         for pair in looks.windows(2) {
             compare(&pair[0], &pair[1], &mut counts, &mut |(kind, _)| noted.push(kind));

@@ -160,7 +160,7 @@ fn losses_of_a_window_are_one_event_and_recovery_ends_with_what_was_sent_in_it()
         ]
     );
     let ledger = connection.ledger.lock();
-    assert_eq!((ledger.counters.lost, ledger.counters.recoveries), (2, 1));
+    assert_eq!((ledger.counters.lost_packets, ledger.counters.recoveries), (2, 1));
     assert_eq!(ledger.journal.as_ref().map(Vec::len), Some(4), "two losses, the event, and the end of the recovery");
 }
 
@@ -185,5 +185,5 @@ fn packets_of_the_handshake_do_not_count() {
     ledger.on_congestion_event(clock.instant(at(40)), clock.instant(at(0)), false, false, 1200, 0);
     assert!(heard.take().is_empty());
     let counters = ledger.lock().counters;
-    assert_eq!((counters.sent, counters.recoveries), (0, 0));
+    assert_eq!((counters.data_packets, counters.recoveries), (0, 0));
 }

@@ -202,7 +202,7 @@ fn every_counter_is_that_of_the_interval() {
         marked_packets: 7 * n,
     };
     // Five less two.
-    assert_eq!(of(5).since(&of(2)), of(3));
+    assert_eq!(of(5) - of(2), of(3));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
     Acknowledgement, ActiveOpen, Application, DatagramSource, Feedback, Journal, Marks, OpeningPacket, Pace, Phase,
-    Sender, SenderCounters, Stack, TfrcSource,
+    Sender, Stack, TfrcSource,
 };
-use units::{Ecn, Random, Rate, Span, Time};
+use units::{Ecn, Random, Rate, SenderCounters, Span, Time};
 
 use crate::cache_aligned::CacheAligned;
 use crate::hosts::uptime;

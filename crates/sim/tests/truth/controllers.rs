@@ -38,7 +38,7 @@ fn newreno_meets_its_loss_when_pipe_and_buffer_are_full_and_halves() {
             let after = at(&series.time_s, &series.window_segments, time);
             assert_eq!(after, window / 2.0, "at {time} s");
         }
-        assert_eq!(tables.flows[0].timeouts, 0);
+        assert_eq!(tables.flows[0].sender.timeouts, 0);
     }
 }
 

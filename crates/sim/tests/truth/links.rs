@@ -79,7 +79,7 @@ fn one_packet_alone_takes_its_transmission_times_and_the_propagation() {
             flows = [{{ {flow} }}]
             "#
         ));
-        assert_eq!(tables.flows[0].data_packets, 1);
+        assert_eq!(tables.flows[0].sender.data_packets, 1);
         assert_eq!((tables.flows[0].rtt_min_ms, tables.flows[0].rtt_max_ms), (rtt, rtt));
     }
 }
@@ -263,6 +263,6 @@ fn at_an_unlimited_rate_no_more_is_sent_again_than_was_lost() {
         flows = [{ cc = "newreno", transport = { receive_window = 2000 } }]
         record = { flow_series = "off", probes = "off", link_series = "off" }
         "#);
-    let (again, lost) = (tables.flows[0].retransmitted_packets, tables.links[0].lost_packets);
+    let (again, lost) = (tables.flows[0].sender.retransmitted_packets, tables.links[0].lost_packets);
     assert!(lost > 30 && again <= lost && again + 2 >= lost, "{again} of {lost}");
 }

@@ -197,7 +197,7 @@ fn short_flows_start_when_and_send_what_was_drawn_and_take_as_long_as_they_must(
     assert_eq!((flows[0].start_s, flows[0].name.as_str(), flows[7].name.as_str()), (1.0, "web-0", "web-7"));
     assert!(flows.last().is_some_and(|last| last.start_s < 90.0));
     for (index, flow) in flows.iter().enumerate() {
-        assert_eq!((flow.flow as usize, flow.delivered_bytes, flow.data_packets), (index, 14_480, 10));
+        assert_eq!((flow.flow as usize, flow.delivered_bytes, flow.sender.data_packets), (index, 14_480, 10));
         assert!((flow.completion_s - 0.060_120_896).abs() < 1e-9, "{}", flow.completion_s);
     }
     assert_eq!(events(&tables, EventKind::Complete).len(), flows.len());

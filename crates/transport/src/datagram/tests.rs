@@ -99,7 +99,7 @@ fn datagrams_leave_as_they_are_written() {
         push: false,
     });
     assert_eq!(sent, expected.collect::<Vec<_>>());
-    assert_eq!((source.in_flight(), source.counters().sent), (4, 4));
+    assert_eq!((source.in_flight(), source.counters().data_packets), (4, 4));
     assert_eq!(source.poll_timeout(), Some(at(14)));
     assert_eq!(source.poll_transmit(at(13)), None);
     // An IP header of 20 bytes and a UDP header of 8. An echo has a number and a timestamp.
@@ -203,13 +203,13 @@ fn a_datagram_is_lost_by_the_third_echo_after_it_and_the_controller_hears_of_one
     let lost = |sequence, rtt| vec![Event::DeemedLost { sequence, count: 1, rtt: Span::from_millis(rtt) }];
     assert_eq!(events, [vec![], lost(4, 14), lost(5, 13)]);
     assert!(watcher.take().iter().all(|seen| matches!(seen, Seen::Ack(_))));
-    assert_eq!((source.in_flight(), source.counters().lost), (0, 3));
+    assert_eq!((source.in_flight(), source.counters().lost_packets), (0, 3));
     // What left since belongs to a new round: 9 to 11 are lost at once when 14 arrives.
     let later = send(&mut source, 32..=32);
     let (_, events) = echo(&mut source, &later[5], 50, false);
     let rtt = Span::from_millis(18);
     assert_eq!(events, [Event::DeemedLost { sequence: 9, count: 3, rtt }, Event::LossEvent { window: 7.0 }]);
-    assert_eq!((source.in_flight(), source.counters().lost), (later.len() as u32 - 4, 6));
+    assert_eq!((source.in_flight(), source.counters().lost_packets), (later.len() as u32 - 4, 6));
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod tests;
 mod timers;
 
 use control::Ack;
-use units::{Span, Time};
+use units::{SenderCounters, Span, Time};
 
 use self::forward_rto::ForwardRto;
 use self::prr::Prr;
@@ -27,17 +27,6 @@ pub(super) use self::deadlines::Due;
 pub use self::stage::Phase;
 pub(super) use self::stage::Stage;
 
-/// Counters of rare events: none of the last four comes near 2^32 in a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) retransmitted: u64,
-    pub(super) timeouts: u32,
-    pub(super) recoveries: u32,
-    pub(super) spurious: u32,
-    /// Duplicate SACKs.
-    pub(super) duplicates: u32,
-}
-
 /// The repair of a sender. State that every ACK touches comes first.
 #[repr(C)]
 pub(super) struct Repair {
@@ -45,7 +34,10 @@ pub(super) struct Repair {
     recovery: Recovery,
     probe: TailProbe,
     forward_rto: ForwardRto,
-    counters: Counters,
+    /// Without segments sent first and segments deemed lost, which the flight counts. Events are rare beside ACKs, so
+    /// their counters have cache lines of their own.
+    counters: Box<SenderCounters>,
+    duplicate_sacks: u32,
     /// How long the clock whose ticks timers wait for had run at the start of the run.
     uptime: Span,
 }
@@ -58,7 +50,8 @@ impl Repair {
             recovery: Recovery::default(),
             probe: TailProbe::default(),
             forward_rto: ForwardRto::default(),
-            counters: Counters::default(),
+            counters: Box::default(),
+            duplicate_sacks: 0,
             uptime: Span::ZERO,
         }
     }
@@ -91,8 +84,8 @@ impl Repair {
         self.recovery.lower_limit(window)
     }
 
-    pub(super) fn counters(&self) -> Counters {
-        self.counters
+    pub(super) fn counters(&self) -> &SenderCounters {
+        &self.counters
     }
 
     /// True if the reduction under way ends with the cumulative point at `first`.
@@ -225,7 +218,7 @@ impl Repair {
 
     /// The probe has left: then the retransmission timer runs (RFC 8985, section 7.3).
     pub(super) fn on_probe(&mut self, now: Time, repeated: Option<u64>, flight: &Flight, stack: &Stack) {
-        self.counters.retransmitted += u64::from(repeated.is_some());
+        self.counters.retransmitted_packets += u64::from(repeated.is_some());
         self.probe.on_sent(flight.next(), repeated);
         self.timers.set_timeout(now, now + flight.timer(&stack.timers));
     }
@@ -362,7 +355,7 @@ impl Repair {
 
     /// Segment `sequence` leaves again. `oldest`: it is the first that is outstanding.
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, oldest: bool) {
-        self.counters.retransmitted += 1;
+        self.counters.retransmitted_packets += 1;
         self.recovery.on_retransmission(now, sequence);
         // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
         self.timers.restart(oldest);
@@ -371,8 +364,8 @@ impl Repair {
     /// A duplicate SACK arrives: whether it may be of a retransmission, as there were so many (in Linux since 5.8
     /// tcp_dsack_seen).
     pub(super) fn counts_duplicate(&mut self) -> bool {
-        self.counters.duplicates += 1;
-        u64::from(self.counters.duplicates) <= self.counters.retransmitted
+        self.duplicate_sacks += 1;
+        u64::from(self.duplicate_sacks) <= self.counters.retransmitted_packets
     }
 
     /// True if new segments leave in place of lost ones, to test a timeout or while those wait.
@@ -401,12 +394,12 @@ impl Repair {
     pub(super) fn last_resort(&mut self, now: Time, flight: &Flight) -> Option<(u64, bool)> {
         if let Some(hole) = flight.next_hole(self.recovery.high_retransmitted()) {
             self.recovery.on_retransmission(now, hole);
-            self.counters.retransmitted += 1;
+            self.counters.retransmitted_packets += 1;
             return Some((hole, true));
         }
         self.recovery.no_hole_below(flight.highest_sacked().unwrap_or(0));
         let rescue = flight.last_unsacked().filter(|_| self.recovery.take_rescue())?;
-        self.counters.retransmitted += 1;
+        self.counters.retransmitted_packets += 1;
         Some((rescue, false))
     }
 

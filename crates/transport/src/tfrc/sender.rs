@@ -5,11 +5,10 @@ use std::collections::VecDeque;
 use control::Probe;
 use control::tfrc::{Report, Settings, Tfrc};
 use units::packet::{IP_HEADER, UDP_HEADER};
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Rate, SenderCounters, Span, Time};
 
 use super::receiver::Feedback;
 use crate::application::Pace;
-use crate::counters::SenderCounters;
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
 
@@ -127,7 +126,7 @@ impl TfrcSource {
         self.next_at = self.left_at + self.spacing();
         let sequence = self.next;
         self.next += 1;
-        self.counters.sent += 1;
+        self.counters.data_packets += 1;
         self.tfrc.on_sent();
         let payload = self.payload() as u32;
         Some(Data { sequence, timestamp: now, payload, retransmission: false, reduced: false, push: false })
@@ -142,7 +141,7 @@ impl TfrcSource {
         let rtt = now.since(feedback.sent_at).saturating_sub(feedback.kept);
         self.latest = rtt;
         self.smallest = self.smallest.min(rtt);
-        let newly_lost = feedback.lost.saturating_sub(self.counters.lost);
+        let newly_lost = feedback.lost.saturating_sub(self.counters.lost_packets);
         if newly_lost > 0 {
             let (sequence, count) = (feedback.newest, newly_lost as u32);
             journal.note(Event::DeemedLost { sequence, count, rtt });
@@ -151,7 +150,7 @@ impl TfrcSource {
         if new_loss_event {
             journal.note(Event::LossEvent { window: self.tfrc.window() });
         }
-        self.counters.lost = feedback.lost;
+        self.counters.lost_packets = feedback.lost;
         self.loss_events = feedback.loss_events;
         let report = Report {
             rtt,
@@ -317,7 +316,7 @@ mod tests {
         let mut source = source();
         assert_eq!(source.round_trip_times(), None);
         source.poll_transmit(at(0));
-        assert_eq!((source.in_flight(), source.counters().sent), (1, 1));
+        assert_eq!((source.in_flight(), source.counters().data_packets), (1, 1));
         source.on_report(at(120), &feedback(0, at(0)), &mut ());
         // 4000 bytes of payload in 100 ms, and 28 bytes of headers for each 1000: `8 x 40,000 x 1.028`.
         assert_eq!((source.window(), source.rate().bits_per_second()), (4.0, 328_960));
@@ -359,7 +358,7 @@ mod tests {
             source.on_report(at(120), &Feedback { lost, loss_events, ..feedback(0, at(0)) }, &mut events);
             assert_eq!(events, expected);
         }
-        assert_eq!((source.counters().lost, source.loss_events), (3, 1));
+        assert_eq!((source.counters().lost_packets, source.loss_events), (3, 1));
     }
 
     #[test]

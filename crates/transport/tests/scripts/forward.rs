@@ -83,7 +83,7 @@ fn a_lost_retransmission_is_found_from_what_was_first_sent_after_it() {
     s.at(81).arrives(ack(0).sack(1, 11)).leaves_again(0).leaves(14).nothing_leaves().in_flight(5);
     s.arrives(ack(0).sack(1, 12)).leaves(15).nothing_leaves();
     s.at(121).arrives(ack(12)).phase(Phase::Open).window_is(5.0).all();
-    assert_eq!((s.counters().lost, s.counters().recoveries, s.counters().timeouts), (2, 1, 0));
+    assert_eq!((s.counters().lost_packets, s.counters().recoveries, s.counters().timeouts), (2, 1, 0));
 }
 
 // RFC 6937, section 3, with losses that FACK finds all at once.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use control::newreno::NewReno;
 use control::{Ack, Controller, Moment, Parameters, Wants};
-use transport::{Acknowledgement, Application, Data, Event, Opened, Phase, Receiver, Sender, SenderCounters, Stack};
-use units::{Random, Span, Time};
+use transport::{Acknowledgement, Application, Data, Event, Opened, Phase, Receiver, Sender, Stack};
+use units::{Random, SenderCounters, Span, Time};
 
 pub(crate) use self::stacks::{drop_sack, linux_rack, plain, selective, with};
 pub(crate) use self::wire::{Notice, Reply, ack};

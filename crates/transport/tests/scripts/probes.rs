@@ -128,7 +128,7 @@ fn a_repeated_segment_that_repaired_a_loss_reduces_the_window_once() {
     // Beyond the probe and no word of a duplicate: 7 was lost.
     s.at(200).arrives(ack(12).window(4)).window_is(2.0).leave(12..14).phase(Phase::Open);
     assert!(matches!(s.news()[..], [Notice::Loss(_), Notice::Recovered]));
-    assert_eq!(s.counters().lost, 1);
+    assert_eq!(s.counters().lost_packets, 1);
     s.at(240).arrives(ack(14).window(4)).window_is(2.0);
 }
 

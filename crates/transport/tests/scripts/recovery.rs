@@ -145,7 +145,7 @@ fn several_losses_in_one_window_reduce_it_once() {
     s.arrives(ack(0).sack(5, 8).sack(3, 4).sack(1, 2)).leaves_again(2).leaves_again(4).nothing_leaves().in_flight(5);
     s.at(80).arrives(ack(2).sack(5, 10).sack(3, 4)).leave(10..13).phase(Phase::Recovery);
     s.arrives(ack(4).sack(5, 10)).leaves(13).arrives(ack(10)).leaves(14).phase(Phase::Open);
-    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost), (1, 1, 3));
+    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost_packets), (1, 1, 3));
 }
 
 /// A transfer of ten segments of which 0 and 8 are lost, until the SACK of 9: five segments may be in flight.
@@ -171,7 +171,7 @@ fn what_is_not_lost_is_sent_again_as_a_last_resort() {
     s.arrives(ack(0).sack(9, 10).sack(1, 8)).leaves_again(8).nothing_leaves().in_flight(3);
     s.at(80).arrives(ack(8).sack(9, 10)).nothing_leaves().phase(Phase::Recovery);
     s.arrives(ack(10)).phase(Phase::Open).no_timer();
-    assert_eq!((s.counters().timeouts, s.counters().lost, s.counters().retransmitted), (0, 1, 3));
+    assert_eq!((s.counters().timeouts, s.counters().lost_packets, s.counters().retransmitted_packets), (0, 1, 3));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn in_recovery_every_hole_below_the_highest_sack_is_lost_where_the_stack_says_so
     s.arrives(ack(0).sack(9, 10).sack(3, 8).sack(1, 2)).leaves_again(8).leaves(11).nothing_leaves().in_flight(5);
     // 10 is missing, above the recovery point: one SACK is no evidence.
     s.at(80).arrives(ack(10).sack(11, 12)).phase(Phase::Disorder);
-    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost), (1, 1, 3));
+    assert_eq!((losses(&s), s.counters().recoveries, s.counters().lost_packets), (1, 1, 3));
 }
 
 // RFC 6675, section 5: RecoveryPoint.

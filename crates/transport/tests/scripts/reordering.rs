@@ -33,7 +33,7 @@ fn reordering_by_two_is_no_loss() {
         let block = |end| if sack { ack(0).sack(1, end) } else { ack(0) };
         s.leave(0..4).at(40).arrives(block(2)).phase(Phase::Disorder).arrives(block(3)).all();
         s.arrives(ack(3)).phase(Phase::Open).all();
-        assert_eq!((s.counters().lost, s.counters().retransmitted), (0, 0));
+        assert_eq!((s.counters().lost_packets, s.counters().retransmitted_packets), (0, 0));
     }
 }
 
@@ -62,7 +62,7 @@ fn the_timer_of_rack_finds_all_suspects_at_once() {
     }
     s.at(49).arrives(ack(0).sack(9, 10).window(11)).nothing_leaves().timer_at(58);
     s.at(58).leaves_again(0).nothing_leaves().phase(Phase::Recovery);
-    assert_eq!(s.counters().lost, 9);
+    assert_eq!(s.counters().lost_packets, 9);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn once_reordering_was_seen_rack_waits_however_many_are_sacked() {
     s.at(45).arrives(ack(2).sack(3, 8)).nothing_leaves().timer_at(55);
     s.at(50).arrives(ack(8)).all();
     s.at(280).nothing_leaves();
-    assert_eq!(s.counters().lost, 0);
+    assert_eq!(s.counters().lost_packets, 0);
 }
 
 // RFC 8985, section 6.2, step 4: RACK.reo_wnd_mult.
@@ -143,7 +143,7 @@ fn a_spurious_timeout_is_undone_and_only_new_data_follows() {
         s.leave(0..4).at(1000).leaves_again(0).window_is(1.0);
         s.at(1010).arrives(ack(1).echo(0)).window_is(4.0).phase(Phase::Open).leave(4..5).nothing_leaves();
         s.at(1011).arrives(ack(2).echo(0)).leaves(5).arrives(ack(3).echo(0)).leaves(6);
-        assert_eq!(s.counters().retransmitted, 1);
+        assert_eq!(s.counters().retransmitted_packets, 1);
     }
 }
 
@@ -191,7 +191,7 @@ fn rack_does_not_take_the_ack_of_an_original_for_that_of_its_retransmission() {
     s.at(50).leaves_again(1).nothing_leaves();
     // Had the retransmission of 50 ms arrived, 3 to 9 would be lost.
     s.at(51).arrives(ack(3)).all();
-    assert_eq!(s.counters().lost, 1);
+    assert_eq!(s.counters().lost_packets, 1);
 }
 
 // Before, every undo counted as reordering seen, so that RACK waited a quarter of 1011 ms.

@@ -69,7 +69,7 @@ fn the_third_duplicate_starts_again_from_one_segment() {
     // The receiver kept 1 to 7: nothing of them is sent again.
     s.at(80).arrives(ack(8)).window_is(2.0).leave(8..10).nothing_leaves().phase(Phase::Open);
     assert_eq!(s.events.last(), Some(&Event::Recovered));
-    assert_eq!((loss_events(&s), s.counters().recoveries, s.counters().lost), (1, 1, 8));
+    assert_eq!((loss_events(&s), s.counters().recoveries, s.counters().lost_packets), (1, 1, 8));
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn with_rack_a_timeout_spares_what_left_within_the_last_round_trip() {
     }
     // 1 to 7, which left by 360 ms, are lost. 8 and 9, of 400 and 450 ms, are still on their way.
     s.at(480).leaves_again(1).nothing_leaves().in_flight(3).phase(Phase::Loss);
-    assert_eq!(s.counters().lost, 7);
+    assert_eq!(s.counters().lost_packets, 7);
 }
 
 // As Linux (FLAG_LOST_RETRANS). Before, the window stayed as it was.
@@ -261,7 +261,7 @@ fn without_timestamps_a_timeout_is_undone_when_what_was_not_sent_again_arrives()
     // The ACK of the original, or of the copy: two new segments leave, and nothing again.
     s.window(2.0).at(1010).arrives(ack(1)).leave(4..6).nothing_leaves().phase(Phase::Loss);
     s.at(1011).arrives(ack(2)).window_is(4.0).phase(Phase::Open).nothing_leaves();
-    assert_eq!((s.counters().retransmitted, s.counters().spurious), (1, 1));
+    assert_eq!((s.counters().retransmitted_packets, s.counters().spurious), (1, 1));
 }
 
 // Step 3.a.

@@ -41,7 +41,7 @@ fn one_probe_leaves_and_then_the_timeout_of_the_oldest_segment_counts() {
     assert_eq!(repair.take_due(at(300), &flight, &stack), Due::Nothing);
     assert!(repair.take_probe() && !repair.take_probe());
     repair.on_probe(at(300), Some(1), &flight, &stack);
-    assert_eq!((repair.next(), repair.counters().retransmitted), (at(600), 1));
+    assert_eq!((repair.next(), repair.counters().retransmitted_packets), (at(600), 1));
     assert_eq!(repair.take_due(at(600), &flight, &stack), Due::Timeout);
 }
 

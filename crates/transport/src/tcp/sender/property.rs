@@ -223,9 +223,9 @@ impl World {
         assert_eq!(self.sender.poll_timeout(), None, "nothing is left to do");
         assert_eq!(self.sender.in_flight(), 0);
         let (notified, counters) = (self.notified.lock().unwrap(), self.sender.counters());
-        assert_eq!((notified.sent, notified.delivered), (counters.sent, segments));
+        assert_eq!((notified.sent, notified.delivered), (counters.data_packets, segments));
         // A loss that only a tail loss probe repaired has no report.
-        let unreported = counters.lost - notified.lost;
+        let unreported = counters.lost_packets - notified.lost;
         assert!(unreported == 0 || self.stack.losses.probes_tail(), "{unreported} lost segments without a report");
     }
 

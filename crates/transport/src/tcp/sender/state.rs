@@ -1,11 +1,10 @@
 //! The state of a sender at any moment, as `TCP_INFO` of Linux gives it, and the calls of an interactive application.
 
 use control::Controller;
-use units::Span;
+use units::{SenderCounters, Span};
 
 use super::Sender;
-use crate::counters::SenderCounters;
-use crate::tcp::repair::{Counters, Phase};
+use crate::tcp::repair::Phase;
 
 /// The state of a sender, in the terms of `TCP_INFO`. Counts are segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,15 +58,9 @@ impl Sender {
 
     /// Counters since the start.
     pub fn counters(&self) -> SenderCounters {
-        let Counters { retransmitted, timeouts, recoveries, spurious, .. } = self.repair.counters();
-        SenderCounters {
-            sent: self.flight.next() + retransmitted,
-            retransmitted,
-            lost: self.flight.lost(),
-            timeouts: timeouts.into(),
-            recoveries: recoveries.into(),
-            spurious: spurious.into(),
-        }
+        let counters = *self.repair.counters();
+        let data_packets = self.flight.next() + counters.retransmitted_packets;
+        SenderCounters { data_packets, lost_packets: self.flight.lost(), ..counters }
     }
 
     /// Segments in flight (pipe).
@@ -98,7 +91,7 @@ impl Sender {
             sacked: flight.sacked_count(),
             lost: flight.lost_count(),
             retransmissions: flight.retransmitted_count(),
-            total_retransmissions: self.repair.counters().retransmitted,
+            total_retransmissions: self.repair.counters().retransmitted_packets,
             reordering: flight.threshold(),
             reorderings: flight.reorderings(),
             backoff: rtt.backoff.into(),

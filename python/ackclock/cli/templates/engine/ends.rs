@@ -1,8 +1,8 @@
 //! The two ends of each flow, and the rows about them.
 
-use engine::{EventQueue, Fabric, Lifetime, Routed, Tap, flow_row};
+use engine::{EventQueue, Fabric, Routed, Tap, flow_row};
 use network::{Discard, Packet};
-use record::{EventRow, FlowCounters, FlowMeter, FlowSample, FlowState, Tables, milliseconds, seconds};
+use record::{EventRow, FlowCounters, FlowMeter, FlowSample, FlowState, Lifetime, Tables, milliseconds, seconds};
 use scenario::{DrawnFlow, Plan};
 use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Bytes, Ecn, Span, Time};
@@ -109,8 +109,8 @@ impl Ends {
         if now >= flow.stop {
             return None;
         }
-        let number = flow.counters.data_packets;
-        flow.counters.data_packets += 1;
+        let number = flow.counters.sender.data_packets;
+        flow.counters.sender.data_packets += 1;
         flow.in_flight += 1;
         let size = flow.payload + HEADERS;
         Some(Segment { flow: index, step: flow.steps.0, number, size, is_ack: false, sent_at: now })
@@ -139,7 +139,7 @@ impl Ends {
 
     /// A row of the series for each flow that sends.
     pub(crate) fn sample(&mut self, now: Time) {
-        for (index, flow) in (0..).zip(&self.flows).filter(|(_, flow)| flow.counters.data_packets > 0) {
+        for (index, flow) in (0..).zip(&self.flows).filter(|(_, flow)| flow.counters.sender.data_packets > 0) {
             let counters = &flow.counters;
             self.tables.flow_series.push(FlowSample {
                 time_s: seconds(now),
@@ -152,7 +152,7 @@ impl Ends {
                 min_rtt_ms: f64::NAN,
                 delivered_bytes: counters.delivered_bytes,
                 arrived_packets: counters.arrived_packets,
-                sent_packets: counters.data_packets,
+                sent_packets: counters.sender.data_packets,
                 retransmitted_packets: 0,
                 pacing_rate_bps: f64::NAN,
                 state: FlowState::Open,
@@ -162,7 +162,7 @@ impl Ends {
 
     /// Data segments that left.
     pub(crate) fn sent(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.counters.data_packets).sum()
+        self.flows.iter().map(|flow| flow.counters.sender.data_packets).sum()
     }
 
     /// The tables, with a row of each flow.
