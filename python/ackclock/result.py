@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import platform
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes. It reads version 1 as well."""
-
-_RTT = ("min", "mean", "p50", "p90", "p95", "p99", "max")
-_DELAY = ("mean", "p50", "p95", "p99", "max")
 
 
 class ResultError(InputError):
@@ -344,29 +342,38 @@ class Runs(list[Run]):
 
 def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``flows`` as ``--json`` prints it."""
-    printed = {key: row[key] for key in _flow_columns() if key in row}
-    return printed | {"rtt_ms": {key: row[f"rtt_{key}_ms"] for key in _RTT}}
-
-
-@cache
-def _flow_columns() -> list[str]:
-    """The columns of ``flows`` that ``--json`` prints under their own names, in the order of the table."""
-    names = [column["name"] for column in _engine.columns() if column["table"] == "flows"]
-    return [name for name in names if name != "flow" and not name.startswith("rtt_")]
+    return _summary("flows", row)
 
 
 def link_summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``links`` as ``--json`` prints it."""
-    counted = (
-        "name", "rate_bps", "is_bottleneck", "utilization", "busy_share", "capacity_bytes", "throughput_bps",
-        "arrived_packets", "departed_packets", "departed_bytes", "dropped_packets", "lost_packets",
-        "marked_packets",
-    )  # fmt: skip
-    return {key: row[key] for key in counted} | {
-        "queue_packets": {key: row[f"queue_packets_{key}"] for key in ("mean", "p50", "p95", "max")},
-        "queue_delay_ms": {key: row[f"queue_delay_{key}_ms"] for key in _DELAY},
-        "packet_queue_delay_ms": {key: row[f"packet_queue_delay_{key}_ms"] for key in _DELAY},
-    }
+    return _summary("links", row)
+
+
+def _summary(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a table in its order, then each quantity that has several statistics as an object."""
+    single: dict[str, Any] = {}
+    several: dict[str, dict[str, Any]] = {}
+    for name, quantity, statistic in _columns(table):
+        if name in row and quantity:
+            several.setdefault(quantity, {})[statistic] = row[name]
+        elif name in row:
+            single[name] = row[name]
+    return single | several
+
+
+@cache
+def _columns(table: str) -> list[tuple[str, str, str]]:
+    """The name of each column but the first, which numbers the rows.
+
+    Of a statistic such as ``rtt_p50_ms`` also its quantity, ``rtt_ms``, and its own name, ``p50``.
+    """
+    names = [column["name"] for column in _engine.columns() if column["table"] == table]
+    parts = [re.fullmatch(r"(.+)_(min|mean|max|p\d+)(_ms)?", name) for name in names[1:]]
+    return [
+        (name, part[1] + (part[3] or ""), part[2]) if part else (name, "", "")
+        for name, part in zip(names[1:], parts, strict=True)
+    ]
 
 
 def _seconds(text: str) -> float:

@@ -1,6 +1,7 @@
 """The output of `--json` has the structure that the documentation promises."""
 
 import json
+import re
 
 import pytest
 
@@ -8,8 +9,16 @@ from ackclock import _engine
 from calling import run
 
 NUMBER = (int, float)
-FLOW_COLUMNS = [column["name"] for column in _engine.columns() if column["table"] == "flows"]
+STATISTIC = re.compile(r"_(min|mean|max|p\d+)(_ms)?$")
 RTT = dict.fromkeys(("min", "mean", "p50", "p90", "p95", "p99", "max"), NUMBER)
+
+
+def columns(table):
+    """The columns of a table but for statistics and the number of the row. A new one is in ``--json``."""
+    names = [column["name"] for column in _engine.columns() if column["table"] == table]
+    return {name: NUMBER for name in names[1:] if not STATISTIC.search(name)}
+
+
 RUNS = {
     "version": str,
     "runs": [
@@ -19,8 +28,7 @@ RUNS = {
             "duration_s": float,
             "scenario": dict,
             "flows": [
-                # Each column of the table that is no percentile; these have promised types.
-                {name: NUMBER for name in FLOW_COLUMNS if name != "flow" and not name.startswith("rtt_")}
+                columns("flows")
                 | {
                     "name": str,
                     "cc": str,
@@ -49,7 +57,8 @@ RUNS = {
                 }
             ],
             "links": [
-                {
+                columns("links")
+                | {
                     "name": str,
                     "rate_bps": NUMBER,
                     "is_bottleneck": bool,
