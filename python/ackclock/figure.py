@@ -167,3 +167,15 @@ class Interval:
     """The values that it is compared with."""
     verdict: str
     """``worse``, ``like`` or ``better``."""
+
+
+@dataclass(frozen=True)
+class Cross:
+    """A point with an interval on each axis."""
+
+    label: str
+    x: tuple[float, float, float]
+    """The value, and the ends of its interval."""
+    y: tuple[float, float, float]
+    is_first: bool
+    """Drawn in colour, with the line of its kind through it."""

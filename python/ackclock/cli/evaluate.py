@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.cli import completing, output
-from ackclock.cli.command import Argument, Option, command, flag
+from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, given
 from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, report_options
 from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED
+from ackclock.errors import InputError
 from ackclock.report import junit, new_folder, page_of
 from ackclock.verdict import NOT_JUDGED, Verdict
 
@@ -30,13 +31,26 @@ WORSE = 1
 IN_JUNIT: dict[str, Verdict] = {"worse": "miss", "like": "pass", "better": "pass", "text": NOT_JUDGED}
 """The verdicts of a criterion, or of a measure, as JUnit has them."""
 
+OF_DOCUMENTS = ("only", "long", "second", "junit_file")
+OF_SCORES = ("count", "tables")
+SPELLED = {
+    **{name: name for name in ("only", "long")},
+    "second": "beside",
+    "junit_file": "junit",
+    "count": "paths",
+    "tables": "over",
+}
+"""The options by their names on the command line."""
+
 STYLES = {"worse": "bold red", "better": "green"}
 
 
 @command(
     Argument(
-        "target",
-        metavar="TARGET",
+        "targets",
+        nargs=-1,
+        required=True,
+        metavar="TARGET…",
         help="`bbr1`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
         completes=completing.controllers,
     ),
@@ -49,16 +63,41 @@ STYLES = {"worse": "bold red", "better": "green"}
         help="A second version of TARGET, spelled as it is. Show what it makes better and worse.",
         completes=completing.controllers,
     ),
+    flag(
+        "--front",
+        "scores",
+        heading="Scores over drawn paths",
+        help="Score every TARGET on drawn paths: use, delay, harm to CUBIC, own share, the worst tenth.",
+    ),
+    Option(
+        "--paths",
+        "count",
+        heading="Scores over drawn paths",
+        type=Number(2, 100_000),
+        default=300,
+        help="How many paths are drawn.",
+    ),
+    Option(
+        "--over",
+        "tables",
+        heading="Scores over drawn paths",
+        type=FILE,
+        metavar="FILE",
+        help="Kinds of paths with quantile tables, in place of those of suites/bcp133/paths.toml.",
+    ),
     SEED,
     engine_options(without=("at_once", "retries", "gso_max_segs", "qlog")),
     report_options(),
     JUNIT,
 )
 def evaluate(
-    target: str,
+    targets: Sequence[str],
     only: str | None,
     long: bool,
     second: str | None,
+    scores: bool,
+    count: int,
+    tables: Path | None,
     seed: int | None,
     engine: Chosen,
     report: Report,
@@ -67,6 +106,7 @@ def evaluate(
     """Write the document that RFC 9743 asks for of a controller: each criterion beside NewReno and CUBIC.
 
     With `--beside` the exit status is 1 if the second version is worse than TARGET in a measure.
+    With `--front`, score controllers over drawn paths.
     Example: `ackclock evaluate ./mine.py:Mine --out evaluated`
     """
     from ackclock import checks, evaluation
@@ -74,6 +114,16 @@ def evaluate(
 
     output.check_current_folder()
     report.check()
+    for option in OF_DOCUMENTS if scores else OF_SCORES:
+        if given(option):
+            raise InputError(f"--{SPELLED[option]}: is {'of a document' if scores else 'for --front'}")
+    first = 1 if seed is None else seed
+    if scores:
+        _score(targets, count, tables, first, engine, report)
+        return
+    if len(targets) > 1:
+        raise InputError(f"{' '.join(targets)}: a document is about one TARGET; --front scores several")
+    (target,) = targets
     chosen = evaluation.choose([text.strip() for text in (only or "").split(",") if text.strip()])
     versions = [checks.target(text) for text in ([target] if second is None else [target, second])]
     found: list[evaluation.Evaluation] = []
@@ -87,7 +137,7 @@ def evaluate(
                             chosen,
                             version,
                             _engine(engine, version),
-                            1 if seed is None else seed,
+                            first,
                             long=long,
                             known=known,
                             progress=at,
@@ -105,6 +155,30 @@ def _engine(engine: Chosen, version: Target) -> Any:
     kind = engine.instead(version.engine)
     factory = version.contender.factory
     return kind.make(**kind.with_python([] if factory is None else [factory]))
+
+
+def _score(
+    targets: Sequence[str], count: int, tables: Path | None, seed: int, engine: Chosen, report: Report
+) -> None:
+    """Prints the scores of controllers over drawn paths, and writes the page."""
+    from ackclock.contenders import contenders
+    from ackclock.evaluation import front, paths
+
+    compared = contenders(targets, engine.name)
+    drawn = paths.draw(paths.kinds(tables or paths.PATHS), count, seed)
+    runner = engine.make(**engine.with_python([one.factory for one in compared if one.factory is not None]))
+    with Interrupts() as interrupts:
+        with interrupts.stoppable(), output.progress(f"{len(compared)} on {count} paths") as at:
+            found = front.front(compared, drawn, runner, seed, at)
+        if interrupts.asked:
+            raise click.exceptions.Exit(INTERRUPTED)
+    _write(report, f"Scores over {count} paths", lambda folder: front.write(found, folder))
+    table = Table(*front.headings(), title=f"{count} paths, seed {seed}", title_justify="left")
+    for row in front.rows(found):
+        table.add_row(*map(Text, row))
+    output.show(table, front.READ, as_json=report.as_json)
+    if report.as_json:
+        output.print_json({"evaluate": {"front": found.as_json()}})
 
 
 def _show(done: evaluation.Evaluation, report: Report, junit_file: Path | None) -> None:

@@ -175,7 +175,7 @@ def _variants(one: Measure, done: Evaluation) -> Rows:
 
 
 def _published(done: Evaluation) -> Iterator[Part]:
-    """What has been published about the target's algorithm, beside the measures."""
+    """Published statements about the target's algorithm, beside the measures."""
     found = answers(done)
     if not found:
         return

@@ -1,4 +1,4 @@
-"""Published statements about controllers, and what the measures of an evaluation say to them."""
+"""Published statements about controllers, and the answers of an evaluation's measures."""
 
 from __future__ import annotations
 
