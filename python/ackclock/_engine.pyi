@@ -129,6 +129,27 @@ def first_page(request: bytes) -> str:
     ValueError, one sentence, if it is no such request.
     """
 
+def goodput(delivered_bytes: Sequence[float], measured_s: float) -> float:
+    """The bits that all flows delivered, per second of a measured interval."""
+
+def loss_percent(data_packets: Sequence[float], loss_rate: Sequence[float]) -> float:
+    """The data packets of all flows that were dropped or lost on the way, in percent of those sent.
+
+    ``loss_rate`` is NaN for a flow without packets. NaN if none was sent.
+    """
+
+def jain(values: Sequence[float]) -> float:
+    """Jain's fairness index: 1 when all are equal, 1/n when one has everything (RFC 5166, section 2.3).
+
+    NaN without values, and when all are 0.
+    """
+
+def fairness(flows: str, goodputs: Sequence[float], completions: Sequence[float | None]) -> float:
+    """Jain's index of the goodputs of flows that last and send all they can: see ``ackclock.Run.fairness``.
+
+    ``flows`` is the JSON of the list in the resolved scenario. Raises ValueError if it is none.
+    """
+
 @final
 class Files:
     """The files that scenarios name: each is opened once, however many scenarios name it.
@@ -245,6 +266,9 @@ class Run:
 
     def table(self, name: str) -> Table:
         """The table called ``name``, one of ``ackclock.result.TABLES``. Raises KeyError."""
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of the table called ``name``: the value of each column, None for null. Raises KeyError."""
 
     @property
     def engine(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ it. With a single label a curve is a flow, or a group of flows.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -152,8 +151,8 @@ def _column(table: pa.Table, name: str, doubles: _Doubles) -> Any:
 
 def loss_percent(run: Run) -> float:
     """The data packets of all flows that were dropped or lost on the way, in percent of those sent."""
-    sent, share = column(run.flows, "data_packets"), column(run.flows, "loss_rate")
-    return float(100.0 * np.nansum(sent * share) / sent.sum()) if sent.sum() else math.nan
+    sent, share = (column(run.flows, name).tolist() for name in ("data_packets", "loss_rate"))
+    return _engine.loss_percent(sent, share)
 
 
 def total_goodput(run: Run, chosen: Callable[[str], bool] = lambda _: True) -> float:
@@ -163,4 +162,4 @@ def total_goodput(run: Run, chosen: Callable[[str], bool] = lambda _: True) -> f
     """
     mask = [chosen(name) for name in run.flows["name"].to_pylist()]
     delivered = column(run.flows, "delivered_bytes")[np.array(mask, bool)]
-    return float(delivered.sum()) * 8.0 / (run.duration_s - run.warmup_s)
+    return _engine.goodput(delivered.tolist(), run.duration_s - run.warmup_s)

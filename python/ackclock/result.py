@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -47,9 +47,14 @@ class Run:
         scenario: Mapping[str, Any],
         seed: int,
         engine: Mapping[str, Any],
+        rows: Callable[[str], list[dict[str, Any]]] | None = None,
     ) -> None:
-        """A run whose tables ``table`` gives by name, each at its first use."""
+        """A run whose tables ``table`` gives by name, each at its first use.
+
+        ``rows`` gives the rows of a table where they need no Arrow table.
+        """
         self._table = table
+        self._rows = rows
         self._tables: dict[str, pa.Table] = {}
         self.scenario: dict[str, Any] = dict(scenario)
         """The resolved scenario."""
@@ -69,15 +74,26 @@ class Run:
     @classmethod
     def from_engine(cls, run: _engine.Run, plan: _engine.Plan, seed: int) -> Self:
         """The run that an engine made of ``plan`` with ``seed``."""
-        import pyarrow as pa
 
-        return cls(lambda name: pa.table(run.table(name)), json.loads(plan.resolved), seed, run.engine)
+        def table(name: str) -> pa.Table:
+            import pyarrow as pa
+
+            return pa.table(run.table(name))
+
+        return cls(table, json.loads(plan.resolved), seed, run.engine, run.rows)
 
     def table(self, name: str) -> pa.Table:
         """The table called ``name``. Raises KeyError."""
         if name not in self._tables:
             self._tables[name] = self._table(name)
         return self._tables[name]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of the table called ``name``, each with its values by column. Raises KeyError."""
+        if self._rows is not None:
+            return self._rows(name)
+        rows: list[dict[str, Any]] = self.table(name).to_pylist()
+        return rows
 
     @property
     def flows(self) -> pa.Table:
@@ -156,22 +172,12 @@ class Run:
         If some flows send all they can, flows with a ``source`` are left out too: a call needs no more.
         NaN if fewer than two of several flows are left, or nothing was delivered.
         """
-        import numpy as np
+        return self._fairness(self.rows("flows"))
 
-        from ackclock.metrics import jain
-
-        rates = self.flows["goodput_bps"].to_numpy()
-        compared = ~np.isfinite(self.flows["completion_s"].to_numpy())
-        greedy = np.array(self._greedy(), bool)
-        if len(greedy) == len(rates) and (greedy & compared).any():
-            compared &= greedy
-        return jain(rates[compared]) if len(rates) == 1 or compared.sum() > 1 else math.nan
-
-    def _greedy(self) -> list[bool]:
-        """Which flows send all they can, in the order of the table where each has one row."""
-        entries = self.scenario["flows"]
-        greedy = [(flow.get("source", "greedy") == "greedy", flow.get("count", 1)) for flow in entries]
-        return [is_greedy for is_greedy, count in greedy for _ in range(count)]
+    def _fairness(self, flows: Sequence[Mapping[str, Any]]) -> float:
+        goodputs = [row["goodput_bps"] for row in flows]
+        completions = [row["completion_s"] for row in flows]
+        return _engine.fairness(json.dumps(self.scenario["flows"]), goodputs, completions)
 
     def with_flows(self, chosen: Callable[[str], bool]) -> Run:
         """The same run, with only the rows of flows with ``chosen`` names in ``flows``."""
@@ -189,14 +195,15 @@ class Run:
 
         ``label`` is the name of the scenario if it is not given.
         """
-        fairness = self.fairness
+        flows = self.rows("flows")
+        fairness = self._fairness(flows)
         return {
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
             "scenario": self.scenario,
-            "flows": [flow_summary(row) for row in self.flows.to_pylist()],
-            "links": [link_summary(row) for row in self.links.to_pylist()],
+            "flows": [flow_summary(row) for row in flows],
+            "links": [link_summary(row) for row in self.rows("links")],
             "fairness": {"jain": None if math.isnan(fairness) else fairness},
             "engine": dict(self.engine),
         }
@@ -279,9 +286,9 @@ class Run:
         return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine)
 
     def __repr__(self) -> str:
-        name, flows = self.scenario["name"], self.flows.num_rows
-        goodput = sum(self.flows["goodput_bps"].to_pylist()) / 1e6
-        what = f"{flows} flows, {self.duration_s:g} s, goodput {goodput:.4g} Mbit/s"
+        name, flows = self.scenario["name"], self.rows("flows")
+        goodput = sum(row["goodput_bps"] for row in flows) / 1e6
+        what = f"{len(flows)} flows, {self.duration_s:g} s, goodput {goodput:.4g} Mbit/s"
         return f"<Run {name!r} ({self.engine['kind']}), seed {self.seed}, {what}>"
 
 

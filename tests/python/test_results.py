@@ -88,6 +88,27 @@ def test_fairness_is_that_of_the_flows_that_last() -> None:
     assert math.isnan(beside.fairness)
 
 
+def test_a_call_is_not_compared_with_flows_that_send_all_they_can() -> None:
+    call = ackclock.Flow("cubic", source={"rate": "100kbit"})
+    beside = ackclock.simulate(
+        ackclock.Path("10mbit", "20ms", "20p"), [ackclock.Flow("cubic", count=2), call], duration="5s"
+    )
+    a, b, _ = beside.flows["goodput_bps"].to_pylist()
+    assert beside.fairness == metrics.jain([a, b])
+
+
+def test_rows_are_those_of_the_table_for_runs_of_the_engine_and_of_files(
+    run: ackclock.Run, tmp_path: Path
+) -> None:
+    again = ackclock.Run.load(run.save(tmp_path / "result"))
+    for name in TABLES:
+        # As text: a value that is not known equals itself.
+        assert str(run.rows(name)) == str(run.table(name).to_pylist()) == str(again.rows(name)), name
+    assert again.fairness == run.fairness
+    with pytest.raises(KeyError, match="there is no table `flow`; there are flows, links"):
+        run.rows("flow")
+
+
 def test_what_is_saved_is_loaded_again(run: ackclock.Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "result")
     again = ackclock.Run.load(folder)

@@ -1,4 +1,4 @@
-//! The first page of a report as numbers: a sentence per question, curves, and distributions.
+//! The first page of a report as numbers: a sentence per question, curves, and distributions; and metrics of a run.
 //!
 //! [`page`] reads the runs of one or several labels and answers with the numbers that charts and figures draw. With
 //! several labels a curve is a label (a controller of `compare`): all flows of a run together, the median over the
@@ -11,6 +11,7 @@
 mod curves;
 mod distributions;
 mod levels;
+pub mod metrics;
 mod panels;
 mod run;
 mod sentences;

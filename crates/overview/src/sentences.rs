@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::metrics;
 use crate::run::{Label, Run};
 use crate::statistics::median;
 
@@ -70,24 +71,14 @@ fn fixed(number: f64, decimals: usize) -> String {
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// Bits that all flows delivered in the measured interval, per second of it.
-///
-/// The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.
+/// Goodput of all flows.
 fn goodput(run: &Run<'_>) -> f64 {
-    run.flows("delivered_bytes").iter().sum::<f64>() * 8.0 / run.measured_s()
+    metrics::goodput(run.flows("delivered_bytes"), run.measured_s())
 }
 
-/// Data packets of all flows that were dropped or lost on the way, in percent of those sent.
+/// Loss of all flows.
 fn loss_percent(run: &Run<'_>) -> f64 {
-    let (sent, share) = (run.flows("data_packets"), run.flows("loss_rate"));
-    let (mut all, mut lost) = (0.0, 0.0);
-    for (sent, share) in sent.iter().zip(share) {
-        all += sent;
-        if !share.is_nan() {
-            lost += sent * share;
-        }
-    }
-    if all == 0.0 { f64::NAN } else { 100.0 * lost / all }
+    metrics::loss_percent(run.flows("data_packets"), run.flows("loss_rate"))
 }
 
 /// `, of the 50 that the bottleneck carries`, if all labels have the same.
@@ -131,32 +122,9 @@ fn fairness(labels: &[Label<'_>]) -> String {
     format!("Jain's index of the lasting flows: {}", said(&several, &jain, "(1 is equal)"))
 }
 
-/// Jain's index of the goodputs of lasting flows (RFC 5166, section 2.3), NaN of fewer than two of several flows.
-///
-/// If some flows send all they can, flows with another source are left out: a call needs no more.
+/// Fairness of the flows.
 fn jain(run: &Run<'_>) -> f64 {
-    let (rates, completion) = (run.flows("goodput_bps"), run.flows("completion_s"));
-    let mut greedy = Vec::new();
-    for flow in run.scenario()["flows"].as_array().into_iter().flatten() {
-        let is_greedy = flow["source"].is_null() || flow["source"] == "greedy";
-        greedy.resize(greedy.len() + flow["count"].as_u64().unwrap_or(1) as usize, is_greedy);
-    }
-    let (mut lasting, mut lasting_greedy) = (Vec::new(), Vec::new());
-    for (row, &rate) in rates.iter().enumerate() {
-        if completion.get(row).is_none_or(|time| !time.is_finite()) {
-            lasting.push(rate);
-            if greedy.len() == rates.len() && greedy[row] {
-                lasting_greedy.push(rate);
-            }
-        }
-    }
-    let compared = if lasting_greedy.is_empty() { lasting } else { lasting_greedy };
-    if rates.len() != 1 && compared.len() < 2 {
-        return f64::NAN;
-    }
-    let total: f64 = compared.iter().sum();
-    let squares: f64 = compared.iter().map(|rate| rate * rate).sum();
-    total * total / (compared.len() as f64 * squares)
+    metrics::fairness(&run.scenario()["flows"], run.flows("goodput_bps"), run.flows("completion_s"))
 }
 
 #[cfg(test)]

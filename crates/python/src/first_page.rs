@@ -1,8 +1,8 @@
-//! The first page of a report.
+//! The first page of a report, and metrics of a run.
 
 use std::collections::BTreeMap;
 
-use overview::COLUMNS;
+use overview::{COLUMNS, metrics};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,4 +17,30 @@ pub(crate) fn first_page_columns() -> BTreeMap<&'static str, Vec<&'static str>> 
 pub(crate) fn first_page(py: Python<'_>, request: &[u8]) -> PyResult<String> {
     let page = py.detach(|| overview::page(request)).map_err(PyValueError::new_err)?;
     Ok(page.to_string())
+}
+
+/// Goodput of all flows together.
+#[pyfunction]
+pub(crate) fn goodput(delivered_bytes: Vec<f64>, measured_s: f64) -> f64 {
+    metrics::goodput(&delivered_bytes, measured_s)
+}
+
+/// Loss of all flows together.
+#[pyfunction]
+pub(crate) fn loss_percent(data_packets: Vec<f64>, loss_rate: Vec<f64>) -> f64 {
+    metrics::loss_percent(&data_packets, &loss_rate)
+}
+
+/// Jain's fairness index.
+#[pyfunction]
+pub(crate) fn jain(values: Vec<f64>) -> f64 {
+    metrics::jain(&values)
+}
+
+/// Jain's index of the goodputs of lasting flows. `flows` is the JSON of the list in the resolved scenario.
+#[pyfunction]
+pub(crate) fn fairness(flows: &str, goodputs: Vec<f64>, completions: Vec<Option<f64>>) -> PyResult<f64> {
+    let flows = serde_json::from_str(flows).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let completions: Vec<f64> = completions.into_iter().map(|time| time.unwrap_or(f64::NAN)).collect();
+    Ok(metrics::fairness(&flows, &goodputs, &completions))
 }

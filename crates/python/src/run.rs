@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use record::Tables;
 use serde_json::Value;
 
 use crate::catalogue::to_python;
-use crate::table::{Table, arrow_failure, record_batch};
+use crate::table::{Table, arrow_failure, record_batch, rows};
 
 /// The tables of one run.
 #[pyclass(frozen, module = "ackclock._engine")]
@@ -43,16 +44,25 @@ impl Run {
     pub(crate) fn new(recorded: Tables, engine: Value) -> Self {
         Self { tables: Mutex::new(RunTables { recorded, batches: HashMap::new() }), engine }
     }
+
+    fn batch(&self, py: Python<'_>, name: &str) -> PyResult<RecordBatch> {
+        let batch = py.detach(|| self.tables.lock().unwrap_or_else(PoisonError::into_inner).batch(name));
+        batch?.ok_or_else(|| {
+            PyKeyError::new_err(format!("there is no table `{name}`; there are {}", Tables::NAMES.join(", ")))
+        })
+    }
 }
 
 #[pymethods]
 impl Run {
     /// The table called `name`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        let batch = py.detach(|| self.tables.lock().unwrap_or_else(PoisonError::into_inner).batch(name));
-        batch?.map(Table).ok_or_else(|| {
-            PyKeyError::new_err(format!("there is no table `{name}`; there are {}", Tables::NAMES.join(", ")))
-        })
+        self.batch(py, name).map(Table)
+    }
+
+    /// The rows of the table called `name`.
+    fn rows<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        rows(py, &self.batch(py, name)?)
     }
 
     /// The cost of the run.

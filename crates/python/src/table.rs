@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int16Type;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
@@ -12,10 +13,11 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict, PyString};
 use record::{Column, Data, SCHEMA_VERSION};
 
 /// A table of a run.
@@ -89,6 +91,41 @@ fn dictionary(codes: Vec<u16>, names: Vec<String>) -> DictionaryArray<Int16Type>
     let length = codes.len();
     let keys = ScalarBuffer::<i16>::new(Buffer::from_vec(codes), 0, length);
     DictionaryArray::new(PrimitiveArray::new(keys, None), Arc::new(StringArray::from(names)))
+}
+
+/// The rows of `batch`, each with its values by the names of their columns; null is None.
+pub(crate) fn rows<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let rows: Vec<_> = (0..batch.num_rows()).map(|_| PyDict::new(py)).collect();
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let name = PyString::new(py, field.name());
+        for (row, value) in rows.iter().zip(values(py, column)?) {
+            row.set_item(&name, value)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The values of a column that [`field_and_array`] makes.
+fn values<'py>(py: Python<'py>, column: &ArrayRef) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match column.data_type() {
+        DataType::UInt32 => each(py, column.as_primitive::<UInt32Type>()),
+        DataType::UInt64 => each(py, column.as_primitive::<UInt64Type>()),
+        DataType::Float64 => each(py, column.as_primitive::<Float64Type>()),
+        DataType::Boolean => each(py, column.as_boolean()),
+        DataType::Utf8 => each(py, column.as_string::<i32>()),
+        DataType::Dictionary(..) => match column.as_dictionary::<Int16Type>().downcast_dict::<StringArray>() {
+            Some(texts) => each(py, texts),
+            None => Err(arrow_failure(&ArrowError::SchemaError("names must be text".to_owned()))),
+        },
+        other => Err(arrow_failure(&ArrowError::SchemaError(format!("no table has a column of {other}")))),
+    }
+}
+
+fn each<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    column: impl IntoIterator<Item = Option<T>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    column.into_iter().map(|value| value.into_bound_py_any(py)).collect()
 }
 
 pub(crate) fn arrow_failure(error: &ArrowError) -> PyErr {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ackclock import _engine
 from ackclock.metrics.rates import arrived_at, goodput, goodput_windows, throughput
 from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Tables, column, event_times, flow_names, flow_row
@@ -16,11 +17,7 @@ from ackclock.metrics.tables import Array, MetricError, Tables, column, event_ti
 
 def jain(values: Sequence[float] | Array) -> float:
     """Jain's fairness index: 1 when all are equal, 1/n when one has everything (RFC 5166, section 2.3)."""
-    x = np.asarray(values, dtype=np.float64)
-    squares = float(np.sum(x * x))
-    if not x.size or squares == 0.0:
-        return math.nan
-    return float(np.sum(x)) ** 2 / (x.size * squares)
+    return _engine.jain(np.asarray(values, dtype=np.float64).tolist())
 
 
 @metric

@@ -93,7 +93,8 @@ def _lines(design: Design, controllers: Sequence[str], label: str, found: Interv
             logarithmic(axes.yaxis)
         elif low_end > 0.0:
             axes.set_ylim(0.0, high_end)
-        figure.legend(loc="outside right upper")
+        if shown:
+            figure.legend(loc="outside right upper")
     return figure
 
 

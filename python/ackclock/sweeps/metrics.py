@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     Array = np.ndarray[Any, Any]
 
@@ -53,20 +54,6 @@ def _loss(columns: Mapping[str, Array], starts: Array) -> Array:
     return np.asarray(100.0 * np.divide(lost, sent, out=np.full(len(starts), np.nan), where=sent > 0))
 
 
-def _jain(columns: Mapping[str, Array], starts: Array) -> Array:
-    import numpy as np
-
-    rate = columns["goodput_bps"]
-    flows = np.diff(np.append(starts, len(rate)))
-    # Flows that complete are not compared with lasting ones, as in `Run.fairness`.
-    lasts = ~np.isfinite(columns["completion_s"]) | (np.repeat(flows, flows) == 1)
-    rate, count = np.where(lasts, rate, 0.0), np.add.reduceat(lasts.astype(np.int64), starts)
-    total, squares = np.add.reduceat(rate, starts), np.add.reduceat(rate * rate, starts)
-    known = (squares > 0) & ((count > 1) | (flows == 1))
-    unknown = np.full(len(starts), np.nan)
-    return np.asarray(np.divide(total * total, count * squares, out=unknown, where=known))
-
-
 METRICS: Mapping[str, Metric] = {
     "goodput": Metric("goodput of all flows", "Mbit/s", _sum("goodput_bps", 1e-6), ("goodput_bps",)),
     "utilization": Metric("utilization", "", _first("link_utilization"), ("link_utilization",), 3),
@@ -77,9 +64,30 @@ METRICS: Mapping[str, Metric] = {
         "p95 queueing delay", "ms", _first("link_queue_delay_p95_ms"), ("link_queue_delay_p95_ms",)
     ),
     "loss": Metric("lost packets", "%", _loss, ("lost_packets", "data_packets"), 3),
-    "jain": Metric("Jain's index of the goodputs", "", _jain, ("goodput_bps", "completion_s"), 3),
+    "jain": Metric("Jain's index of the goodputs", "", _first("jain"), ("jain",), 3),
 }
 """The numbers of a run that tables and figures of sweeps show, by name."""
+
+
+COLUMNS = sorted({column for metric in METRICS.values() for column in metric.columns})
+"""The columns of rows that metrics read."""
+
+
+def of_runs(rows: pa.Table) -> tuple[Array, dict[str, Array]]:
+    """The rows at which the runs of ``runs.parquet`` begin, and each metric of each run; NaN if not known.
+
+    Tables that an earlier version wrote lack the column ``jain``.
+    """
+    import numpy as np
+
+    # Flows count from 0 in each run.
+    starts = np.flatnonzero(rows["flow"].to_numpy() == 0)
+    unknown = np.full(rows.num_rows, np.nan)
+    columns = {
+        name: rows[name].to_numpy().astype(float) if name in rows.column_names else unknown
+        for name in COLUMNS
+    }
+    return starts, {name: metric.of(columns, starts) for name, metric in METRICS.items()}
 
 
 class Place(NamedTuple):

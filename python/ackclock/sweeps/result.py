@@ -13,7 +13,7 @@ from ackclock.errors import InputError, did_you_mean
 from ackclock.result import ResultError, flow_summary, link_summary
 from ackclock.sweeps.axes import Axis, Design, axis
 from ackclock.sweeps.folder import RUNS
-from ackclock.sweeps.metrics import HIGH, LOW, METRICS, Interval, Place
+from ackclock.sweeps.metrics import COLUMNS, HIGH, LOW, METRICS, Interval, Place, of_runs
 from ackclock.sweeps.work import LINKS, key_column
 
 if TYPE_CHECKING:
@@ -81,19 +81,16 @@ class Sweep:
 
     @cached_property
     def values(self) -> dict[Place, dict[str, list[float]]]:
-        """The value of each metric of each run, by controller and point."""
+        """The value of each metric of each run, by controller and point; NaN where it is not known."""
         import pyarrow.parquet as pq
 
         found: dict[Place, dict[str, list[float]]] = {}
         file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
-        needed = sorted({column for metric in METRICS.values() for column in metric.columns})
         keys = self.design.keys
         names = [self._column(file, key) for key in keys]
         for number in range(file.num_row_groups):
-            rows = file.read_row_group(number, ["controller", *names, "flow", *needed])
-            starts = _starts(rows)
-            columns = {name: rows[name].to_numpy().astype(float) for name in needed}
-            of_run = {name: metric.of(columns, starts) for name, metric in METRICS.items()}
+            rows = file.read_row_group(number, ["controller", *names, "flow", *COLUMNS])
+            starts, of_run = of_runs(rows)
             labels = [rows[name].take(starts).to_pylist() for name in ("controller", *names)]
             for run, (controller, *point) in enumerate(zip(*labels, strict=True)):
                 place = Place(controller, tuple(zip(keys, point, strict=True)))
@@ -203,13 +200,6 @@ class Sweep:
     def __repr__(self) -> str:
         over = ", ".join(self.design.keys)
         return f"<Sweep over {over}: {', '.join(self.controllers)}, {len(self.design)} points>"
-
-
-def _starts(rows: pa.Table) -> Array:
-    """The rows of flows at which the runs begin: flows count from 0 in each."""
-    import numpy as np
-
-    return np.flatnonzero(rows["flow"].to_numpy() == 0)
 
 
 def _by_run(rows: pa.Table, index: str) -> list[list[dict[str, Any]]]:

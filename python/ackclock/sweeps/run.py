@@ -82,6 +82,8 @@ class Outcome:
     total: int
     invalid: list[str]
     """The reasons why live runs went past their error budget, a sentence each."""
+    latest: work.Example | None = None
+    """One of the runs whose rows came back last."""
 
 
 def execute(
@@ -125,6 +127,7 @@ def execute(
             pace.saw(done)
             outcome.done += done.runs
             outcome.invalid += done.invalid
+            outcome.latest = done.first
             if progress is not None:
                 progress(outcome.done / outcome.total)
             yield outcome

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ackclock import _engine
 from ackclock.engines import Engine, Job
 from ackclock.report.files import sync
+from ackclock.sweeps.metrics import of_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +57,15 @@ class Chunk:
     """The engine that makes them."""
 
 
+class Example(NamedTuple):
+    """One run in numbers."""
+
+    name: str
+    """Its controller, point and seed."""
+    values: Mapping[str, float]
+    """Its value of each metric of ``METRICS``."""
+
+
 class Done(NamedTuple):
     """The report of a worker on a chunk."""
 
@@ -66,6 +76,8 @@ class Done(NamedTuple):
     """The time of writing their rows. On a busy or distant file system it is longer than short runs."""
     invalid: tuple[str, ...]
     """The reasons why live runs went past their error budget, a sentence each."""
+    first: Example | None = None
+    """The first of the runs, for a glance at a sweep that takes long."""
 
 
 class _StoppedError(Exception):
@@ -90,25 +102,26 @@ def run(chunk: Chunk) -> Done:
     jobs = [Job(item.plan, item.seed) for item in chunk.items]
     rows = _Rows()
     invalid = []
+    first = None
     try:
         for index, finished in chunk.engine.run(jobs, check):
             item = chunk.items[index]
             if not finished.valid:
-                reasons = "; ".join(finished.engine["reasons"])
-                invalid.append(f"{item.controller}, {_point(item)}, seed {item.seed}: {reasons}")
+                invalid.append(f"{_name(item)}: {'; '.join(finished.engine['reasons'])}")
             # The rest of the run, such as its series, is dropped.
-            rows.add(_Finished(item, finished.flows, finished.links, finished.valid))
+            rows.add(_Finished(item, finished.flows, finished.links, finished.valid, finished.fairness))
     except _StoppedError:
         pass
     finally:
         ended = time.monotonic()
         if rows.digests:
-            _write(chunk.folder / CHUNKS, rows)
-    return Done(len(rows.digests), ended - begun, time.monotonic() - ended, tuple(invalid))
+            first = _write(chunk.folder / CHUNKS, rows)
+    return Done(len(rows.digests), ended - begun, time.monotonic() - ended, tuple(invalid), first)
 
 
-def _point(item: Item) -> str:
-    return ", ".join(f"{key}={value}" for key, value in item.point.items()) or "no key swept"
+def _name(item: Item) -> str:
+    point = ", ".join(f"{key}={value}" for key, value in item.point.items()) or "no key swept"
+    return f"{item.controller}, {point}, seed {item.seed}"
 
 
 class _Finished(NamedTuple):
@@ -118,6 +131,7 @@ class _Finished(NamedTuple):
     flows: pa.Table
     links: pa.Table
     valid: bool
+    fairness: float
 
 
 class _Rows:
@@ -127,11 +141,13 @@ class _Rows:
 
     def __init__(self) -> None:
         self.digests: list[str] = []
+        self.first: Item | None = None
         self._waiting: list[_Finished] = []
         self._tables: dict[str, list[pa.Table]] = {LINKS: [], FLOWS: []}
 
     def add(self, run: _Finished) -> None:
         """Adds the rows of one run."""
+        self.first = self.first or run.item
         self.digests.append(run.item.digest)
         self._waiting.append(run)
         if len(self._waiting) == self.TOGETHER:
@@ -175,6 +191,8 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
             columns.append(column.take(bottleneck))
     fields.append(pa.field("valid", pa.bool_()))
     columns.append(pa.array([run.valid for run in done]).take(run_of))
+    fields.append(pa.field("jain", pa.float64()))
+    columns.append(pa.array([run.fairness for run in done], pa.float64(), from_pandas=True).take(run_of))
     items = [run.item for run in done]
     taken = {*LABELS, *links.column_names, *(field.name for field in fields)}
     return {
@@ -224,18 +242,23 @@ def _labelled(
     return pa.table([*columns, *table.columns], pa.schema([*fields, *table.schema]))
 
 
-def _write(folder: Path, rows: _Rows) -> None:
+def _write(folder: Path, rows: _Rows) -> Example | None:
     """Writes the rows of finished runs under a name made of their digests, links first, then flows.
+
+    Gives the first of the runs.
 
     A chunk counts as written when its flows are there.
     """
     import pyarrow.parquet as pq
 
     name = hashlib.sha256("".join(rows.digests).encode()).hexdigest()[:32]
-    for kind, table in rows.tables().items():
+    tables = rows.tables()
+    for kind, table in tables.items():
         # A scheduler may start a chunk twice, on two machines.
         unfinished = folder / f".{name}.{kind}.{uuid.uuid4().hex}.part"
         pq.write_table(table, unfinished, compression="zstd")
         sync(unfinished)
         unfinished.rename(folder / f"{name}.{kind}.parquet")
     sync(folder)
+    values = {metric: float(found[0]) for metric, found in of_runs(tables[FLOWS])[1].items()}
+    return None if rows.first is None else Example(_name(rows.first), values)

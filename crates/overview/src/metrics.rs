@@ -1,0 +1,125 @@
+//! Metrics of a run over columns of its flows (RFC 5166): goodput, loss, fairness. NaN is a missing value.
+
+use serde_json::Value;
+
+/// Goodput of all flows together: the bits that they delivered, per second of the measured interval.
+///
+/// The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.
+pub fn goodput(delivered_bytes: &[f64], measured_s: f64) -> f64 {
+    sum(delivered_bytes) * 8.0 / measured_s
+}
+
+/// Data packets of all flows that were dropped or lost on the way, in percent of those sent; NaN if none was sent.
+pub fn loss_percent(data_packets: &[f64], loss_rate: &[f64]) -> f64 {
+    let mut lost = Vec::new();
+    for (sent, share) in data_packets.iter().zip(loss_rate) {
+        lost.push(if share.is_nan() { 0.0 } else { sent * share });
+    }
+    let sent = sum(data_packets);
+    if sent == 0.0 { f64::NAN } else { 100.0 * sum(&lost) / sent }
+}
+
+/// Jain's fairness index: 1 if all values are equal, 1/n if one of n has everything (RFC 5166, section 2.3).
+///
+/// NaN without values, and if all are 0.
+pub fn jain(values: &[f64]) -> f64 {
+    let mut squares = Vec::new();
+    for value in values {
+        squares.push(value * value);
+    }
+    let (total, squares) = (sum(values), sum(&squares));
+    if squares == 0.0 { f64::NAN } else { total * total / (values.len() as f64 * squares) }
+}
+
+/// Jain's index of the goodputs of lasting flows; NaN if fewer than two of several flows are left.
+///
+/// `flows` is the list of the resolved scenario. If some flows send all they can, flows with another source are left
+/// out: a call needs no more. `completions` has a finite value for each flow that completed.
+pub fn fairness(flows: &Value, goodputs: &[f64], completions: &[f64]) -> f64 {
+    let mut greedy = Vec::new();
+    for flow in flows.as_array().into_iter().flatten() {
+        let is_greedy = flow["source"].is_null() || flow["source"] == "greedy";
+        greedy.resize(greedy.len() + flow["count"].as_u64().unwrap_or(1) as usize, is_greedy);
+    }
+    let (mut lasting, mut lasting_greedy) = (Vec::new(), Vec::new());
+    for (row, &rate) in goodputs.iter().enumerate() {
+        if completions.get(row).is_none_or(|time| !time.is_finite()) {
+            lasting.push(rate);
+            if greedy.len() == goodputs.len() && greedy[row] {
+                lasting_greedy.push(rate);
+            }
+        }
+    }
+    let compared = if lasting_greedy.is_empty() { lasting } else { lasting_greedy };
+    if goodputs.len() != 1 && compared.len() < 2 { f64::NAN } else { jain(&compared) }
+}
+
+/// Values that are added one after the other; more are added in halves.
+const BLOCK: usize = 128;
+
+/// The sum, whose rounding error grows with the logarithm of the number of values (pairwise summation).
+///
+/// The order of the additions is that of NumPy, so both have the same bits.
+fn sum(values: &[f64]) -> f64 {
+    if values.len() > BLOCK {
+        let half = values.len() / 2 / 8 * 8;
+        return sum(&values[..half]) + sum(&values[half..]);
+    }
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut total = 0.0;
+    if let Some((&first, others)) = eights.split_first() {
+        let mut lanes = first;
+        for eight in others {
+            for (lane, value) in lanes.iter_mut().zip(eight) {
+                *lane += value;
+            }
+        }
+        let [a, b, c, d, e, f, g, h] = lanes;
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h));
+    }
+    for value in rest {
+        total += value;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rounding_errors_do_not_add_up() {
+        // NumPy's sum has these bits. One after the other, a million tenths are 100000.00000133288.
+        assert_eq!(sum(&vec![0.1; 1_000_000]), 100_000.000_000_000_03);
+        assert_eq!([sum(&[]), sum(&[1.0, 2.0]), sum(&[1.0; 9]), sum(&[1.0; 131])], [0.0, 3.0, 9.0, 131.0]);
+    }
+
+    #[test]
+    fn jain_s_index_is_one_among_equals_and_a_share_of_the_flows_otherwise() {
+        assert_eq!([jain(&[5.0; 3]), jain(&[1.0, 0.0, 0.0, 0.0])], [1.0, 0.25]);
+        assert!(jain(&[]).is_nan() && jain(&[0.0, 0.0]).is_nan());
+    }
+
+    #[test]
+    fn fairness_compares_flows_that_last_and_send_all_they_can() {
+        let none = [f64::NAN; 3];
+        let flows = json!([{ "count": 2 }, { "source": "call" }]);
+        // (4 + 2)^2 / (2 (16 + 4)).
+        assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &none), 0.9);
+        // Rows of connections cannot be told apart by their sources.
+        assert_eq!(fairness(&json!([{ "source": "call" }]), &[4.0, 2.0], &none), 0.9);
+        assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, f64::INFINITY, 3.0]), 0.9);
+        assert!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, 3.0, f64::NAN]).is_nan());
+        assert_eq!(fairness(&json!([{}]), &[4.0], &[f64::NAN]), 1.0);
+        assert!(fairness(&json!([{}]), &[4.0], &[3.0]).is_nan());
+    }
+
+    #[test]
+    fn loss_is_of_the_packets_of_all_flows() {
+        // 30 of 3000 and 50 of 1000; of a flow that sent nothing the share is unknown.
+        assert_eq!(loss_percent(&[3000.0, 1000.0, 0.0], &[0.01, 0.05, f64::NAN]), 2.0);
+        assert!(loss_percent(&[0.0], &[0.0]).is_nan());
+        assert_eq!(goodput(&[5e6, 1.5e6], 10.0), 5.2e6);
+    }
+}
