@@ -1,5 +1,6 @@
 """Reports: folders, pages and numbers."""
 
+import io
 import re
 
 import numpy as np
@@ -79,6 +80,30 @@ def test_a_page_needs_no_other_file_and_escapes_text(tmp_path):
     assert "<script>" not in text
     assert '<td class="pass" data-label="verdict">pass</td>' in text
     assert all(source.startswith("data:image/png;base64,") for source in re.findall(r'src="([^"]*)"', text))
+
+
+@pytest.mark.parametrize("layout", ["constrained", None])
+def test_a_figure_is_drawn_once_and_looks_as_when_it_is_saved(layout, monkeypatch):
+    def figure():
+        made = Figure(layout=layout)
+        axes = made.subplots()
+        axes.plot([1.0, 2000.0], label="a curve")
+        axes.set_ylabel("goodput (Mbit/s)")
+        made.legend(loc="outside right upper" if layout else "upper right")
+        return made
+
+    saved = io.BytesIO()
+    figure().savefig(saved, format="png", dpi=200, metadata={"Software": "ackclock"})
+    draws = []
+    draw = Figure.draw
+    monkeypatch.setattr(
+        Figure, "draw", lambda self, renderer: (draws.append(renderer), draw(self, renderer))[1]
+    )
+    made = figure()
+    before = made.dpi, made.get_layout_engine()
+    assert png(made) == saved.getvalue()
+    assert len(draws) == 1
+    assert (made.dpi, made.get_layout_engine()) == before
 
 
 @pytest.mark.parametrize(
