@@ -291,7 +291,7 @@ def test_a_first_page_that_fails_costs_no_table(capsys, scenario, tmp_path, monk
     def broken(_):
         raise ZeroDivisionError("of the numbers")
 
-    monkeypatch.setattr("ackclock.cli.outcome.overview", broken)
+    monkeypatch.setattr("ackclock.cli.first_page.overview", broken)
     status, _, err = run(capsys, "run", scenario, "--out", tmp_path / "out")
     assert status == 0
     assert "the first page cannot be drawn" in err

@@ -1,6 +1,7 @@
 """The command line: its output, its files, and its exit status."""
 
 import contextlib
+import io
 import json
 import os
 import pty
@@ -14,8 +15,9 @@ from itertools import islice
 import pytest
 
 from ackclock import Run
-from ackclock.cli import former, output
+from ackclock.cli import former, main, output
 from ackclock.engines.simulator import Simulator
+from ackclock.report import Page
 from calling import PATIENCE, refused, run
 
 SCENARIO = """
@@ -373,6 +375,44 @@ def test_a_log_gets_a_line_a_minute_about_long_work(capsys, monkeypatch):
     assert first == "9 experiments: 0 % done after 1 min"
     # 40 % took two minutes, so the other 60 % take three.
     assert re.fullmatch(r"9 experiments: 40 % done, 3 min left, ends at \d\d:\d\d", second)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "{scenario}", "--set", "duration=1s"],
+        ["sweep", "cubic", "--over", "queue=5p,9p", "--duration", "200ms"],
+        ["matrix", "cubic", "newreno", "--duration", "2s", "--warmup", "0s"],
+        ["reproduce", "da1992-fig3", "--quick"],
+    ],
+)
+def test_the_table_comes_before_the_figures(command, scenario, tmp_path, monkeypatch):
+    drawn = []
+
+    class Output(io.StringIO):
+        def write(self, text):
+            drawn.append(text)
+            return super().write(text)
+
+    monkeypatch.setattr(sys, "stdout", Output())
+    write = Page.write
+    monkeypatch.setattr(Page, "write", lambda page, path: (drawn.append(page), write(page, path))[1])
+    filled = [part.format(scenario=scenario) for part in command]
+    assert main([*filled, "--out", str(tmp_path / "out")]) in (0, 1)
+    pages = [number for number, one in enumerate(drawn) if isinstance(one, Page)]
+    assert pages
+    assert "".join(drawn[: pages[0]]).count("\n") >= 4
+    assert "".join(one for one in drawn[pages[0] :] if isinstance(one, str)) == ""
+
+
+def test_a_report_is_written_whole_where_nobody_reads_the_table(scenario, tmp_path):
+    command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), "--set=duration=1s"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run([*command, "--out", str(tmp_path / "out")], stdout=closed, check=False)
+    assert done.returncode == 141
+    assert {"index.html", "overview.png", "run.json"} <= {file.name for file in (tmp_path / "out").iterdir()}
 
 
 def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):

@@ -140,7 +140,7 @@ def _beside_a_call(asked: _Asked, home: Home, flows: int) -> Comparison:
     title = asked.title(words, flows, SHOWN)
 
     def outcome() -> Outcome:
-        from ackclock.cli.outcome import CallOutcome
+        from ackclock.cli.calls import CallOutcome
 
         return CallOutcome(title, asked.report)
 

@@ -89,12 +89,13 @@ def matrix(
         found = of_runs(swept, runs, [one.name for one in compared])
         words, shown = titles.of_path(keys, list(set_keys.items()))
         title = titles.with_settings(words, list(set_keys.items()), shown)
+        for sentence in ended.of.invalid:
+            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+        finish = output.show_early(*_tables(found, title, report.as_json), as_json=report.as_json)
         if out is not None and not ended.stopped:
             _page(found, folder, title)
             report.done(out)
-        for sentence in ended.of.invalid:
-            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        output.show(*_tables(found, title, report.as_json), as_json=report.as_json)
+        finish()
         if report.as_json:
             output.print_json(document(found, _path(planned.places())))
     ended.leave(out)

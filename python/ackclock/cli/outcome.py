@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
 from ackclock import repetitions, summary
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import Report, file_names, notes, print_json, run_all, same_repetitions, show
+from ackclock.cli.output import (
+    Report,
+    file_names,
+    notes,
+    print_json,
+    run_all,
+    same_repetitions,
+    show,
+    show_early,
+)
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
-from ackclock.figure import Panel
-from ackclock.overview import Overview, overview
-from ackclock.report import Page, bottlenecks, calls, host, new_folder, notebook, number, page_of, write_json
-from ackclock.report.charts import as_json
-from ackclock.result import Run
 
-PLANE = "Delay and throughput: a point for each flow and repetition"
-STACK = {
-    "goodput": "Goodput: what the application gets, in order; a repaired loss delivers all behind it at once",
-    "rtt": "RTT by time: the latest sample",
-    "queue": "How long a packet that arrives waits; ticks are dropped packets of the first repetition",
-    "window": "Congestion window",
-}
-DISTRIBUTIONS = {
-    "rtt-distribution": "RTT by time: how much of the time it was at most this (the table has it by ACK)",
-}
+if TYPE_CHECKING:
+    from ackclock.report import Page
+    from ackclock.result import Run
+
 TABLES = (
     "RTT is by ACK: each sample of the sender counts once. Queue and delay of a link are by time. "
     "Loss is what was dropped or lost on the way, of the packets sent."
 )
-BAND = (
-    "Curves over time are medians over the repetitions, with a band from the {:.0f}th to the {:.0f}th "
-    "percentile."
-)
-ZOOM = "Drag to zoom, click twice for all. A name in a legend switches its curves off and on."
 
 
 @dataclass(frozen=True)
@@ -80,6 +72,8 @@ class Outcome:
 
     def draw(self, page: Page, done: Finished, folder: Path) -> None:
         """The first part of the page."""
+        from ackclock.cli.first_page import draw_overview
+
         draw_overview(page, done.by_label, folder, self.report.formats)
 
     def numbers(self, page: Page, done: Finished) -> None:
@@ -96,20 +90,20 @@ class Outcome:
         """
         with Interrupts() as interrupts:
             if self.report.out is None:
-                runs = run_all(points, engine, lambda _label, _run: None, interrupts)
+                done = Finished(run_all(points, engine, lambda _label, _run: None, interrupts))
+                if not interrupts.asked:
+                    show(*self.answer(done), as_json=self.report.as_json)
             else:
-                runs = self._run_into(self.report.out, points, engine, interrupts)
+                done = self._run_into(self.report.out, points, engine, interrupts)
         if interrupts.asked:
             saved = (
-                f"; {len(runs)} finished runs are in {self.report.out}"
-                if runs and self.report.out is not None
+                f"; {len(done.runs)} finished runs are in {self.report.out}"
+                if done.runs and self.report.out is not None
                 else ""
             )
             notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
             raise click.exceptions.Exit(INTERRUPTED)
-        done = Finished(runs)
         summaries = done.summaries
-        show(*self.tables(done), summary.engine_line(summaries), as_json=self.report.as_json)
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         for sentence in same_repetitions(summary.alike(summaries)):
@@ -119,10 +113,16 @@ class Outcome:
         if summary.invalid_reasons(summaries):
             raise click.exceptions.Exit(INVALID)
 
+    def answer(self, done: Finished) -> Sequence[Any]:
+        """The tables, and the cost of the runs."""
+        return *self.tables(done), summary.engine_line(done.summaries)
+
     def _run_into(
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
-    ) -> list[tuple[str, Run]]:
+    ) -> Finished:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
+        from ackclock.report import new_folder, page_of
+
         names = file_names(point.key for point in points)
         with new_folder(out, self.report.force) as folder:
 
@@ -138,15 +138,21 @@ class Outcome:
             if not runs:
                 notes.print("interrupted")
                 raise click.exceptions.Exit(INTERRUPTED)  # which removes the folder
+            done = Finished(runs)
+            things = [] if interrupts.asked else self.answer(done)
+            finish = show_early(*things, as_json=self.report.as_json)
             with page_of(folder, self.title):
-                self.write_page(runs, folder, interrupts)
+                self.write_page(done, folder, interrupts)
         if not interrupts.asked:
             self.report.done(out)
-        return runs
+        finish()
+        return done
 
-    def write_page(self, runs: Sequence[tuple[str, Run]], folder: Path, interrupts: Interrupts) -> None:
+    def write_page(self, done: Finished, folder: Path, interrupts: Interrupts) -> None:
         """Writes the page, its figures and ``summary.json``."""
-        done, page = Finished(runs), Page(self.title)
+        from ackclock.report import Page, host, write_json
+
+        page = Page(self.title)
         with interrupts.stoppable():
             # After an interruption, drawing would take too long.
             interrupts.check()
@@ -171,99 +177,6 @@ class Outcome:
         write_json(folder / "summary.json", self.document(done))
 
 
-class CallOutcome(Outcome):
-    """The end of ``compare --networks 802.11g``, whose runs have a call by which they are compared."""
-
-    def tables(self, done: Finished) -> Sequence[Any]:
-        """The flows and links of a home are in the report alone: they are too many for the terminal."""
-        return bottlenecks.sentence(_background(done.runs)), calls.table(done.runs)
-
-    def draw(self, page: Page, done: Finished, folder: Path) -> None:
-        """The bottleneck, the call, and the overview of the background."""
-        background = _background(done.runs)
-        page.paragraph(bottlenecks.sentence(background))
-        page.paragraph(calls.sentence(done.runs))
-        draw_overview(page, background, folder, self.report.formats, calls.panels(done.by_label))
-
-    def numbers(self, page: Page, done: Finished) -> None:
-        """The call."""
-        of_call = calls.table(done.runs)
-        page.table(notebook.heads(of_call), notebook.cells(of_call))
-
-    def document(self, done: Finished) -> dict[str, Any]:
-        """With the bottleneck and the call."""
-        of_call = {
-            "bottleneck": bottlenecks.sentence(_background(done.runs)),
-            "calls": calls.as_json(done.runs),
-        }
-        return summary.document(done.summaries) | of_call
-
-
-def _background(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Run]]:
-    """The runs with flows beside the call, by label, without the call."""
-    found: dict[str, list[Run]] = {}
-    for label, run in runs:
-        if label != calls.ALONE:
-            found.setdefault(label, []).append(run.with_flows(calls.is_background))
-    return found
-
-
-def draw_overview(
-    page: Page,
-    by_label: Mapping[str, list[Run]],
-    folder: Path,
-    formats: Sequence[str],
-    of_call: Sequence[Panel] = (),
-) -> None:
-    """The first page: sentences, the charts with their numbers, and the same figures as files.
-
-    The panels of a call come before the others.
-    """
-    # Without a home folder it would print the folder of its cache on standard error.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from ackclock import plots
-    from ackclock.plots import overview as drawn
-
-    shown = page.attempt("the first page", partial(overview, by_label))
-    if shown is not None:
-        looks = drawn.curve_looks(_with(shown, of_call))
-        numbers = as_json(_with(shown, of_call), lambda label, cc: looks[label, cc])
-        page.charts(numbers, [(f"distributions/{one.name}", calls.CAPTIONS[one.name]) for one in of_call])
-        page.answers(shown.sentences)
-        if any(len(repetitions) > 1 for repetitions in by_label.values()):
-            low, high = shown.band
-            page.paragraph(BAND.format(low, high), "note")
-        page.charts(numbers, _places(shown))
-        page.paragraph(ZOOM, "note")
-        if shown.stack:
-            page.save(folder / "overview.png", partial(drawn.stack, shown), formats)
-        if shown.distributions:
-            page.save(folder / "distributions.png", partial(drawn.distributions, shown), formats)
-        if of_call:
-            call = replace(shown, distributions=of_call)
-            page.save(folder / "call.png", partial(drawn.distributions, call), formats)
-    page.save(folder / "delay-throughput.png", partial(plots.delay_throughput, by_label), formats)
-
-
-def _with(shown: Overview, of_call: Sequence[Panel]) -> Overview:
-    """An overview with the panels of a call as well."""
-    return replace(shown, distributions=[*of_call, *shown.distributions])
-
-
-def _places(shown: Overview) -> list[tuple[str, str]]:
-    """The charts of the page, with their captions."""
-    stack = [(f"stack/{panel.name}", STACK[panel.name]) for panel in shown.stack]
-    distributions = [
-        (f"distributions/{panel.name}", DISTRIBUTIONS.get(panel.name, _sentence(panel.y.label)))
-        for panel in shown.distributions
-    ]
-    return [*stack, ("plane", PLANE), *distributions]
-
-
-def _sentence(label: str) -> str:
-    return label[:1].upper() + label[1:]
-
-
 def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
     marked = summary.marked(summaries)
     shown = [{**s, "label": marked[s["label"]]} for s in summaries]
@@ -271,6 +184,8 @@ def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
 
 
 def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:
+    from ackclock.report import notebook, number
+
     for table in _tables(summaries):
         page.table(notebook.heads(table), notebook.cells(table))
     page.paragraph(TABLES, "note")

@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.cells import cell_len
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ackclock import _engine, repetitions
@@ -26,10 +25,15 @@ from ackclock.cli.console import Console
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.status import NO_CURRENT_FOLDER
 from ackclock.engines import Engine, NamedEngine
-from ackclock.engines.cached import CachedEngine
 from ackclock.errors import InputError
-from ackclock.report import FORMATS, check_folder, resumable_folder
-from ackclock.result import Run
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from ackclock.engines.cached import CachedEngine
+    from ackclock.result import Run
+
+# Most commands end without a report or a bar of progress, whose modules take longer to load than a run takes.
 
 SHOW_PROGRESS_AFTER_S = 0.5
 LINE_EVERY_S = 60.0
@@ -127,6 +131,8 @@ class Report:
     @property
     def formats(self) -> list[str]:
         """The formats of figures besides PNG."""
+        from ackclock.report import FORMATS
+
         return [name for name in FORMATS if name in self.also]
 
     def check(self) -> None:
@@ -134,6 +140,8 @@ class Report:
         if self.also and self.out is None:
             raise InputError("--also: needs --out DIR, the folder that is written into")
         if self.out is not None:
+            from ackclock.report import check_folder
+
             check_folder(self.out, self.force)
 
     def done(self, out: Path) -> None:
@@ -198,6 +206,27 @@ def show(*things: Any, as_json: bool) -> None:
             notes.print(f"left out in {console.width} columns: {columns}", markup=False, soft_wrap=True)
 
 
+def show_early(*things: Any, as_json: bool) -> Callable[[], None]:
+    """Prints text as ``show`` does, before the figures of a report, which take longer than all else.
+
+    If the reader of standard output has closed it, the report is written all the same. Then the caller calls
+    the function that it gets, which raises the error.
+    """
+    closed: BaseException | None = None
+    try:
+        show(*things, as_json=as_json)
+        sys.stdout.flush()
+    except (OSError, SystemExit) as error:
+        # Rich turns a broken pipe into SystemExit.
+        closed = error
+
+    def finish() -> None:
+        if closed is not None:
+            raise closed
+
+    return finish
+
+
 def fit(table: Table, console: Console) -> list[str]:
     """Leaves columns out until the table fits, in the order of ``LEAST``.
 
@@ -224,26 +253,37 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
 
     Where standard error is no terminal, a line is written each minute.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal)
-    task = bar.add_task(what, total=1.0)
+    bar: Progress | None = None
     begun = said = time.monotonic()
-    started = False
 
     def at(fraction: float) -> None:
-        nonlocal started, said
-        if not notes.is_terminal and (now := time.monotonic()) - said >= LINE_EVERY_S:
-            said = now
-            notes.print(progress_line(what, fraction, now - begun), markup=False, soft_wrap=True)
-        if not started and time.monotonic() - begun > SHOW_PROGRESS_AFTER_S:
-            bar.start()
-            started = True
-        bar.update(task, completed=fraction)
+        nonlocal bar, said
+        now = time.monotonic()
+        if not notes.is_terminal:
+            if now - said >= LINE_EVERY_S:
+                said = now
+                notes.print(progress_line(what, fraction, now - begun), markup=False, soft_wrap=True)
+        elif bar is not None:
+            bar.update(bar.task_ids[0], completed=fraction)
+        elif now - begun > SHOW_PROGRESS_AFTER_S:
+            bar = _bar(what, fraction)
 
     try:
         yield at
     finally:
-        bar.stop()
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(what: str, fraction: float) -> Progress:
+    """A bar of progress, on the terminal."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=notes, transient=True)
+    bar.update(bar.add_task(what, total=1.0), completed=fraction)
+    bar.start()
+    return bar
 
 
 def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
@@ -297,6 +337,9 @@ def cached(
     engine: NamedEngine, out: Path, settings: Mapping[str, Any], force: bool
 ) -> Iterator[tuple[CachedEngine, Path]]:
     """``engine`` with a cache of its runs in the folder of the report, and that folder."""
+    from ackclock.engines.cached import CachedEngine
+    from ackclock.report import resumable_folder
+
     with resumable_folder(out, {**settings, **engine.identity()}, force) as folder:
         made = CachedEngine(engine, folder / engine.name)
         if count := made.count():

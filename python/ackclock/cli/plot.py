@@ -30,7 +30,7 @@ def plot(results: Sequence[Path], report: Report) -> None:
     from ackclock.report import new_folder, page_of
 
     with Interrupts() as interrupts, new_folder(out, report.force) as folder, page_of(folder, title):
-        outcome.write_page(runs, folder, interrupts)
+        outcome.write_page(done, folder, interrupts)
     report.done(out)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import spread, summary
-from ackclock.cli.outcome import Finished, Outcome, draw_overview
+from ackclock.cli.first_page import draw_overview
+from ackclock.cli.outcome import Finished, Outcome
 from ackclock.figure import StripRow
 from ackclock.groups import only_controller
 from ackclock.report import Page, advice

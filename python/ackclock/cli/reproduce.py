@@ -26,6 +26,7 @@ from ackclock.report import number as shown
 
 if TYPE_CHECKING:
     from ackclock import papers
+    from ackclock.papers.reproduction import Result
 
 CLAIM_FAILED = 1
 MOST_SHAKES = 100
@@ -125,28 +126,22 @@ def reproduce(
         runner = other.make()
         with output.cached(runner, folder, settings, report.force) as (cached, work):
             done = _with_another(chosen, catalogue, seed, simulated, (runner, cached, rest), work, formats)
+        output.show(_table(done, verbose), as_json=report.as_json)
     else:
         check_folder(folder, report.force)
         done = _simulated(chosen, seed, simulated, catalogue if readings else ())
         _shake(done, chosen, seed, simulated, shake)
+        answer = [_table(done, verbose), *([_closeness(done)] if readings else [])]
+        finish = output.show_early(*answer, as_json=report.as_json)
         if done.begun:
-            with Interrupts() as interrupts, new_folder(folder, report.force) as work:
-                with interrupts.stoppable():
-                    interrupts.check()
-                    with page_of(work, "Experiments reproduced"):
-                        _write(done, catalogue, work, formats)
-                if interrupts.asked:
-                    done.interrupted = True
-                    _write(done, catalogue, work, formats)
+            _report(done, catalogue, folder, report.force, formats)
+        finish()
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
         flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
         flags |= {"--simulate-refused": rest}
         _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
     if other is not None or done.begun:
         report.done(folder)
-    output.show(_table(done, verbose), as_json=report.as_json)
-    if readings:
-        output.show(_closeness(done), as_json=report.as_json)
     for judgement in done.missed:
         if judgement.reason:
             claim = judgement.claim.id if verbose else f"“{judgement.claim.text}”"
@@ -246,6 +241,24 @@ def _with_another(
     return done
 
 
+def _report(
+    done: papers.Reproduction,
+    catalogue: tuple[papers.Paper, ...],
+    folder: Path,
+    force: bool,
+    formats: Sequence[str],
+) -> None:
+    """Writes the report into a new folder; an interruption leaves its figures out."""
+    with Interrupts() as interrupts, new_folder(folder, force) as work:
+        with interrupts.stoppable():
+            interrupts.check()
+            with page_of(work, "Experiments reproduced"):
+                _write(done, catalogue, work, formats)
+        if interrupts.asked:
+            done.interrupted = True
+            _write(done, catalogue, work, formats)
+
+
 def _write(
     done: papers.Reproduction, catalogue: tuple[papers.Paper, ...], folder: Path, formats: Sequence[str]
 ) -> None:
@@ -285,8 +298,15 @@ def _simulated(
     named = {experiment.paper for experiment in chosen}
     if with_readings_of and not any(paper.readings for paper in with_readings_of if paper.id in named):
         raise InputError("--readings: none of these papers lists `[[readings]]` in its paper.toml")
+
+    def finished(result: Result) -> None:
+        if len(chosen) > 1:
+            notes.print(result.line, markup=False, soft_wrap=True)
+
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
-        return under_readings(with_readings_of, chosen, engine=simulated, seed=seed, progress=at)
+        return under_readings(
+            with_readings_of, chosen, engine=simulated, seed=seed, progress=at, finished=finished
+        )
 
 
 def _shake(

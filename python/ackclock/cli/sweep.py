@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
-from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors
+from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors, work
 from ackclock.sweeps.axes import DRAWS, Design, parse
 from ackclock.sweeps.folder import SweepFolder
 from ackclock.sweeps.plan import Plan, Variant
@@ -47,6 +48,9 @@ HEADS = {
 }
 WITH_INTERVALS = ("goodput", "queue_delay", "loss")
 """The columns of the terminal when each has an interval: more would not fit into 80 columns."""
+
+MOST_EARLY = 3
+"""The most runs that are shown before the end."""
 
 MOST_SAMPLES = 1_000_000
 MOST_PROCESSES = 1024
@@ -133,12 +137,13 @@ def sweep(
             outcome.leave(out)
             raise click.exceptions.Exit(INTERRUPTED)
         title = _title(swept.controllers, design, keys if compared else {}, list(set_keys.items()))
+        for sentence in outcome.of.invalid:
+            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+        finish = output.show_early(_table(swept, len(seeds), title), as_json=report.as_json)
         if out is not None and not outcome.stopped:
             _page(swept, folder, len(seeds), title)
             report.done(out)
-        for sentence in outcome.of.invalid:
-            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        output.show(_table(swept, len(seeds), title), as_json=report.as_json)
+        finish()
         for sentence in output.same_repetitions(swept.alike):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if report.as_json:
@@ -232,6 +237,7 @@ def run_plan(
 ) -> tuple[Ended, Sweep | None]:
     """Runs the sweep until it is done or interrupted. Returns the sweep in the folder, if it has one."""
     outcome = Outcome(0, len(plan), [])
+    begun, early = time.monotonic(), 0
     with Interrupts() as interrupts:
         with interrupts.stoppable():
             interrupts.check()
@@ -239,8 +245,11 @@ def run_plan(
                 output.progress(f"{len(plan)} runs") as at,
                 closing(execute(plan, folder, workers, engine, at)) as steps,
             ):
-                for latest in steps:
-                    outcome = latest
+                for outcome in steps:
+                    late = time.monotonic() - begun > output.SHOW_PROGRESS_AFTER_S
+                    if late and early < MOST_EARLY and outcome.done < outcome.total and outcome.latest:
+                        early += 1
+                        notes.print(_line(outcome.latest), markup=False, soft_wrap=True)
         ended = Ended(outcome, interrupts.asked)
         if not outcome.done and not (folder / "chunks").exists():
             return ended, None
@@ -250,6 +259,15 @@ def run_plan(
             present = SweepFolder(folder).digests()
             outcome.done = sum(item.digest in present for item in plan.items())
     return ended, swept if (folder / "runs.parquet").exists() else None
+
+
+def _line(one: work.Example) -> str:
+    """A run in words: ``cubic, path.queue=9p, seed 1: goodput of all flows 9.3 Mbit/s, …``."""
+    numbers = (
+        f"{METRICS[name].label} {one.values[name]:.{METRICS[name].digits}f} {METRICS[name].unit}".strip()
+        for name in HEADS
+    )
+    return f"{one.name}: {', '.join(numbers)}"
 
 
 @contextmanager

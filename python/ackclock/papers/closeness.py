@@ -14,7 +14,7 @@ from ackclock.cases.model import Claim, Count, Judgement
 from ackclock.engines import Engine, Progress
 from ackclock.papers.experiment import Experiment, Paper
 from ackclock.papers.readings import DEFAULT
-from ackclock.papers.reproduction import Reproduction, reproduce
+from ackclock.papers.reproduction import Reproduction, Result, reproduce
 from ackclock.report import number
 
 NUMBERS = ("reported-number", "ratio")
@@ -53,8 +53,12 @@ def under_readings(
     engine: Engine | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    finished: Callable[[Result], None] | None = None,
 ) -> Reproduction:
-    """Reproduces the experiments, and again those that a reading of their paper changes."""
+    """Reproduces the experiments, and again those that a reading of their paper changes.
+
+    ``finished`` is as in ``reproduce``. Experiments under a reading have an id of their own.
+    """
     known = {paper.id: paper.readings for paper in papers}
     changed = [
         (reading.name, found)
@@ -63,7 +67,11 @@ def under_readings(
         if (found := experiment.under(reading)) is not None
     ]
     done = reproduce(
-        [*experiments, *(one for _, one in changed)], engine=engine, seed=seed, progress=progress
+        [*experiments, *(one for _, one in changed)],
+        engine=engine,
+        seed=seed,
+        progress=progress,
+        finished=finished,
     )
     results = done.results[len(experiments) :]
     del done.results[len(experiments) :]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import pyarrow as pa
@@ -59,6 +61,13 @@ class Result:
     def missed(self) -> list[Judgement]:
         """The claims outside their bands."""
         return [j for j in self.judgements if j.verdict == "miss"]
+
+    @property
+    def line(self) -> str:
+        """The experiment and its verdicts: ``cdg2011-fig4: 5 pass, 1 miss``."""
+        counts = Counter(judgement.word for judgement in self.judgements)
+        verdicts = ", ".join(f"{count} {word}" for word, count in counts.items())
+        return f"{self.experiment.id}: {verdicts or 'no claims'}"
 
 
 @dataclass
@@ -245,6 +254,11 @@ class ExperimentInProgress(CaseInProgress):
         most = super().count(condition)
         return most if condition in self.counted else min(most, self.case.drawn_repetitions)
 
+    @cached_property
+    def total(self) -> int:
+        """The number of its runs."""
+        return sum(map(self.count, self.plans))
+
     def result(self) -> Result:
         """The result so far. Nothing is judged before the first run has finished, if there is any."""
         begun = self.done > 0 or not self.plans
@@ -256,7 +270,7 @@ class ExperimentInProgress(CaseInProgress):
             if begun
             else [],
             self.done,
-            sum(map(self.count, self.plans)),
+            self.total,
             self.seconds,
         )
 
@@ -286,6 +300,7 @@ def reproduce(
     rest: Engine | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    finished: Callable[[Result], None] | None = None,
 ) -> Reproduction:
     """Runs the experiments in one batch, simulated unless another engine is given, and judges their claims.
 
@@ -293,24 +308,31 @@ def reproduce(
     Ctrl-C, it judges the finished runs. Runs that several experiments share are made once. ``rest`` makes the
     runs that the engine refuses. Without it they are left out. A claim whose runs ``rest`` makes all has no
     value.
+
+    ``finished`` gets the result of each experiment as soon as its last run has ended.
     """
     engine = registry.make(registry.DEFAULT) if engine is None else engine
     works = [ExperimentInProgress(experiment, seed, engine, rest) for experiment in experiments]
     engines = ByPlan({plan: one for work in works for plan, one in work.engines.items()})
     interrupted = False
     invalid: dict[str, None] = {}
+    results: dict[ExperimentInProgress, Result] = {}
     try:
         for (work, condition), repetition, run in repetitions.results(
             longest_first(works), engines, progress
         ):
             work.add(condition, repetition, run)
+            if work.done == work.total:
+                results[work] = work.result()
+                if finished is not None:
+                    finished(results[work])
             if not run.valid:
                 reasons = "; ".join(run.engine["reasons"])
                 invalid[f"{run.scenario['name']}, seed {run.seed}: {reasons}"] = None
     except KeyboardInterrupt:
         interrupted = True
     return Reproduction(
-        [work.result() for work in works],
+        [results.get(work) or work.result() for work in works],
         seed,
         interrupted,
         [scenario for work in works for scenario in work.scenarios()],
