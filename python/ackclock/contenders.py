@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock import _engine, identity
+from ackclock import _engine
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
@@ -158,6 +158,8 @@ def _contender(text: str, number: int) -> Contender:
         raise InputError(f"{text}: {error}") from None
     label = Path(cc).name
     factory = partial(kind, **parameters)
+    from ackclock import identity
+
     code = identity.of_python(file)
     context = code.digest + shown
     return Contender(

@@ -160,3 +160,27 @@ def test_a_command_imports_its_own_module_alone():
     modules = loaded("from ackclock.cli import main; main(['reproduce', '--help'])")
     commands = {f"ackclock.cli.{name.replace('-', '_')}" for name in (*app.NAMES, *app.HIDDEN)}
     assert commands & modules == {"ackclock.cli.reproduce"}
+
+
+NUMBERS = {"numpy", "pyarrow", "matplotlib", "scipy", "jinja2"}
+"""Libraries of tables and figures: they take longer to load than most runs."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["compare", "--help"],
+        ["run", str(ROOT / "examples" / "quickstart.toml")],
+        ["run", str(ROOT / "examples" / "quickstart.toml"), "--json"],
+        ["compare", "newreno", "cubic", "--duration", "1s"],
+        ["compare", "newreno", "cubic", "--duration", "1s", "--repeat", "2", "--flows", "2", "--json"],
+    ],
+)
+def test_an_answer_without_figures_loads_no_library_of_numbers(arguments):
+    modules = loaded(f"from ackclock.cli import main; assert main({arguments!r}) == 0")
+    assert not NUMBERS & {name.split(".")[0] for name in modules}
+    if arguments != ["--help"]:
+        # Help on all commands imports them all.
+        assert not {"ackclock.report", "ackclock.plots", "ackclock.metrics", "rich.progress"} & modules

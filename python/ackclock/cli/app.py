@@ -242,6 +242,9 @@ def _prepare_process() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    if sys.argv[1:2] != ["shell"]:
+        # Threads of BLAS cost more than they save here. Programs in a shell would inherit the variable.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # Otherwise it runs under nohup.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock import _engine, reading, tc
+from ackclock import _engine, reading
 from ackclock.cli.command import given
 from ackclock.cli.output import check_share, notes
 from ackclock.errors import InputError
@@ -63,6 +63,8 @@ def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_r
 
 
 def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[str, Any]:
+    from ackclock import tc
+
     read = tc.read(lines)
     for key in ("rate", "queue", "loss"):
         if key in read.keys and key in given:
