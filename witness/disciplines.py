@@ -47,7 +47,7 @@ class Discipline:
 
     tc: str
     differs: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the simulated queue that differ from those of ``tc``."""
+    """Settings of the simulated queue that differ from the settings of ``tc``."""
     shapes: bool = False
     """It shapes by itself. A packet leaves it when its service begins, and leaves a token bucket when its
     service ends. The path behind it makes up for the difference."""
