@@ -14,8 +14,7 @@ use crate::tcp::repair::Phase;
 enum Content {
     /// More segments in order, while none is missing and nothing is reduced.
     InOrder,
-    /// With RACK: arrivals alone. There is no duplicate, no mark, no probe or reduction that it concerns, and no
-    /// controller that asks for reports.
+    /// With RACK: arrivals alone. There is no duplicate, no mark, and no probe or reduction that it concerns.
     Arrivals,
     /// Anything else.
     Any,
@@ -52,7 +51,6 @@ impl Sender {
             && !ack.congestion_echo
             && self.flight.knows_marks(ack.marked)
             && self.repair.is_settled(ack, self.flight.first(), &self.stack)
-            && !self.driver.wants().segments.any()
     }
 
     /// True if `ack`, which reports nothing but arrivals, is [`Content::InOrder`].
@@ -111,14 +109,16 @@ impl Sender {
         self.output.set_peer_window(ack.window);
         let rtt = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let mut rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
-        if content == Content::Any && self.driver.wants().segments.any() {
-            let sent = self.flight.state_when_sent(&summary);
-            rate.iter_mut().for_each(|rate| rate.sent = sent);
+        if let Some(rate) = rate.as_mut().filter(|_| self.driver.wants().segments.any()) {
+            rate.sent = self.flight.state_when_sent(&summary);
         }
         let round_start = self.flight.round_ends();
         let newly_marked = if content == Content::Any { self.flight.count_marks(ack) } else { 0 };
         let newly_lost = match content {
-            Content::InOrder => 0,
+            Content::InOrder => {
+                self.report_segments(now);
+                0
+            }
             Content::Arrivals => self.find_losses_by_arrivals(now, &summary, journal),
             Content::Any => {
                 self.settle_probe(now, ack, &summary, in_flight_before, journal);
@@ -207,6 +207,7 @@ impl Sender {
         self.repair.wait_for_next(false);
         let newly_lost = self.look_for_losses(now, summary);
         self.note_lost(newly_lost, self.flight.first(), journal);
+        self.report_segments(now);
         newly_lost
     }
 
