@@ -38,13 +38,13 @@ pub(crate) struct Framing {
 }
 
 impl Framing {
-    /// The bytes that a packet of `size` takes.
-    #[inline]
-    pub(crate) fn on_link(&self, size: Bytes) -> Bytes {
-        if *self == Self::default() { size } else { self.framed(size) }
+    /// Itself, or `None` if packets take their own bytes alone.
+    pub(crate) fn if_any(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
     }
 
-    fn framed(&self, size: Bytes) -> Bytes {
+    /// The bytes that a packet of `size` takes.
+    pub(crate) fn on_link(&self, size: Bytes) -> Bytes {
         let bytes = size.get().saturating_add_signed(self.overhead.into()).max(self.mpu.into());
         Bytes::new(match self.link_layer {
             LinkLayer::None => bytes,
@@ -57,6 +57,18 @@ impl Framing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_without_a_layer_has_no_framing() {
+        assert_eq!(Framing::default().if_any(), None);
+        for framing in [
+            Framing { overhead: -1, ..Framing::default() },
+            Framing { mpu: 1, ..Framing::default() },
+            Framing { link_layer: LinkLayer::Ptm, ..Framing::default() },
+        ] {
+            assert_eq!(framing.if_any(), Some(framing));
+        }
+    }
 
     #[test]
     fn frames_have_overhead_padding_and_cells() {

@@ -31,7 +31,7 @@ pub struct Link<P> {
     settings: QueueSettings,
     /// The limits that follow, the next one last.
     later: Vec<(Time, Limit)>,
-    framing: Framing,
+    framing: Option<Framing>,
     server: Server,
     /// When the last bit of the packet in service leaves.
     free_at: Time,
@@ -51,7 +51,7 @@ impl<P: Packet> Link<P> {
             queue: Queue::new(settings.queue, &settings.service, queue),
             settings: settings.queue,
             later: Vec::new(),
-            framing: settings.queue.discipline.framing(),
+            framing: settings.queue.discipline.framing().if_any(),
             server: Server::new(settings.service),
             free_at: Time::ZERO,
             in_service: Bytes::ZERO,
@@ -174,7 +174,8 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn start(&mut self, start: Time, packet: P, arrived: Time, out: &mut impl Egress<P>) {
         self.in_service = packet.size();
-        self.free_at = self.server.serve(start, self.framing.on_link(self.in_service));
+        let on_link = self.framing.as_ref().map_or(self.in_service, |framing| framing.on_link(self.in_service));
+        self.free_at = self.server.serve(start, on_link);
         let (queued_packets, queued_bytes) = (self.queue.packets(), self.queue.bytes());
         out.depart(packet, Departure { arrived, start, finish: self.free_at, queued_packets, queued_bytes });
     }

@@ -31,8 +31,8 @@ pub struct Wire<P> {
     past: usize,
     /// The others, where packets may overtake.
     overtaking: Option<Box<Overtaking<P>>>,
-    /// The most time that the host at its end takes for a packet, which is drawn, if it takes any.
-    host: Option<(Span, Random)>,
+    /// The nanoseconds that the host at its end takes for a packet are drawn below this number, if it takes any.
+    host: Option<(f64, Random)>,
 }
 
 impl<P> Wire<P> {
@@ -58,9 +58,13 @@ impl<P> Wire<P> {
 
     /// The same wire to a host that takes less than `most` longer for each packet, uniform by `random`. Packets keep
     /// their order.
+    ///
+    /// # Panics
+    /// If `most` is above four seconds.
     #[must_use]
     pub fn to_host(self, most: Span, random: Random) -> Self {
-        Self { host: Some((most, random)), ..self }
+        assert!(most <= Span::from_secs(4), "the time of a host fits into 32 bits of nanoseconds");
+        Self { host: Some((most.as_nanos() as f64, random)), ..self }
     }
 
     /// Sends a packet that leaves at `leaves_at`, not before the one sent before it, and arrives after the delay of
@@ -69,7 +73,8 @@ impl<P> Wire<P> {
     #[inline(always)]
     pub fn push(&mut self, leaves_at: Time, mut extra: Span, packet: P) -> bool {
         if let Some((most, random)) = &mut self.host {
-            extra += Span::from_nanos((most.as_nanos() as f64 * random.uniform()) as u64);
+            // To 32 bits: a double becomes those in one instruction, and 64 in five.
+            extra += Span::from_nanos(u64::from((*most * random.uniform()) as u32));
         }
         if leaves_at >= self.plain_until {
             return self.push_with_care(leaves_at, extra, packet);

@@ -81,7 +81,8 @@ impl Sender {
 
     fn next_segment(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let in_flight = self.flight.in_flight();
-        if in_flight >= self.repair.limit(self.driver.window()) {
+        let limit = self.repair.limit(self.driver.window());
+        if in_flight >= limit {
             self.output.block(Blocked::Window);
             return None;
         }
@@ -108,7 +109,7 @@ impl Sender {
             self.retransmit(now, sequence, journal);
             return Some(Leaving { sequence, how: How::Again });
         }
-        if self.waits_for_train(now) {
+        if self.waits_for_train(now, limit) {
             let room = self.driver_room();
             self.output.block(if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
             return None;
@@ -120,7 +121,7 @@ impl Sender {
 
     /// True if the next new segment waits until a train of them may leave.
     #[inline]
-    fn waits_for_train(&mut self, now: Time) -> bool {
+    fn waits_for_train(&mut self, now: Time, limit: u32) -> bool {
         if self.output.goes_on() {
             return false;
         }
@@ -128,7 +129,7 @@ impl Sender {
         let peer_window = output.peer_window();
         output.waits_for_train(
             now,
-            || room(flight, driver, repair, stack, peer_window),
+            || room_within(limit, flight, driver, stack, peer_window),
             |patience| {
                 let next = flight.next() + 1;
                 // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
@@ -284,11 +285,17 @@ impl Sender {
 /// The room that the window leaves.
 #[inline]
 fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack, peer_window: u32) -> Room {
+    room_within(repair.limit(driver.window()), flight, driver, stack, peer_window)
+}
+
+/// The room that is left where `limit` segments may be in flight.
+#[inline]
+fn room_within(limit: u32, flight: &Flight, driver: &Driver, stack: &Stack, peer_window: u32) -> Room {
     let window = driver.window();
     let (exact, threshold) = driver.decided();
     let rtt = flight.rtt();
     Room {
-        limit: repair.limit(window),
+        limit,
         in_flight: flight.in_flight(),
         peer_room: peer_window.saturating_sub(flight.outstanding()),
         peer_window,
