@@ -191,7 +191,8 @@ impl FlowMeter {
         let bit_rate = |bytes: u64| if measured_s > 0.0 { bytes as f64 * 8.0 / measured_s } else { 0.0 };
         let rtt = |nanos: Option<f64>| nanos.map_or(f64::NAN, |nanos| nanos / 1e6);
         let samples = self.rtt.statistics();
-        let percentile = |q| rtt(samples.quantile(q));
+        let [rtt_p50_ms, rtt_p90_ms, rtt_p95_ms, rtt_p99_ms] =
+            samples.quantiles([0.5, 0.9, 0.95, 0.99]).map_or([f64::NAN; 4], |nanos| nanos.map(|nanos| nanos / 1e6));
         FlowRow {
             flow: flow.flow,
             name: flow.name.to_owned(),
@@ -209,10 +210,10 @@ impl FlowMeter {
             loss_rate: counted.dropped_packets as f64 / counted.sender.data_packets.max(1) as f64,
             rtt_min_ms: rtt(samples.min().map(|nanos| nanos as f64)),
             rtt_mean_ms: rtt(samples.mean()),
-            rtt_p50_ms: percentile(0.5),
-            rtt_p90_ms: percentile(0.9),
-            rtt_p95_ms: percentile(0.95),
-            rtt_p99_ms: percentile(0.99),
+            rtt_p50_ms,
+            rtt_p90_ms,
+            rtt_p95_ms,
+            rtt_p99_ms,
             rtt_max_ms: rtt(samples.max().map(|nanos| nanos as f64)),
             completion_s: completed.map_or(f64::NAN, |at| at.since(start).as_nanos() as f64 / 1e9),
             handshake_ms: after_start(opened),

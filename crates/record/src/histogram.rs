@@ -113,10 +113,15 @@ impl Histogram {
     /// The smallest value not exceeded by at least the share `q` (0 to 1) of the weight: the middle of its bucket,
     /// within minimum and maximum. 0 and 1 give the minimum and the maximum. `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.quantiles([q]).map(|[value]| value)
+    }
+
+    /// The same of several ascending shares, in one pass.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
         let octaves = self.octaves.iter().enumerate().filter_map(|(i, counts)| Some((i, counts.as_ref()?)));
         let counts = octaves
             .flat_map(|(octave, counts)| counts.iter().enumerate().map(move |(i, &n)| (octave * SUB_BUCKETS + i, n)));
-        quantile(&self.extent, q, counts)
+        quantiles(&self.extent, shares, counts)
     }
 
     /// Forgets everything but keeps the memory.
@@ -134,24 +139,29 @@ impl Default for Histogram {
     }
 }
 
-/// The quantile `q` of values of this `extent`, whose weights in ascending buckets are `counts`.
-pub(crate) fn quantile(extent: &Extent, q: f64, counts: impl Iterator<Item = (usize, u64)>) -> Option<f64> {
+/// The quantiles at ascending `shares` of values of this `extent`, whose weights in ascending buckets are `counts`.
+pub(crate) fn quantiles<const N: usize>(
+    extent: &Extent,
+    shares: [f64; N],
+    mut counts: impl Iterator<Item = (usize, u64)>,
+) -> Option<[f64; N]> {
+    debug_assert!(shares.is_sorted(), "one pass goes up");
     if extent.weight == 0 {
         return None;
     }
     let (min, max) = (extent.min as f64, extent.max as f64);
-    if q <= 0.0 || q >= 1.0 {
-        return Some(if q <= 0.0 { min } else { max });
-    }
-    let target = ((q * extent.weight as f64).ceil() as u64).clamp(1, extent.weight);
-    let mut below = 0;
-    for (bucket, count) in counts {
-        below += count;
-        if below >= target {
-            return Some(middle(bucket).clamp(min, max));
+    let (mut below, mut last) = (0, 0);
+    Some(shares.map(|q| {
+        if q <= 0.0 || q >= 1.0 {
+            return if q <= 0.0 { min } else { max };
         }
-    }
-    Some(max)
+        let target = ((q * extent.weight as f64).ceil() as u64).clamp(1, extent.weight);
+        while below < target {
+            let Some((bucket, count)) = counts.next() else { return max };
+            (below, last) = (below + count, bucket);
+        }
+        middle(last).clamp(min, max)
+    }))
 }
 
 /// The bucket of `value`: octave by octave, [`SUB_BUCKETS`] each.

@@ -238,9 +238,12 @@ impl LinkMeter {
         let per_second = |total: f64| if interval > 0.0 { total / interval } else { 0.0 };
         let counted = self.counters - self.base;
         let lengths = self.queue.histogram();
-        let queue = |q| lengths.quantile(q).unwrap_or(0.0);
-        let delay = |q| self.waits.quantile_over_time(q).unwrap_or(0.0) / 1e6;
-        let of_packets = |q| self.waits.quantile_of_packets(q).map_or(f64::NAN, |nanos| nanos / 1e6);
+        let [queue_packets_p50, queue_packets_p95, queue_packets_max] =
+            lengths.quantiles([0.5, 0.95, 1.0]).unwrap_or_default();
+        let delays = self.waits.quantiles_over_time([0.5, 0.95, 0.99]).unwrap_or_default();
+        let [queue_delay_p50_ms, queue_delay_p95_ms, queue_delay_p99_ms] = delays.map(|nanos| nanos / 1e6);
+        let of_packets = self.waits.quantiles_of_packets([0.5, 0.95, 0.99, 1.0]).unwrap_or([f64::NAN; 4]);
+        let of_packets = of_packets.map(|nanos| nanos / 1e6);
         let busy_share = per_second(self.busy.as_nanos() as f64 / 1e9);
         // A packet that an end of the interval cuts counts where its last bit leaves, at a constant rate, bit by bit.
         let utilization = match (&self.sending, capacity_bytes) {
@@ -258,19 +261,19 @@ impl LinkMeter {
             capacity_bytes: capacity_bytes.unwrap_or(f64::NAN),
             throughput_bps: per_second(counted.departed_bytes as f64 * 8.0),
             queue_packets_mean: lengths.mean().unwrap_or(0.0),
-            queue_packets_p50: queue(0.5),
-            queue_packets_p95: queue(0.95),
-            queue_packets_max: queue(1.0),
+            queue_packets_p50,
+            queue_packets_p95,
+            queue_packets_max,
             queue_delay_mean_ms: self.waits.over_time().mean().unwrap_or(0.0) / 1e6,
-            queue_delay_p50_ms: delay(0.5),
-            queue_delay_p95_ms: delay(0.95),
-            queue_delay_p99_ms: delay(0.99),
+            queue_delay_p50_ms,
+            queue_delay_p95_ms,
+            queue_delay_p99_ms,
             queue_delay_max_ms: self.waits.over_time().max().unwrap_or(0) as f64 / 1e6,
             packet_queue_delay_mean_ms: self.waits.of_packets().mean().map_or(f64::NAN, |nanos| nanos / 1e6),
-            packet_queue_delay_p50_ms: of_packets(0.5),
-            packet_queue_delay_p95_ms: of_packets(0.95),
-            packet_queue_delay_p99_ms: of_packets(0.99),
-            packet_queue_delay_max_ms: of_packets(1.0),
+            packet_queue_delay_p50_ms: of_packets[0],
+            packet_queue_delay_p95_ms: of_packets[1],
+            packet_queue_delay_p99_ms: of_packets[2],
+            packet_queue_delay_max_ms: of_packets[3],
             arrived_packets: counted.arrived_packets,
             departed_packets: counted.departed_packets,
             departed_bytes: counted.departed_bytes,

@@ -4,7 +4,7 @@ use std::slice;
 
 use prefetch_index::prefetch_index;
 
-use crate::histogram::{Extent, bucket, quantile};
+use crate::histogram::{Extent, bucket, quantiles};
 
 /// Samples that wait to be counted: with the rest of the meter of a flow as many as a cache line holds.
 const WAITING: usize = 11;
@@ -126,10 +126,15 @@ impl Statistics {
     /// The smallest value not exceeded by at least the share `q` (0 to 1) of samples, as
     /// [`Histogram::quantile`](crate::Histogram::quantile) has it.
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        self.quantiles([q]).map(|[value]| value)
+    }
+
+    /// The same of several ascending shares, in one pass.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
         let first = self.0.first;
         match &self.0.counts {
-            Counts::Narrow(counts) => quantile(&self.0.extent, q, numbered(first, counts)),
-            Counts::Wide(counts) => quantile(&self.0.extent, q, numbered(first, counts)),
+            Counts::Narrow(counts) => quantiles(&self.0.extent, shares, numbered(first, counts)),
+            Counts::Wide(counts) => quantiles(&self.0.extent, shares, numbered(first, counts)),
         }
     }
 }

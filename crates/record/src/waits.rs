@@ -1,6 +1,8 @@
 //! How long packets wait: a histogram over time and one over packets, with common buckets.
 
-use crate::histogram::{Extent, OCTAVES, SUB_BUCKETS, bucket, lowest, quantile};
+use std::ops::Range;
+
+use crate::histogram::{Extent, OCTAVES, SUB_BUCKETS, bucket, lowest, quantiles};
 
 /// Waiting times in nanoseconds, each weighted by the time for which it held and by the packets that had it.
 ///
@@ -113,22 +115,27 @@ impl Waits {
         self.of_packets.with_zeros(self.none[1])
     }
 
-    /// The wait that is not exceeded for the share `q` of the time.
-    pub(crate) fn quantile_over_time(&self, q: f64) -> Option<f64> {
+    /// The waits that are not exceeded for these ascending shares of the time.
+    pub(crate) fn quantiles_over_time<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
         let mut through = 0u64;
-        let nanos = (0..OCTAVES * SUB_BUCKETS).map(|bucket| {
+        let nanos = self.buckets().map(|bucket| {
             let held = self.held(bucket)[0];
             through = through.wrapping_add(self.growing.get(bucket).copied().unwrap_or(0));
             let width = if through == 0 { 0 } else { lowest(bucket + 1) - lowest(bucket) };
             (bucket, held.wrapping_add(width.wrapping_mul(through)))
         });
-        quantile(&self.over_time(), q, nanos)
+        quantiles(&self.over_time(), shares, nanos)
     }
 
-    /// The wait that the share `q` of the packets did not exceed.
-    pub(crate) fn quantile_of_packets(&self, q: f64) -> Option<f64> {
-        let packets = (0..OCTAVES * SUB_BUCKETS).map(|bucket| (bucket, self.held(bucket)[1]));
-        quantile(&self.of_packets(), q, packets)
+    /// The waits that these ascending shares of the packets did not exceed.
+    pub(crate) fn quantiles_of_packets<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
+        let packets = self.buckets().map(|bucket| (bucket, self.held(bucket)[1]));
+        quantiles(&self.of_packets(), shares, packets)
+    }
+
+    /// The buckets that have a weight, and some without. Growth ends in one that has a count, too.
+    fn buckets(&self) -> Range<usize> {
+        0..self.counts.len().max(1)
     }
 
     fn held(&self, bucket: usize) -> [u64; 2] {
@@ -141,6 +148,14 @@ impl Waits {
 mod tests {
     use super::*;
 
+    fn over_time(waits: &Waits, q: f64) -> Option<f64> {
+        waits.quantiles_over_time([q]).map(|[nanos]| nanos)
+    }
+
+    fn of_packets(waits: &Waits, q: f64) -> Option<f64> {
+        waits.quantiles_of_packets([q]).map(|[nanos]| nanos)
+    }
+
     #[test]
     fn time_and_packets_are_weighted_apart() {
         let mut waits = Waits::new();
@@ -149,9 +164,9 @@ mod tests {
         waits.record(100, 10, 0);
         waits.record(100, 0, 3);
         assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(32.5), Some(77.5)));
-        assert_eq!((waits.quantile_over_time(0.75), waits.quantile_of_packets(0.5)), (Some(10.0), Some(100.0)));
+        assert_eq!((over_time(&waits, 0.75), of_packets(&waits, 0.5)), (Some(10.0), Some(100.0)));
         waits.clear();
-        assert_eq!((waits.over_time().max(), waits.quantile_of_packets(0.5)), (None, None));
+        assert_eq!((waits.over_time().max(), of_packets(&waits, 0.5)), (None, None));
     }
 
     #[test]
@@ -165,7 +180,7 @@ mod tests {
         assert_eq!(waits.over_time().mean(), Some(2375.0));
         assert_eq!(waits.over_time().max(), Some(5000));
         for (q, exact) in [(0.125, 500.0), (0.5, 1000.0), (0.75, 4000.0), (0.9, 4600.0)] {
-            let found = waits.quantile_over_time(q).unwrap_or(f64::NAN);
+            let found = over_time(&waits, q).unwrap_or(f64::NAN);
             assert!((found / exact - 1.0).abs() < 1.0 / 256.0, "{found} in place of {exact}");
         }
         assert_eq!(waits.of_packets().max(), None);
@@ -177,8 +192,8 @@ mod tests {
         // 1,000,000 and 1,000,300 share a bucket of 2048.
         waits.record_growth(1_000_000, 1_000_300);
         waits.record(5, 100, 0);
-        assert_eq!(waits.quantile_over_time(0.25), Some(5.0));
-        let median = waits.quantile_over_time(0.5).unwrap_or(f64::NAN);
+        assert_eq!(over_time(&waits, 0.25), Some(5.0));
+        let median = over_time(&waits, 0.5).unwrap_or(f64::NAN);
         assert!((999_424.0..=1_001_472.0).contains(&median), "{median}");
     }
 
@@ -190,7 +205,7 @@ mod tests {
         waits.record(100, 40, 1);
         // 4000 over 80 ns, and 100 over four packets.
         assert_eq!((waits.over_time().mean(), waits.of_packets().mean()), (Some(50.0), Some(25.0)));
-        assert_eq!((waits.quantile_over_time(0.5), waits.quantile_of_packets(0.75)), (Some(0.0), Some(0.0)));
+        assert_eq!((over_time(&waits, 0.5), of_packets(&waits, 0.75)), (Some(0.0), Some(0.0)));
         // In service for 40 ns without a wait, then nothing for 80. Then one that waited 100 for 40 ns.
         waits.record_service(0, 40, 80);
         waits.record_service(100, 40, 0);
@@ -204,9 +219,22 @@ mod tests {
             waits.record(wait, 0, packets);
         }
         for (q, exact) in [(0.25, 5.0), (0.5, 1e6), (0.75, 1e6), (1.0, 9e6)] {
-            let found = waits.quantile_of_packets(q).unwrap_or(f64::NAN);
+            let found = of_packets(&waits, q).unwrap_or(f64::NAN);
             assert!((found / exact - 1.0).abs() < 1.0 / 256.0, "{found} in place of {exact}");
         }
+    }
+
+    #[test]
+    fn several_quantiles_at_once_are_those_of_one_each() {
+        let mut waits = Waits::new();
+        waits.record(0, 300, 2);
+        (1..40).for_each(|i| waits.record(i * i * 1000, 7 * i, i));
+        waits.record_growth(2_000_000, 9_000_000);
+        let shares = [0.0, 0.01, 0.5, 0.5, 0.95, 0.99, 1.0];
+        let alone = shares.map(|q| (over_time(&waits, q).unwrap(), of_packets(&waits, q).unwrap()));
+        assert_eq!(waits.quantiles_over_time(shares), Some(alone.map(|both| both.0)));
+        assert_eq!(waits.quantiles_of_packets(shares), Some(alone.map(|both| both.1)));
+        assert!(alone[2].0 > 2e6 && alone[2].1 < 2e6, "{alone:?}");
     }
 
     #[test]
@@ -216,6 +244,6 @@ mod tests {
         waits.record(100, 0, 1);
         assert_eq!((waits.over_time().max(), waits.of_packets().max()), (Some(10), Some(100)));
         assert_eq!((waits.over_time().min(), waits.of_packets().min()), (Some(10), Some(100)));
-        assert_eq!((waits.quantile_over_time(1.0), waits.quantile_of_packets(0.1)), (Some(10.0), Some(100.0)));
+        assert_eq!((over_time(&waits, 1.0), of_packets(&waits, 0.1)), (Some(10.0), Some(100.0)));
     }
 }
