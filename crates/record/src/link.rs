@@ -177,8 +177,11 @@ impl LinkMeter {
     /// From `at` on, `packets` wait. The one in service is not counted.
     #[inline]
     pub fn queue(&mut self, at: Time, packets: u32) {
-        self.queue.add(self.queue_packets, at.since(self.queue_since));
-        self.queue_since = self.queue_since.max(at);
+        // Of the packets of a train only the last leaves a length that lasts.
+        if at > self.queue_since {
+            self.queue.add(self.queue_packets, at.since(self.queue_since));
+            self.queue_since = at;
+        }
         self.queue_packets = packets;
     }
 
