@@ -199,7 +199,7 @@ impl<P: Packet> Medium<P> {
             if contender.sending.is_empty() {
                 contender.pull(now, &mut out);
                 if !contender.sending.is_empty() {
-                    self.contend_unheard(now, access);
+                    self.contend_hidden(now, access);
                 }
             }
             return;

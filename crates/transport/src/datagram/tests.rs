@@ -184,7 +184,7 @@ fn an_echo_that_comes_again_says_nothing() {
 }
 
 #[test]
-fn a_datagram_is_lost_by_the_third_echo_after_it_and_the_controller_hears_of_one_loss_a_round() {
+fn a_datagram_is_lost_by_the_third_echo_after_it_and_the_controller_is_notified_of_one_loss_a_round() {
     let (mut source, watcher, sent) = sent_until(18);
     for number in [1, 2] {
         assert_eq!(echo(&mut source, &sent[number], 30, false).1, []);

@@ -194,7 +194,7 @@ fn a_count_of_marks_tells_how_many_are_new() {
 }
 
 #[test]
-fn a_controller_that_governs_marks_hears_of_them_with_acks_alone() {
+fn a_controller_that_governs_marks_gets_them_with_acks_alone() {
     let wants = Wants { governs_marks: true, ..Wants::default() };
     let mut s = SenderScript::wanting(wants, accurate(), 10.0, Application::Greedy);
     s.leave(0..10).at(40).arrives(ack(2).count(1)).leave(10..12).phase(Phase::Open);
@@ -210,7 +210,7 @@ fn an_echo_that_the_controller_answers_is_announced_once_a_window_of_data() {
     s.leave(0..10).at(40).arrives(ack(2).marked()).phase(Phase::Open);
     assert!(s.leaving(10).reduced && !s.leaving(11).reduced);
     s.arrives(ack(4).marked());
-    assert!(!s.leaving(12).reduced && !s.leaving(13).reduced, "the receiver has not heard of it yet");
+    assert!(!s.leaving(12).reduced && !s.leaving(13).reduced, "the receiver does not know of it yet");
     s.arrives(ack(10)).leave(14..20).at(80).arrives(ack(12).marked());
     assert!(s.leaving(20).reduced, "a new mark");
     assert_eq!(s.news(), []);

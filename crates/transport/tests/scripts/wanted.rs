@@ -29,7 +29,7 @@ fn every_segment_that_leaves_is_reported_with_the_flight_it_joins() {
 }
 
 #[test]
-fn a_controller_that_asks_for_nothing_hears_of_no_transmission() {
+fn a_controller_that_asks_for_nothing_gets_no_transmissions() {
     let mut s = SenderScript::new(plain(), 4.0);
     s.leave(0..4);
     assert_eq!(s.news(), []);
@@ -105,7 +105,7 @@ fn a_lost_segment_is_reported_with_its_state_when_sent() {
 }
 
 #[test]
-fn of_deliveries_hears_only_a_controller_that_asks_for_them_as_well() {
+fn only_a_controller_that_asks_for_deliveries_gets_them() {
     let mut s = wanting(Wants { segments: Reports::Lost, ..Wants::default() }, 4.0);
     s.leave(0..4).at(40).arrives(ack(1)).leaves(4);
     assert_eq!(s.news(), []);

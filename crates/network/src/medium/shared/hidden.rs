@@ -1,4 +1,4 @@
-//! Stations that do not hear each other, that is, do not sense the frames of each other.
+//! Hidden stations, which do not sense the frames of each other.
 //!
 //! A whole exchange is one event if all stations sense each other. Here every frame is one, and each station has its
 //! own view of the medium. It is busy while the station sends or senses a frame, and after a frame that the station
@@ -32,7 +32,7 @@ pub(super) struct Hidden {
     /// For each pair of stations: true if they do not sense each other.
     hidden_pairs: Vec<bool>,
     /// The stations that sense each station.
-    hearers: Vec<Vec<u32>>,
+    sensing: Vec<Vec<u32>>,
     views: Vec<View>,
     /// Stations whose views changed now.
     changed: Vec<u32>,
@@ -42,7 +42,7 @@ pub(super) struct Hidden {
     /// In the order of their starts.
     on_air: Vec<Frame>,
     /// The lists of frames that have ended, to be used again.
-    spare: Vec<Vec<Spoilt>>,
+    recycled: Vec<Vec<Spoilt>>,
     /// Frames and the like that begin at a certain instant, SIFS after something ended.
     coming: Vec<(Time, Coming)>,
     /// The exchange that each access is sending.
@@ -56,7 +56,7 @@ pub(super) struct Hidden {
 #[derive(Clone, Debug, Default)]
 struct View {
     /// Frames that it senses.
-    heard: u32,
+    sensed: u32,
     sending: bool,
     /// Since when it neither senses nor sends, if it does neither.
     idle_since: Time,
@@ -65,7 +65,7 @@ struct View {
     /// Until then frames that it understood have the medium.
     nav: Time,
     /// Then the data that an RTS announced should have begun.
-    forgets: Option<Time>,
+    reset_nav_at: Option<Time>,
     /// Until then it waits for a response to its own frame.
     awaits: Time,
     /// Something of this changed now.
@@ -116,21 +116,21 @@ impl Hidden {
             hidden_pairs[one * stations + other] = true;
             hidden_pairs[other * stations + one] = true;
         }
-        let hears = |station: &u32, sender: usize| {
+        let senses = |station: &u32, sender: usize| {
             let station = *station as usize;
             station != sender && !hidden_pairs[station * stations + sender]
         };
-        let of = |sender| (0..stations as u32).filter(|station| hears(station, sender)).collect();
+        let of = |sender| (0..stations as u32).filter(|station| senses(station, sender)).collect();
         Self {
             stations,
-            hearers: (0..stations).map(of).collect(),
+            sensing: (0..stations).map(of).collect(),
             hidden_pairs,
             views: vec![View::default(); stations],
             changed: Vec::new(),
             await_data: Vec::new(),
             backoffs: Backoffs::new(settings),
             on_air: Vec::new(),
-            spare: Vec::new(),
+            recycled: Vec::new(),
             coming: Vec::new(),
             exchanges: vec![None; settings.accesses.len()],
             attempts: VecDeque::new(),
@@ -138,7 +138,7 @@ impl Hidden {
         }
     }
 
-    fn hears(&self, station: u32, sender: u32) -> bool {
+    fn senses(&self, station: u32, sender: u32) -> bool {
         station != sender && !self.hidden_pairs[station as usize * self.stations + sender as usize]
     }
 
@@ -147,15 +147,15 @@ impl Hidden {
     }
 
     /// Stations that wait for data in vain `now` reset the NAV that an RTS set.
-    fn forget(&mut self, now: Time) {
+    fn reset_navs(&mut self, now: Time) {
         let mut waiting = std::mem::take(&mut self.await_data);
         waiting.retain(|&station| {
-            let forgets = self.view(station).forgets;
-            if forgets.is_some_and(|at| at <= now) {
+            let reset_nav_at = self.view(station).reset_nav_at;
+            if reset_nav_at.is_some_and(|at| at <= now) {
                 let view = self.change(station);
-                (view.nav, view.forgets) = (now, None);
+                (view.nav, view.reset_nav_at) = (now, None);
             }
-            forgets.is_some_and(|at| at > now)
+            reset_nav_at.is_some_and(|at| at > now)
         });
         self.await_data = waiting;
     }
@@ -183,7 +183,7 @@ impl Hidden {
 
 impl View {
     fn is_busy(&self) -> bool {
-        self.sending || self.heard > 0
+        self.sending || self.sensed > 0
     }
 
     /// From when on the medium is idle, where it is not busy.
@@ -203,7 +203,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// `access`, which was not on the air and had nothing to send, has now.
-    pub(super) fn contend_unheard(&mut self, now: Time, access: u32) {
+    pub(super) fn contend_hidden(&mut self, now: Time, access: u32) {
         let (slot, confusion) = (self.phy.slot, self.confusion());
         let Some(hidden) = self.hidden.as_deref_mut() else { return };
         let contender = &self.accesses[access as usize];
@@ -226,8 +226,8 @@ impl<P: Packet> Medium<P> {
         let Some(hidden) = self.hidden.as_deref() else { return };
         let frames = hidden.on_air.iter().map(|frame| frame.end);
         let coming = hidden.coming.iter().map(|(at, _)| *at);
-        let forgotten = hidden.await_data.iter().filter_map(|station| hidden.views[*station as usize].forgets);
-        let next = frames.chain(coming).chain(forgotten).min().unwrap_or(Time::NEVER);
+        let resets = hidden.await_data.iter().filter_map(|station| hidden.views[*station as usize].reset_nav_at);
+        let next = frames.chain(coming).chain(resets).min().unwrap_or(Time::NEVER);
         self.next = next.min(hidden.backoffs.next());
     }
 
@@ -235,7 +235,7 @@ impl<P: Packet> Medium<P> {
     pub(super) fn step(&mut self, now: Time, out: &mut impl Listener<P>) {
         let Some(mut hidden) = self.hidden.take() else { return };
         self.end_frames(now, &mut hidden, out);
-        hidden.forget(now);
+        hidden.reset_navs(now);
         self.count_on(&mut hidden);
         self.begin_frames(now, &mut hidden, out);
         self.hidden = Some(hidden);
@@ -268,7 +268,7 @@ impl<P: Packet> Medium<P> {
             false
         });
         for (access, until) in next {
-            if let Some(part) = self.go_on_unheard(now, (access, until), hidden, out) {
+            if let Some(part) = self.go_on_hidden(now, (access, until), hidden, out) {
                 frames.push((access, part));
             }
         }
@@ -304,7 +304,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// The holder of a TXOP sends on, or leaves the medium to all.
-    fn go_on_unheard(
+    fn go_on_hidden(
         &mut self,
         now: Time,
         (access, until): (u32, Time),
@@ -320,7 +320,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// The exchange of `access` succeeded with so many frames acknowledged. The response ended `now`.
-    fn succeed_unheard(&mut self, now: Time, access: u32, hidden: &mut Hidden, out: &mut impl Listener<P>) {
+    fn succeed_hidden(&mut self, now: Time, access: u32, hidden: &mut Hidden, out: &mut impl Listener<P>) {
         let Some(exchange) = hidden.exchanges[access as usize].take() else { return };
         let shot = &exchange.shot;
         let contender = &mut self.accesses[access as usize];
@@ -342,7 +342,7 @@ impl<P: Packet> Medium<P> {
     }
 
     /// The exchange of `access` failed.
-    fn fail_unheard(
+    fn fail_hidden(
         &mut self,
         now: Time,
         access: u32,

@@ -56,7 +56,7 @@ fn frames_that_overlap_at_the_access_point_are_lost() {
 }
 
 #[test]
-fn the_end_of_an_ack_is_heard_by_all() {
+fn all_stations_sense_the_end_of_an_ack() {
     // A frame that comes during the ACK, from 364 to 392 us, waits for its end.
     let log = play(&apart(2, &[[1, 2]]), &[(100, 1), (370, 2)]);
     assert_eq!(log[0], Seen::Delivered { access: 1, at: 348 });
@@ -89,7 +89,7 @@ fn who_does_not_understand_waits_for_eifs_and_who_does_for_the_ack() {
 }
 
 #[test]
-fn a_cts_silences_those_that_did_not_hear_the_rts() {
+fn a_cts_silences_stations_that_did_not_sense_the_rts() {
     let mut settings = apart(2, &[[1, 2]]);
     settings.rts_threshold = Some(1000);
     // RTS 100 to 128, CTS 144 to 172, data 188 to 436, ACK 452 to 480 us. At 150 us station 2 senses the CTS.
@@ -104,7 +104,7 @@ fn a_cts_silences_those_that_did_not_hear_the_rts() {
 }
 
 #[test]
-fn an_rts_without_data_is_forgotten() {
+fn the_nav_of_an_rts_without_data_is_reset() {
     // Station 3 senses and understands the RTS of station 1, 100 to 128 us, which announces the medium until 480 us.
     // The access point does not, as station 2 began at 120 us. No data comes within two SIFS, CTS, two slots and 20 us:
     // from `128 + 32 + 28 + 18 + 20 = 226 us` on the medium is idle for station 3.
@@ -225,7 +225,7 @@ fn delivered_by(seen: &Seen, access: u32) -> Option<u64> {
 }
 
 #[test]
-fn access_categories_count_from_the_ack_that_they_hear_of_a_hidden_station() {
+fn access_categories_count_from_the_ack_to_a_hidden_station() {
     // Station 1 sends from 100 us: 1538 bytes are 252 us, the ACK ends at 396 us. In it a packet comes to station 2:
     // voice waits for 34 us and up to 3 slots, best effort for 43 us and up to 15.
     for (category, ifs, window) in [(3, 34, 3), (0, 43, 15)] {
@@ -285,7 +285,7 @@ impl Listener<Parcel> for Attempts {
 }
 
 #[test]
-fn who_hears_all_does_as_where_all_hear_each_other() {
+fn a_station_that_senses_all_behaves_as_without_hidden_ones() {
     // Stations 6 and 7, which are hidden from each other, never send: the others do the same to the nanosecond, though
     // every frame of theirs is an event here.
     let attempts = |settings: &MediumSettings| {

@@ -80,7 +80,7 @@ fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_it
 }
 
 #[test]
-fn what_a_spurious_reduction_deemed_lost_is_forgiven() {
+fn after_a_spurious_reduction_segments_deemed_lost_are_in_flight_again() {
     let stack = linux();
     let mut flight = ten(&stack);
     let lost = flight.lose_outstanding(Time::NEVER, &stack, true);

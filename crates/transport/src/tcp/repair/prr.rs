@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_needless_reduction_that_lasts_on_begins_from_the_window_given_back() {
+    fn a_spurious_reduction_that_lasts_on_begins_from_the_restored_window() {
         let mut prr = Prr::new(Reduction::ProportionalRate, 20.0, 10.0, 12, false);
         prr.aim_at(20, 18);
         assert_eq!(prr.limit(), 18);

@@ -44,7 +44,7 @@ pub(super) struct Frame {
     /// Until then it announces that the medium is taken.
     announced: Time,
     /// Then the data that an RTS announces should have begun.
-    forgotten: Time,
+    reset_nav_at: Time,
     /// The disturbances at each station.
     spoilt: Vec<Spoilt>,
 }
@@ -86,8 +86,8 @@ impl Hidden {
             let at_once = other.start == frame.start;
             // Stations in range of both.
             let [few, many] = self.fewer_first(frame.sender, other.sender);
-            for &station in &self.hearers[few as usize] {
-                if self.hears(station, many) {
+            for &station in &self.sensing[few as usize] {
+                if self.senses(station, many) {
                     let spoilt = &mut other.spoilt[station as usize];
                     spoilt.others += 1;
                     spoilt.at_once |= at_once;
@@ -101,8 +101,8 @@ impl Hidden {
 
     /// Two senders, first the one in range of fewer stations.
     fn fewer_first(&self, one: u32, other: u32) -> [u32; 2] {
-        let hearers = |sender: u32| self.hearers[sender as usize].len();
-        if hearers(one) < hearers(other) { [one, other] } else { [other, one] }
+        let sensing = |sender: u32| self.sensing[sender as usize].len();
+        if sensing(one) < sensing(other) { [one, other] } else { [other, one] }
     }
 }
 
@@ -131,7 +131,7 @@ impl<P: Packet> Medium<P> {
             _ => exchange.start + before + data + answer,
         };
         let (sender, receiver) = if part.is_response() { (to, from) } else { (from, to) };
-        let mut spoilt = hidden.spare.pop().unwrap_or_default();
+        let mut spoilt = hidden.recycled.pop().unwrap_or_default();
         spoilt.resize(hidden.stations, Spoilt::default());
         let mut frame = Frame {
             access,
@@ -142,21 +142,21 @@ impl<P: Packet> Medium<P> {
             end,
             announced,
             // SIFS, the CTS, SIFS, two slots, and the preamble by which the data would be noticed.
-            forgotten: end + timeout + cts + sifs + self.phy.slot,
+            reset_nav_at: end + timeout + cts + sifs + self.phy.slot,
             spoilt,
         };
         self.take(now, sender, hidden);
         hidden.view(sender).sending = true;
-        let hearers = std::mem::take(&mut hidden.hearers[sender as usize]);
-        for &station in &hearers {
+        let sensing = std::mem::take(&mut hidden.sensing[sender as usize]);
+        for &station in &sensing {
             self.take(now, station, hidden);
             let view = hidden.view(station);
-            let (others, sends) = (view.heard, view.sending);
+            let (others, sends) = (view.sensed, view.sending);
             frame.spoilt[station as usize] = Spoilt { others, sends, at_once: false };
-            view.heard += 1;
-            view.forgets = None;
+            view.sensed += 1;
+            view.reset_nav_at = None;
         }
-        hidden.hearers[sender as usize] = hearers;
+        hidden.sensing[sender as usize] = sensing;
         hidden.overlap(frame);
     }
 
@@ -186,7 +186,7 @@ impl<P: Packet> Medium<P> {
         for frame in ended {
             let arrived = self.follow(now, &frame, hidden, out);
             self.tell(now, &frame, arrived, hidden);
-            hidden.spare.push(frame.spoilt);
+            hidden.recycled.push(frame.spoilt);
         }
     }
 
@@ -195,23 +195,23 @@ impl<P: Packet> Medium<P> {
         let convention = self.rules.conventions.after_collision;
         let senders_wait = convention == AfterCollision::Eifs;
         let detected = convention != AfterCollision::Undetected;
-        let hearers = std::mem::take(&mut hidden.hearers[frame.sender as usize]);
-        for &station in &hearers {
+        let sensing = std::mem::take(&mut hidden.sensing[frame.sender as usize]);
+        for &station in &sensing {
             let spoilt = frame.spoilt[station as usize];
             let understood = spoilt.is_clear() && intact;
             let view = hidden.change(station);
-            view.heard -= 1;
+            view.sensed -= 1;
             view.idle_since = now;
             view.confused = if spoilt.sends { senders_wait } else { !understood && (detected || !spoilt.at_once) };
             if understood && station != frame.receiver && frame.announced > view.nav {
                 view.nav = frame.announced;
-                view.forgets = (frame.part == Part::Rts).then_some(frame.forgotten);
-                if view.forgets.is_some() {
+                view.reset_nav_at = (frame.part == Part::Rts).then_some(frame.reset_nav_at);
+                if view.reset_nav_at.is_some() {
                     hidden.await_data.push(station);
                 }
             }
         }
-        hidden.hearers[frame.sender as usize] = hearers;
+        hidden.sensing[frame.sender as usize] = sensing;
     }
 
     /// Starts the successor of `frame`, which ended `now`, in its exchange. True if noise left the frame intact.
@@ -230,19 +230,19 @@ impl<P: Packet> Medium<P> {
             Part::Data => {
                 let intact = !clear || self.arrive(now, access, &shot, out);
                 if !intact {
-                    self.fail_unheard(now, access, fails(true, true), hidden, out);
+                    self.fail_hidden(now, access, fails(true, true), hidden, out);
                     return false;
                 }
                 (Part::Response, (!clear).then(|| fails(true, true)))
             }
             Part::Response if clear => {
-                self.succeed_unheard(now, access, hidden, out);
+                self.succeed_hidden(now, access, hidden, out);
                 return true;
             }
             Part::Response => (Part::Response, Some(fails(false, true))),
         };
         match failure {
-            Some(failure) => self.fail_unheard(now, access, failure, hidden, out),
+            Some(failure) => self.fail_hidden(now, access, failure, hidden, out),
             None => hidden.coming.push((now + self.phy.sifs, Coming::Frame(access, next))),
         }
         true

@@ -217,7 +217,7 @@ fn the_highest_number_of_an_ack_gives_rack_its_rtt_whatever_the_order_of_blocks(
 }
 
 #[test]
-fn after_a_needless_reduction_original_and_retransmission_are_both_in_flight() {
+fn after_a_spurious_reduction_original_and_retransmission_are_both_in_flight() {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
     let (mut board, _) = four(&[(3, 4)]);
