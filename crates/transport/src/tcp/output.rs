@@ -47,7 +47,7 @@ impl Output {
     pub(super) fn new(stack: &Stack) -> Self {
         Self {
             trains: Trains::new(stack),
-            peer_window: stack.receive_window,
+            peer_window: stack.first_window(),
             blocked: Blocked::Application,
             last_sent_at: Time::NEVER,
             has_left: false,

@@ -20,6 +20,11 @@ impl Ranges {
         prefetch_index(front, 0);
     }
 
+    /// How many numbers there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|&(start, end)| end - start).sum()
+    }
+
     /// The first range.
     pub fn first(&self) -> Option<(u64, u64)> {
         self.0.front().copied()

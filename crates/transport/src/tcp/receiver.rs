@@ -1,9 +1,11 @@
 //! The receiving half of a TCP connection: reassembly and acknowledgements.
 
+mod buffer;
 mod out_of_order;
 
 use units::{Bytes, Span, Time};
 
+use self::buffer::ReceiveBuffer;
 use self::out_of_order::Holes;
 use crate::segment::{Acknowledgement, Data};
 use crate::tcp::ack_delay::{AckDelay, ticks_between};
@@ -42,6 +44,15 @@ impl MarkCounter {
     }
 }
 
+/// State that few flows have.
+#[derive(Default)]
+struct Rare {
+    /// The payload of the one segment that is not full, by number.
+    short: Option<(u64, u32)>,
+    /// The receive buffer, if that has a limit.
+    buffer: Option<ReceiveBuffer>,
+}
+
 /// The receiver of one connection.
 pub struct Receiver {
     /// The next segment in order (RCV.NXT).
@@ -59,20 +70,22 @@ pub struct Receiver {
     one_way_delay: Span,
     /// Segments out of order. A flow has this from the first of them on.
     holes: Option<Box<Holes>>,
-    /// The payload of the one segment that is not full, by number.
-    short: Option<Box<(u64, u32)>>,
+    /// State that few flows have.
+    rare: Option<Box<Rare>>,
     segment_size: u32,
+    /// The payload of a segment that needs no other look: none with a receive buffer.
+    usual_payload: u32,
     unacknowledged: u32,
     ack_every: u32,
     quick_acks: u32,
     quick_acks_again: u32,
     /// Out-of-order segments for which the next ACK has waited.
-    compressed: u32,
+    compressed: u16,
     window: u32,
     /// The application takes segments below this number.
     edge: u64,
     /// Bytes of IP and TCP header on an ACK without SACK blocks.
-    header: u32,
+    header: u16,
     due: bool,
     /// Segments above the next one in order have arrived.
     has_holes: bool,
@@ -119,6 +132,7 @@ impl Receiver {
         let varies = self.delay.varies();
         self.calm = if varies { self.delay.calm(stack.timers.tick).min(self.pause) } else { self.pause };
         self.compression = stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(rtt / 20));
+        self.buffer_as(stack, rtt);
     }
 
     fn without_rtt(stack: &Stack) -> Self {
@@ -133,8 +147,9 @@ impl Receiver {
             ticks: Ticks::of(stack.timers.tick),
             on_tick: false,
             holes: None,
-            short: None,
+            rare: None,
             segment_size: stack.segment_size.get() as u32,
+            usual_payload: stack.segment_size.get() as u32,
             unacknowledged: 0,
             ack_every: stack.acks.delay.every(),
             quick_acks: stack.acks.quick,
@@ -142,7 +157,7 @@ impl Receiver {
             compressed: 0,
             window: stack.receive_window,
             edge: u64::MAX,
-            header: stack.ack_overhead().get() as u32,
+            header: stack.ack_overhead().get() as u16,
             due: false,
             has_holes: false,
             has_duplicate: false,
@@ -193,22 +208,21 @@ impl Receiver {
                 self.echo = data.timestamp;
             }
         }
-        if data.payload != self.segment_size {
-            self.note_short(data);
+        if data.payload != self.usual_payload {
+            return self.on_unusual(now, data);
         }
+        self.place(now, data);
+    }
+
+    /// `data` are the next in order, or not.
+    #[inline(always)]
+    fn place(&mut self, now: Time, data: &Data) {
         if data.sequence == self.next {
             self.accept(now);
             self.due |= data.push && self.quick_acks_again > 0;
         } else {
             self.on_out_of_place(now, data);
         }
-    }
-
-    /// `data` is the one segment that is not full.
-    #[cold]
-    #[inline(never)]
-    fn note_short(&mut self, data: &Data) {
-        self.short = Some(Box::new((data.sequence, data.payload)));
     }
 
     /// A segment in order arrives: how long after the last one?
@@ -294,8 +308,8 @@ impl Receiver {
     fn payload_between(&self, from: u64, to: u64) -> Bytes {
         let size = u64::from(self.segment_size);
         let full = Bytes::new((to - from) * size);
-        match self.short.as_deref() {
-            Some(&(number, payload)) if (from..to).contains(&number) => full - Bytes::new(size - u64::from(payload)),
+        match self.rare.as_deref().and_then(|rare| rare.short) {
+            Some((number, payload)) if (from..to).contains(&number) => full - Bytes::new(size - u64::from(payload)),
             _ => full,
         }
     }
@@ -330,6 +344,7 @@ impl Receiver {
 
     /// The application takes segments below `edge` from now on. If it took none until now, an ACK is due that says so.
     pub fn open_to(&mut self, edge: u64) {
+        let edge = self.within_buffer(edge);
         self.due |= self.is_closed() && edge > self.next;
         self.edge = edge;
     }

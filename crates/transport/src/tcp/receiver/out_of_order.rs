@@ -13,7 +13,7 @@ use crate::tcp::ranges::Ranges;
 /// TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;
 /// The most out-of-order segments that one ACK waits for (Linux: tcp_comp_sack_nr).
-const MOST_COMPRESSED: u32 = 44;
+const MOST_COMPRESSED: u16 = 44;
 /// SACK blocks whose changes may wait (Linux: TCP_SACK_BLOCKS_EXPECTED): no ACK has room for many more.
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -31,6 +31,11 @@ pub(super) struct Holes {
 }
 
 impl Holes {
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.early.count()
+    }
+
     /// The `range` around `number`, above `next`, is the newest: the place that it, or the part of it that was there,
     /// had among those to report.
     fn remember(&mut self, number: u64, (start, end): (u64, u64), next: u64) -> usize {

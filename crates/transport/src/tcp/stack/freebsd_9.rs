@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits, Rule,
-    Selective, Stack, StateMachine, Timers, WindowValidation, plain,
+    Acks, Buffer, BufferRules, Buffers, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending,
+    Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// FreeBSD 9.
@@ -14,6 +14,13 @@ pub fn freebsd_9() -> Stack {
         segment_size: Bytes::new(1448),
         // net.inet.tcp.rfc3390.
         initial_window: 3,
+        buffers: Buffers {
+            // net.inet.tcp.recvspace, net.inet.tcp.recvbuf_max.
+            usual: Buffer::tuned(65_536, 65_536, 2_097_152),
+            // sbspace; tcp_do_segment, tcp_output.
+            rules: BufferRules::Payload,
+            ..plain().buffers
+        },
         opening: Opening {
             // tcp_timer.c: tcp_syn_backoff, TCP_MAXRXTSHIFT.
             syn: Resending { even: 4, most: 12 },

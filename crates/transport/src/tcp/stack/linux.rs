@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Pacing, Reduction, Repair, Resending, Rule,
-    Selective, Stack, StateMachine, Timers, Variance, WindowValidation, plain,
+    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Pacing,
+    Reduction, Repair, Resending, Rule, Selective, Stack, StateMachine, Timers, Variance, WindowValidation, plain,
 };
 
 /// Linux 6.
@@ -15,6 +15,7 @@ pub fn linux() -> Stack {
         segment_size: Bytes::new(1448),
         // TCP_INIT_CWND.
         initial_window: 10,
+        buffers: buffers(),
         handshake: true,
         opening: Opening {
             // Since 6.5: net.ipv4.tcp_syn_linear_timeouts, which come on top of net.ipv4.tcp_syn_retries.
@@ -101,5 +102,16 @@ pub fn linux() -> Stack {
             quick_again: 16,
         },
         ..plain()
+    }
+}
+
+/// The receive buffer of a host.
+fn buffers() -> Buffers {
+    Buffers {
+        // net.ipv4.tcp_rmem with 4 GB of memory or more: tcp_init. Since 6.16 the largest is 32 MB.
+        usual: Buffer::tuned(4096, 131_072, 6_291_456),
+        // tcp_measure_rcv_mss, tcp_rcvbuf_grow.
+        rules: BufferRules::Ratio,
+        ..plain().buffers
     }
 }

@@ -5,7 +5,7 @@
 
 use units::Span;
 
-use super::{Opening, Stack, Timers, linux_3_5};
+use super::{Buffer, BufferRules, Buffers, Opening, Stack, Timers, linux_3_5};
 
 /// Linux 2.6.33.
 pub fn linux_2_6_33() -> Stack {
@@ -13,6 +13,13 @@ pub fn linux_2_6_33() -> Stack {
     Stack {
         // RFC 3390, until 2.6.38.
         initial_window: 3,
+        buffers: Buffers {
+            // net.ipv4.tcp_rmem, until 3.4.
+            usual: Buffer::tuned(4096, 87_380, 4_194_304),
+            // net.ipv4.tcp_adv_win_scale, until 3.3.
+            rules: BufferRules::Share { reserved: 2 },
+            ..newer.buffers
+        },
         handshake: true,
         // Until 3.0 tcp_init_metrics does not ask.
         opening: Opening { cautious_after: u32::MAX, ..newer.opening },

@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending, Resends, Retransmits,
-    Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
+    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction,
+    Resending, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// Linux 3.5.
@@ -14,6 +14,13 @@ pub fn linux_3_5() -> Stack {
         segment_size: Bytes::new(1448),
         // TCP_INIT_CWND, since 2.6.39.
         initial_window: 10,
+        buffers: Buffers {
+            // net.ipv4.tcp_rmem: tcp_init.
+            usual: Buffer::tuned(4096, 87_380, 6_291_456),
+            // net.ipv4.tcp_adv_win_scale, since 3.4; tcp_rcv_space_adjust.
+            rules: BufferRules::Share { reserved: 1 },
+            ..plain().buffers
+        },
         opening: Opening {
             // net.ipv4.tcp_syn_retries, net.ipv4.tcp_synack_retries.
             syn: Resending { even: 0, most: 5 },

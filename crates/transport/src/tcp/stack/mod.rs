@@ -3,6 +3,7 @@
 //!
 //! Rules that exclude each other are variants of an enum, and a rule that needs another is a field of that.
 
+mod buffers;
 mod clock;
 mod freebsd_9;
 mod linux;
@@ -14,6 +15,7 @@ mod opening;
 mod real_1992;
 mod rfc;
 
+pub use buffers::{Buffer, BufferRules, Buffers};
 pub use clock::Clock;
 pub use freebsd_9::freebsd_9;
 pub use linux::linux;
@@ -44,6 +46,8 @@ pub struct Stack {
     pub initial_window: u32,
     /// Receive window in segments.
     pub receive_window: u32,
+    /// The buffers of the hosts.
+    pub buffers: Buffers,
     /// The connection is opened first (RFC 9293, section 3.5): SYN, SYN-ACK and ACK cross the path, data leave once the
     /// SYN-ACK has arrived, and that is the first RTT sample.
     pub handshake: bool,
