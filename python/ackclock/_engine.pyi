@@ -119,6 +119,21 @@ def tc_words() -> list[dict[str, Any]]:
     scenario, and ``why`` it has none.
     """
 
+def sysctls() -> list[dict[str, Any]]:
+    """Every sysctl of Linux that is known.
+
+    Each has its ``name``, the ``option`` that it sets, the values that it ``takes`` in packet scripts,
+    ``why`` it takes no others, and its value in ``live`` runs of profile ``linux``.
+    """
+
+def configure(profile: str, settings: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The meaning of sysctls, names and values, for an endpoint of a profile.
+
+    The options that they set are under ``transport``. ``controller``, ``window_scale`` and the number ``ecn``
+    are ``None`` if nothing sets them, and ``acts`` says whether the last one has an effect. Raises
+    ValueError, one sentence that says why the last one is not modelled.
+    """
+
 def first_page_columns() -> dict[str, list[str]]:
     """The columns of each table that ``first_page`` reads; ``stations`` only with a wireless network."""
 

@@ -348,6 +348,28 @@ def test_a_time_may_be_off_by_the_tolerance_alone(tmp_path: Path) -> None:
     assert verdict(tmp_path, "--tolerance_usecs=60000\n" + text.format(".362")).verdict == "match"
 
 
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        # Only 3 and 4 are tail loss probes.
+        ("tcp_early_retrans=2", "divergence"),
+        ("tcp_early_retrans=4", "match"),
+        # RACK is on whatever it says.
+        ("tcp_recovery=0", "match"),
+        ("tcp_recovery=2", "unsupported"),
+        ("tcp_retries2=8", "unsupported"),
+    ],
+)
+def test_a_sysctl_acts_as_in_the_kernel_or_is_refused(setting: str, expected: str, tmp_path: Path) -> None:
+    text = "+0 write(4, ..., 20000) = 20000\n+0 > P. 1:10001(10000) ack 1\n"
+    text += "+.2~+.202 > . 10001:11001(1000) ack 1\n"
+    file = tmp_path / "script.pkt"
+    file.write_text(f"`sysctl -q net.ipv4.{setting}`\n{OPENING}{text}", encoding="utf-8")
+    found = replay(file, Simulated)
+    assert found.verdict == expected
+    assert ("is not modelled: " in found.why) == (expected == "unsupported")
+
+
 def test_sysctls_and_options_change_what_is_simulated(tmp_path: Path) -> None:
     text = "+0 write(4, ..., 20000) = 20000\n+0 > P. 1:10001(10000) ack 1\n"
     probe = "+.2~+.202 > . 10001:11001(1000) ack 1\n"

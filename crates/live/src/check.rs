@@ -4,6 +4,7 @@ use std::fmt;
 
 use control::ControllerRef;
 use scenario::{Kind, Plan, PlannedFlow, Sampling, TransportOptions};
+use serde_json::{Map, Value};
 use transport::{EcnMode, Stack, linux};
 use units::Span;
 
@@ -49,12 +50,10 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
         check_flow(flow).map_err(refuse)?;
         algorithms.check(&flow.cc, &flow.given).map_err(refuse)?;
         let first = &plan.flows[0];
-        if per_namespace(&flow.options) != per_namespace(&first.options) {
+        if let Some(option) = differing(&flow.options, &first.options) {
+            let name = &first.name;
             return Err(refuse(format!(
-                "its segment_size, sack, timestamps, ecn, slow_start_restart and sack_compression must be those of \
-                 `{}`: in a live \
-                 run they hold for all flows",
-                first.name
+                "transport.{option} must be as for `{name}`: in a live run it holds for all flows"
             )));
         }
     }
@@ -152,27 +151,27 @@ pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
     Ok(())
 }
 
-/// The options that are settings of a namespace or of its device.
-fn per_namespace(stack: &Stack) -> (u64, [bool; 3], EcnMode, Span) {
-    let options = TransportOptions::of(stack);
-    let TransportOptions { segment_size, sack, timestamps, ecn, slow_start_restart, sack_compression, .. } = options;
-    (segment_size.get(), [sack, timestamps, slow_start_restart], ecn, sack_compression)
-}
-
-/// The name of an option that differs from the kernel's and cannot be set.
+/// The name of an option that differs from the kernel's and cannot be set: it is no sysctl, and not the size of the
+/// device's packets.
 fn foreign_option(stack: &Stack) -> Option<String> {
     let given = TransportOptions::of(stack);
-    let possible = TransportOptions {
-        segment_size: given.segment_size,
-        sack: given.sack,
-        timestamps: given.timestamps,
-        ecn: given.ecn,
-        slow_start_restart: given.slow_start_restart,
-        sack_compression: given.sack_compression,
-        ..TransportOptions::of(&linux())
-    };
-    let possible = TransportOptions::of(&possible.stack(&linux()));
-    let [given, possible] = [given, possible].map(|options| serde_json::to_value(options).unwrap_or_default());
-    let differs = |(name, value): (&String, &serde_json::Value)| (possible[name] != *value).then(|| name.clone());
-    given.as_object()?.iter().find_map(differs)
+    if let Err(option) = given.sysctls() {
+        return Some(option.to_owned());
+    }
+    let kernel = linux();
+    let possible = given.by_sysctls(&TransportOptions::of(&kernel));
+    let possible = TransportOptions { segment_size: given.segment_size, ..possible };
+    let [given, possible] = [given, TransportOptions::of(&possible.stack(&kernel))].map(by_name);
+    given.into_iter().find_map(|(name, value)| (possible[&name] != value).then_some(name))
+}
+
+/// The first option that holds for all flows, being a sysctl or a size of the device, and differs.
+fn differing(one: &Stack, other: &Stack) -> Option<&'static str> {
+    let [one, other] = [one, other].map(|stack| by_name(TransportOptions::of(stack)));
+    std::iter::once("segment_size").chain(TransportOptions::set_by_sysctls()).find(|name| one[*name] != other[*name])
+}
+
+fn by_name(options: TransportOptions) -> Map<String, Value> {
+    let Ok(Value::Object(all)) = serde_json::to_value(options) else { unreachable!("options serialise as an object") };
+    all
 }

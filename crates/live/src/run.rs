@@ -370,7 +370,7 @@ pub(crate) fn fidelity(
         missed_records: traced.missed,
         gso_max_segs: testbed.gso_max_segs,
         queues: testbed.spelled_queues(plan),
-        sysctls: testbed.settings.iter().cloned().collect(),
+        sysctls: testbed.settings.iter().map(|setting| (setting.name, setting.value.clone())).collect(),
     }
 }
 

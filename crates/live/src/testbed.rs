@@ -5,7 +5,7 @@ use std::io;
 
 use network::Limit;
 use scenario::{Plan, PlannedLink, TransportOptions};
-use transport::{EcnMode, Stack};
+use transport::Stack;
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Rate, Span};
 
@@ -86,32 +86,16 @@ impl Testbed {
     }
 }
 
-/// Settings of a namespace that make its TCP behave as the profile `linux`, whatever the machine's own settings are.
+/// Settings of a namespace that make its TCP behave as the profile `linux` with the options of `plan`, whatever the
+/// machine's own settings are.
 pub(crate) fn tcp_settings(plan: &Plan) -> Vec<Setting> {
-    let flag = |name, on: bool| (name, u8::from(on).to_string());
-    let stack = plan.flows.first().map_or_else(transport::linux, |flow| (*flow.options).clone());
-    let options = TransportOptions::of(&stack);
-    vec![
-        // Buffers never limit the window: the simulator's have no end.
-        ("tcp_rmem", "4096 8388608 268435456".to_owned()),
-        ("tcp_wmem", "4096 4194304 268435456".to_owned()),
-        // Facts that one flow learnt of the path are not cached for the next.
-        ("tcp_no_metrics_save", "1".to_owned()),
-        flag("tcp_sack", options.sack),
-        flag("tcp_timestamps", options.timestamps),
-        flag("tcp_ecn", options.ecn != EcnMode::Off),
-        flag("tcp_slow_start_after_idle", options.slow_start_restart),
-        ("tcp_reordering", options.duplicate_threshold.to_string()),
-        ("tcp_comp_sack_delay_ns", options.sack_compression.as_nanos().to_string()),
-        // By this a timer of Linux may be late, so as to expire with others.
-        ("tcp_comp_sack_slack_ns", "0".to_owned()),
-        ("tcp_comp_sack_nr", if options.sack_compression.is_zero() { "0" } else { "44" }.to_owned()),
-        ("tcp_recovery", "1".to_owned()),
-        ("tcp_early_retrans", "3".to_owned()),
-        ("tcp_window_scaling", "1".to_owned()),
-        ("tcp_moderate_rcvbuf", "1".to_owned()),
-        ("tcp_rto_min_us", (options.rto_min.as_nanos() / 1000).to_string()),
-    ]
+    let written = |stack: &Stack| TransportOptions::of(stack).sysctls().unwrap_or_default();
+    let usual = written(&transport::linux());
+    let asked = plan.flows.first().map_or_else(|| usual.clone(), |flow| written(&flow.options));
+    asked
+        .into_iter()
+        .map(|(name, value)| Setting { name, required: !usual.contains(&(name, value.clone())), value })
+        .collect()
 }
 
 /// The largest packet: a full segment with its headers.

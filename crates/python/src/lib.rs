@@ -26,6 +26,7 @@ mod run;
 mod shell;
 #[cfg_attr(not(feature = "native"), path = "no_sources.rs")]
 mod sources;
+mod sysctls;
 mod table;
 mod task;
 mod tc;
@@ -67,6 +68,8 @@ mod _engine {
     #[cfg(feature = "live")]
     #[pymodule_export]
     use crate::shell::{become_root, shell};
+    #[pymodule_export]
+    use crate::sysctls::{configure, sysctls};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -34,6 +34,10 @@ pub struct Scenario {
     /// The TCP options of flows that name no profile.
     #[serde(default = "linux")]
     pub profile: String,
+    /// The receive buffers of the hosts of TCP flows: without a limit, or as the profile of a flow has them.
+    /// `transport.receive_buffer` sets the one of a flow.
+    #[serde(default, skip_serializing_if = "HostBuffers::is_unlimited")]
+    pub buffers: HostBuffers,
     /// One bottleneck that all flows share (a dumbbell).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Path>,
@@ -312,6 +316,23 @@ pub struct Change {
 
 /// TCP options by name.
 pub(crate) type Overrides = serde_json::Map<String, serde_json::Value>;
+
+/// The buffers of hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostBuffers {
+    /// Buffers never limit a flow.
+    #[default]
+    Unlimited,
+    /// The sizes that the stack of the profile has by default.
+    Profile,
+}
+
+impl HostBuffers {
+    fn is_unlimited(&self) -> bool {
+        *self == Self::Unlimited
+    }
+}
 
 /// The kind of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

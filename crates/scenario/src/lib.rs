@@ -53,14 +53,16 @@ pub use draw::{DrawnFlow, Page};
 pub use error::Error;
 pub use files::{Files, NoFiles};
 pub use hidden::HiddenSpec;
-pub use language::{Change, Flow, Link, Path, Protocol, Record, Relay, Reverse, Scenario, SnoopAgent, Subflow};
+pub use language::{
+    Change, Flow, HostBuffers, Link, Path, Protocol, Record, Relay, Reverse, Scenario, SnoopAgent, Subflow,
+};
 pub use plan::{
     FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedRelay, PlannedSubflow,
 };
 pub use quick_start::quick_start_rate;
 pub use schema::schema;
 pub use tables::trace_keys;
-pub use transport_options::TransportOptions;
+pub use transport_options::{Configured, Sysctl, TransportOptions, configure, sysctls};
 pub use values::{
     Arrivals, ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
     QueueSpec, RateSpec, Sampling, Source, TraceRef, path_of_tc,

@@ -12,7 +12,7 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::{FlowError, flow_error, suggestion};
-use crate::language::{Change, Flow, Protocol};
+use crate::language::{Change, Flow, HostBuffers, Protocol};
 use crate::marks::{unheard_marks, with_needs};
 use crate::media::media;
 use crate::multipath;
@@ -240,7 +240,7 @@ impl Scenario {
         let name = flow.profile.as_ref().unwrap_or(&self.profile);
         let profile = profile(name).map_err(|message| flow_error("profile", message))?;
         let needed = if flow.kind == Protocol::Tcp { with_needs(profile, &cc, &parameters) } else { profile };
-        let mut stack = overlay(&needed, &flow.transport)?;
+        let mut stack = overlay(&with_buffers(needed, self.buffers), &flow.transport)?;
         check_keeping(&cc, &parameters, &stack)?;
         let end = Time::ZERO + self.duration;
         if flow.start >= end {
@@ -470,6 +470,14 @@ fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
         return Ok(size);
     }
     Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
+}
+
+/// The `stack` with the buffer of its hosts.
+fn with_buffers(mut stack: Stack, buffers: HostBuffers) -> Stack {
+    if buffers == HostBuffers::Profile {
+        stack.buffers.receive = stack.buffers.usual;
+    }
+    stack
 }
 
 fn profile(name: &str) -> Result<Stack, String> {

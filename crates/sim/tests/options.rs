@@ -130,10 +130,11 @@ const EXERCISES: [(&str, &str, &str); 10] = [
 ];
 
 /// Values of the options that are neither switches nor names.
-const NUMBERS: [(&str, &[&str]); 20] = [
+const NUMBERS: [(&str, &[&str]); 21] = [
     ("segment_size", &[r#""500B""#, r#""1460B""#]),
     ("initial_window", &["1", "4", "10", "40"]),
     ("receive_window", &["2", "8"]),
+    ("receive_buffer", &[r#""unlimited""#, r#""10kB""#, r#""4096 16384 32768""#]),
     ("clock_tick", &[r#""0s""#, r#""1ms""#, r#""10ms""#]),
     ("timestamp_tick", &[r#""0s""#, r#""100ms""#]),
     ("timer_tick", &[r#""0s""#, r#""1ms""#, r#""10ms""#]),

@@ -25,48 +25,6 @@ FLAGS = {
 }
 """The fields of a packet of the engine by flag, in the order of scripts."""
 
-WITHOUT_EFFECT = {
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_syn_retries",
-    "net.ipv4.tcp_synack_retries",
-    "net.ipv4.tcp_pacing_ss_ratio",
-    "net.ipv4.tcp_pacing_ca_ratio",
-    "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_fastopen",
-    "net.ipv4.tcp_fastopen_key",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_ecn_option",
-    "net.ipv4.tcp_min_tso_segs",
-    "net.ipv4.tcp_limit_output_bytes",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_no_ssthresh_metrics_save",
-    "net.ipv4.tcp_autocorking",
-}
-"""Sysctls without effect on a script of one connection here."""
-
-ONLY: Mapping[str, str] = {
-    "net.ipv4.tcp_dsack": "1",
-    "net.ipv4.tcp_fack": "0",
-    "net.ipv4.tcp_window_scaling": "1",
-    "net.ipv4.tcp_moderate_rcvbuf": "1",
-    "tcp_cubic.hystart_detect": "3",
-}
-"""Sysctls with one modelled value."""
-
-SWITCHES: Mapping[str, str] = {
-    "net.ipv4.tcp_sack": "sack",
-    "net.ipv4.tcp_timestamps": "timestamps",
-    "net.ipv4.tcp_slow_start_after_idle": "slow_start_restart",
-    "net.ipv4.tcp_frto": "forward_rto",
-    "net.ipv4.tcp_early_retrans": "tail_loss_probe",
-    "net.ipv4.tcp_recovery": "rack",
-}
-"""Sysctls that switch an option off (0) or on (anything else)."""
-
-NEEDS_SACK = ("tail_loss_probe", "rack")
-"""Options that the kernel does not use without SACK, whatever their sysctls."""
-
 OPTIONS_WITHOUT_EFFECT = {
     "SO_REUSEADDR",
     "SO_SNDBUF",
@@ -81,6 +39,12 @@ RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"stack": "linux"}}
 LARGEST_WINDOW_FIELD = 65535
 DEFAULT_SCALE = 7
 """The window scale for a receive buffer of at most 6 MiB, the default of Linux."""
+UNCONFIGURED: Mapping[str, Any] = {"transport": {}, "controller": None, "window_scale": None, "ecn": None}
+"""The meaning of no sysctls."""
+ASKS_FOR_ECN = (1, 4)
+"""Values of ``tcp_ecn`` with which a SYN asks for ECN."""
+ACCURATE, ASKS_FOR_ACCURATE = (3, 4, 5), 3
+"""Values with which accurate ECN is granted, and with which a SYN asks for it."""
 
 
 class Simulated:
@@ -98,13 +62,10 @@ class Simulated:
         self._profile = profile
         self._controller = controller
         self._overrides = list(overrides)
-        self._options: dict[str, Any] = {}
+        self._settings: list[tuple[str, str]] = []
+        self._configured = UNCONFIGURED
         self._kernel_controller = "cubic"
-        self._scale = DEFAULT_SCALE
         self._connects = False
-        self._offers_ecn = False
-        self._accurate = False
-        self._offers_accurate = False
         self._no_delay = False
         self._endpoint: _engine.Endpoint | None = None
         self._nanos = START_NANOS
@@ -124,45 +85,22 @@ class Simulated:
 
     def configure(self, setting: Setting) -> None:
         """Sets a sysctl as an option of the profile."""
-        name, value = setting.name, setting.value
-        if name in WITHOUT_EFFECT:
+        settings = [*self._settings, (setting.name, setting.value)]
+        try:
+            configured = _engine.configure(self._profile, settings)
+        except ValueError as error:
+            raise UnsupportedError(str(error)) from None
+        if not configured["acts"]:
             return
         if self._endpoint is not None:
-            raise UnsupportedError(f"{name} is set while the connection is there")
-        if name in ONLY:
-            if value != ONLY[name]:
-                raise UnsupportedError(f"{name}={value} is not modelled; {ONLY[name]} is")
-        elif name in SWITCHES and value.isdigit():
-            self._options[SWITCHES[name]] = value != "0"
-        elif name == "net.ipv4.tcp_congestion_control":
-            self._kernel_controller = value
-        elif name == "net.ipv4.tcp_reordering" and value.isdigit():
-            self._options["duplicate_threshold"] = int(value[:4])
-        elif name == "net.ipv4.tcp_ecn" and value in ("0", "1", "2", "3", "4", "5"):
-            self._options["ecn"] = value != "0"
-            self._offers_ecn = value in ("1", "4")
-            self._accurate, self._offers_accurate = value in ("3", "4", "5"), value == "3"
-        elif name == "net.ipv4.tcp_tso_win_divisor" and value.isdigit():
-            self._set_divisor(int(value[:4]))
-        elif name == "net.ipv4.tcp_rmem":
-            self._scale = _scale(value)
-        else:
-            raise UnsupportedError(f"the sysctl {name}={value} is not modelled")
-
-    def _set_divisor(self, divisor: int) -> None:
-        """Segments wait for a train while they are a smaller part of the window than this."""
-        if divisor != 3 and divisor < 100:
-            raise UnsupportedError(
-                f"tcp_tso_win_divisor={divisor} is not modelled; 3 is, and from 100 on no train waits"
-            )
-        self._options["segmentation_offload"] = divisor == 3
+            raise UnsupportedError(f"{setting.name} is set while the connection is there")
+        if configured["controller"] != self._configured["controller"]:
+            self._kernel_controller = configured["controller"]
+        self._settings, self._configured = settings, configured
 
     def _built(self) -> _engine.Endpoint:
-        options = dict(self._options)
-        if options.get("sack") is False:
-            for name in NEEDS_SACK:
-                options.pop(name, None)
-        if self._connects and not self._offers_ecn:
+        options = dict(self._configured["transport"])
+        if self._connects and self._configured["ecn"] not in ASKS_FOR_ECN:
             options.pop("ecn", None)
         controller: Mapping[str, Any] = {
             "cc": self._kernel_controller if self._controller is None else self._controller
@@ -176,7 +114,10 @@ class Simulated:
             "path": {"rate": "unlimited", "rtt": "100ms"},
             "flows": [flow],
         }
-        return _engine.Endpoint(_engine.resolve_json(json.dumps(document), self._overrides), self._scale)
+        scale = (
+            DEFAULT_SCALE if self._configured["window_scale"] is None else self._configured["window_scale"]
+        )
+        return _engine.Endpoint(_engine.resolve_json(json.dumps(document), self._overrides), scale)
 
     def wait_until(self, time: float) -> None:
         """Moves the clock through all deadlines on the way."""
@@ -207,7 +148,7 @@ class Simulated:
         """Delivers a packet now."""
         if self._endpoint is None:
             raise UnsupportedError("a packet arrives before there is a socket")
-        if self._accurate and {"S", "E", "W", "A"} <= set(packet.flags):
+        if self._configured["ecn"] in ACCURATE and {"S", "E", "W", "A"} <= set(packet.flags):
             raise UnsupportedError("accurate ECN on packets is not modelled, which this SYN asks for")
         refusal = self._endpoint.inject(self._nanos, json.dumps(_to_engine(packet)))
         if refusal is not None:
@@ -263,7 +204,7 @@ class Simulated:
         return 0, None
 
     def _call_connect(self, arguments: list[Value]) -> tuple[int, str | None]:
-        if self._offers_accurate:
+        if self._configured["ecn"] == ASKS_FOR_ACCURATE:
             raise UnsupportedError("a SYN that asks for accurate ECN is not modelled")
         self._connects = True
         self._sockets[self._descriptor(arguments)] = "connected"
@@ -377,15 +318,6 @@ class Simulated:
         if not isinstance(descriptor, int) or descriptor not in self._sockets:
             raise UnsupportedError(f"there is no socket {descriptor}")
         return descriptor
-
-
-def _scale(value: str) -> int:
-    """The shift of windows for the largest receive buffer, the last of three numbers, as in Linux."""
-    sizes = value.split()
-    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
-        raise UnsupportedError(f"net.ipv4.tcp_rmem={value} is not three numbers")
-    # The binary logarithm less 15: 15 MiB are 2^23.9 bytes, and the shift is 8.
-    return min(max(int(sizes[2][:15]).bit_length() - 16, 0), 14)
 
 
 def _to_engine(packet: Packet) -> dict[str, Any]:

@@ -36,8 +36,17 @@ pub fn check_machine() -> Result<(), String> {
     thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
 }
 
-/// A setting of the kernel's network, and its value.
-pub(crate) type Setting = (&'static str, String);
+/// Where the settings of TCP are.
+const SETTINGS: &str = "/proc/sys/net/ipv4";
+
+/// A setting of the kernel's TCP.
+pub(crate) struct Setting {
+    /// Its name below net.ipv4.
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    /// A kernel without it behaves otherwise.
+    pub(crate) required: bool,
+}
 
 /// An end of the path.
 pub(crate) struct End {
@@ -67,8 +76,8 @@ impl End {
         for all in ["all", "default"] {
             let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{all}/disable_ipv6"), "1");
         }
-        for (name, value) in settings {
-            set(name, value)?;
+        for setting in settings {
+            set(setting)?;
         }
         let tun = system::open_tun(DEVICE).map_err(|error| match error.kind() {
             // Opening it gives EACCES. The request that follows gives EPERM.
@@ -123,12 +132,11 @@ fn configure(address: Ipv4Addr, mtu: u32) -> io::Result<()> {
     device.bring_up()
 }
 
-/// Sets `name` in the namespace of the calling thread. Kernels without it are none the worse: what matters is in all of
-/// them.
-fn set(name: &str, value: &str) -> Result<(), String> {
-    let path = Path::new("/proc/sys/net/ipv4").join(name);
+/// Makes a setting in the namespace of the calling thread. A kernel may lack it if it behaves so without it.
+fn set(Setting { name, value, required }: &Setting) -> Result<(), String> {
+    let path = Path::new(SETTINGS).join(name);
     match fs::write(&path, value) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
+        Err(error) if *required || error.kind() != ErrorKind::NotFound => {
             Err(format!("{} cannot be set to `{value}`: {error}", path.display()))
         }
         _ => Ok(()),

@@ -71,6 +71,10 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
         check_range(name, &given).map_err(|message| flow_error(format!("transport.{name}"), message))?;
     }
     let stack = given.stack(profile);
+    if stack.smallest_window() == Some(0) {
+        let message = format!("`{}` makes a window of less than a segment", stack.buffers.receive);
+        return Err(flow_error("transport.receive_buffer", message));
+    }
     for name in overrides.keys() {
         let Some(reason) = without_effect(name, &TransportOptions::of(&stack), &own, &stack) else { continue };
         let mut others = own.clone();
@@ -103,13 +107,13 @@ fn set(options: &mut TransportOptions, name: &str, value: &Value) -> Result<(), 
     Ok(())
 }
 
-fn by_name(options: &TransportOptions) -> Overrides {
+pub(super) fn by_name(options: &TransportOptions) -> Overrides {
     let Ok(Value::Object(all)) = serde_json::to_value(options) else { unreachable!("options serialise as an object") };
     all
 }
 
 /// Refuses option `name` outside its range.
-fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
+pub(super) fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
     let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
     let problem = match name {
         "segment_size" => {

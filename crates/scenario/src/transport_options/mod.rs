@@ -1,38 +1,46 @@
-//! TCP options as a scenario spells them: one flat table of keys, laid over the stack of a profile.
+//! TCP options as a scenario spells them: one flat table of keys, laid over the stack of a profile. A sysctl of Linux
+//! is declared beside the option that it sets.
 
 mod effect;
+mod sysctls;
 
 use control::Counting;
 use serde::{Deserialize, Serialize};
 use transport::{
-    Acks, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing, Reduction, Repair, Resends,
-    Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
+    Acks, Buffer, Buffers, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing, Reduction,
+    Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
 };
 use units::{Bytes, Span};
 
+use sysctls::{ECN, MODES, PROBES, SWITCH, compressed, divisor, number, options, receive_buffer, time, words};
+
 pub(crate) use effect::{LARGEST_PACKET, check_keeping, check_kind, overlay};
+pub use sysctls::{Configured, Sysctl, configure, sysctls};
 
 /// Options that depend on one that the stack does not use, once a scenario switches that on: the delay of ACKs…
 const DELAYED_ACK_TIMEOUT: Span = Span::from_millis(40);
 /// …and the window after an idle time.
 const IDLE_RESTART: IdleRestart = IdleRestart::Rfc5681;
 
-/// The options of one TCP connection, sender and receiver.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub struct TransportOptions {
+options! {
+    /// The options of one TCP connection, sender and receiver.
+    pub struct TransportOptions;
     /// Payload of a full segment (SMSS).
     pub segment_size: Bytes,
     /// Initial window in segments (RFC 3390, RFC 6928).
     pub initial_window: u32,
     /// Receive window in segments.
     pub receive_window: u32,
+    /// The receive buffer: `"unlimited"`, a size as an application sets it by SO_RCVBUF, which does not grow (Linux
+    /// takes twice as much memory), or three sizes of memory as in `tcp_rmem`, the second at first and the third at
+    /// most. The window follows from the memory by the rules of the stack.
+    pub receive_buffer: Buffer => [receive_buffer("tcp_rmem")],
     /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883). Without them NewReno recovery (RFC
     /// 6582).
-    pub sack: bool,
+    pub sack: bool => [words("tcp_sack", SWITCH)],
     /// The timestamp option (RFC 7323): 12 bytes a segment, and RTT samples that distinguish a retransmission from its
     /// original.
-    pub timestamps: bool,
+    pub timestamps: bool => [words("tcp_timestamps", &[("1", true), ("2", true), ("0", false)])],
     /// The clock on which RTT samples are taken (tcpTick_ in ns-2). 0 is exact, and controllers that want exact samples
     /// get them at any tick.
     pub clock_tick: Span,
@@ -44,7 +52,7 @@ pub struct TransportOptions {
     /// 2 ms more. 0 is exact.
     pub timer_tick: Span,
     /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675), at most 16.
-    pub duplicate_threshold: u32,
+    pub duplicate_threshold: u32 => [number("tcp_reordering")],
     /// `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
     pub reordering_adapts: bool,
     /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent `duplicate_threshold`
@@ -55,12 +63,12 @@ pub struct TransportOptions {
     /// Time-based loss detection (RACK, RFC 8985), which also finds lost retransmissions.
     pub rack: bool,
     /// Tail loss probes (TLP, RFC 8985 section 7).
-    pub tail_loss_probe: bool,
+    pub tail_loss_probe: bool => [words("tcp_early_retrans", PROBES)],
     /// Segmentation offload of the sender (TSO, GSO): where ACKs come less than a millisecond apart, new segments wait
     /// until so many may leave that they make a train. It takes a millisecond at 1.2 times the rate of the flow, in
     /// slow start twice, is two segments at least and 64 kB at most (in Linux tcp_tso_autosize). The last segment of
     /// two or more that leave so is pushed (PSH).
-    pub segmentation_offload: bool,
+    pub segmentation_offload: bool => [divisor("tcp_tso_win_divisor")],
     /// How a paced flow keeps its rate: as Linux does, or evenly.
     pub pacing: Pacing,
     /// New segments on the first two duplicate ACKs (RFC 3042).
@@ -77,7 +85,7 @@ pub struct TransportOptions {
     pub undo: bool,
     /// Forward RTO recovery (F-RTO, RFC 5682, with SACK): after a timeout two new segments leave first, and it is
     /// undone if an ACK covers segments that were not retransmitted.
-    pub forward_rto: bool,
+    pub forward_rto: bool => [words("tcp_frto", &[("2", true), ("1", true), ("0", false)])],
     /// How acknowledgements are counted for window growth (RFC 3465).
     pub counting: Counting,
     /// A window that equals the slow-start threshold still is in slow start (RFC 5681, section 3.1, leaves it open):
@@ -94,11 +102,11 @@ pub struct TransportOptions {
     /// Retransmission timeout before the first sample (RFC 6298, 2.1): of a SYN, or of data without a handshake.
     pub rto_initial: Span,
     /// The smallest retransmission timeout (RFC 6298, 2.4).
-    pub rto_min: Span,
+    pub rto_min: Span => [time("tcp_rto_min_us", 1000)],
     /// The largest one, back-off included (RFC 6298, 2.5).
-    pub rto_max: Span,
+    pub rto_max: Span => [time("tcp_rto_max_ms", 1_000_000)],
     /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this). Linux applies its 200 ms here.
-    pub rto_variance_min: Span,
+    pub rto_variance_min: Span => [time("tcp_rto_min_us", 1000)],
     /// Every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
     /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
     /// (Linux). A second reduction is not undone.
@@ -107,12 +115,12 @@ pub struct TransportOptions {
     pub window_validation: WindowValidation,
     /// The window comes down after an idle time longer than the RTO (tcp_slow_start_after_idle in Linux), as
     /// `idle_restart` says.
-    pub slow_start_restart: bool,
+    pub slow_start_restart: bool => [words("tcp_slow_start_after_idle", SWITCH)],
     /// How it comes down (RFC 5681, section 4.1, and RFC 2861).
     pub idle_restart: IdleRestart,
     /// Explicit congestion notification (RFC 3168): `false`, `true`, or `"accurate"` with a receiver that counts
     /// marks (RFC 9768), which flows of `dctcp` and `prague` have by default.
-    pub ecn: EcnMode,
+    pub ecn: EcnMode => [words(ECN, MODES)],
     /// The share of the window that a congestion echo leaves, in whole segments and at least two (ABE, RFC 8511): of a
     /// controller that would take more, as for a loss. Zero is none of this.
     pub ecn_beta: f64,
@@ -135,7 +143,7 @@ pub struct TransportOptions {
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
     /// Zero is none.
-    pub sack_compression: Span,
+    pub sack_compression: Span => [time("tcp_comp_sack_delay_ns", 1), compressed("tcp_comp_sack_nr")],
 }
 
 impl TransportOptions {
@@ -154,6 +162,7 @@ impl TransportOptions {
             segment_size: stack.segment_size,
             initial_window: stack.initial_window,
             receive_window: stack.receive_window,
+            receive_buffer: stack.buffers.receive,
             sack: stack.sack(),
             timestamps: stack.timestamps,
             clock_tick: stack.clock.tick,
@@ -206,6 +215,7 @@ impl TransportOptions {
             segment_size: self.segment_size,
             initial_window: self.initial_window,
             receive_window: self.receive_window,
+            buffers: Buffers { receive: self.receive_buffer, ..profile.buffers },
             handshake: self.handshake,
             opening: profile.opening,
             timestamps: self.timestamps,

@@ -50,6 +50,21 @@ fn an_unknown_controller_or_parameter() {
 }
 
 #[test]
+fn a_buffer_has_one_size_or_three_and_room_for_a_segment() {
+    let with = |buffer: &str| flow(&format!("transport = {{ receive_buffer = \"{buffer}\" }}"));
+    let at = "demo.toml, line 10: flows.0.transport.receive_buffer: ";
+    assert_eq!(with("1kB"), format!("{at}`1kB` makes a window of less than a segment"));
+    assert_eq!(with("9 8 7"), format!("{at}`9 8 7` does not ascend"));
+    assert_eq!(
+        with("many"),
+        format!(
+            "{at}`many` is not \"unlimited\", a size as the application sets it, like \"256kB\", or the three numbers \
+             of tcp_rmem, like \"4096 131072 6291456\""
+        )
+    );
+}
+
+#[test]
 fn a_share_for_marks_needs_marks_and_a_controller_that_takes_them_for_losses() {
     let with = |cc: &str, ecn: bool, share: f64| {
         let key = format!("cc = \"{cc}\"\ntransport = {{ ecn = {ecn}, ecn_beta = {share:?} }}");
