@@ -63,6 +63,26 @@ def logged(tmp_path, resolved, lasting=0.3):
     return [line.removeprefix("# ").split() for line in lines[head:]], row
 
 
+def test_both_ends_have_the_settings_of_the_machine_unless_asked():
+    machine = Path("/proc/sys/net/ipv4")
+    names = ("tcp_rmem", "tcp_wmem", "tcp_timestamps")
+    code = f"from pathlib import Path; print([Path('{machine}', n).read_text().split() for n in {names}])"
+    here = [(machine / name).read_text().split() for name in names]
+    other = "0" if here[2] == ["1"] else "1"
+    for asked in ([], ["--set", f"flows.0.transport.timestamps={'true' if other == '1' else 'false'}"]):
+        done = subprocess.run(
+            [*ACKCLOCK, "shell", *asked, "--", sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+        expected = here if not asked else [*here[:2], [other]]
+        assert done.stdout == f"{expected}\n"
+        said = f"both ends had tcp_timestamps={other}, unlike this host"
+        assert (said in done.stderr) == bool(asked)
+
+
 def test_the_log_agrees_with_the_counters_of_the_link(tmp_path):
     lines, row = logged(tmp_path, resolved(rate="1mbit"), lasting=0.5)
     count = Counter(kind for _, kind, *_ in lines if kind != "#")

@@ -31,7 +31,7 @@ use crate::host::sockets::FAR;
 use crate::host::system;
 use crate::run::{HaltAll, Seen, fidelity, in_order};
 use crate::tcp::endpoints::Traced;
-use crate::testbed::{SETTLING, Testbed, place_size, places, tcp_settings, together};
+use crate::testbed::{SETTLING, Testbed, place_size, places, shell_settings, together};
 
 /// Commands to run, and the path between them.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
     let plan = shell.plan.as_ref();
     check(shell).map_err(Failure::Refused)?;
     let testbed =
-        Testbed::build(plan, tcp_settings(plan), &[], shell.gso_max_segs, Vec::new()).map_err(Failure::Machine)?;
+        Testbed::build(plan, shell_settings(plan), &[], shell.gso_max_segs, Vec::new()).map_err(Failure::Machine)?;
     // After all that can fail: an older log is replaced.
     let log = shell.log.as_deref().map(|file| open_log(file, plan)).transpose().map_err(Failure::Machine)?;
     let shared = [SharedCounters::default(), SharedCounters::default()];

@@ -9,7 +9,7 @@ use transport::Stack;
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Rate, Span};
 
-use crate::host::namespace::{End, Setting};
+use crate::host::namespace::{self, End, Setting};
 use crate::host::router::Router;
 use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
 use crate::queues::KernelDiscipline;
@@ -96,6 +96,15 @@ pub(crate) fn tcp_settings(plan: &Plan) -> Vec<Setting> {
         .into_iter()
         .map(|(name, value)| Setting { name, required: !usual.contains(&(name, value.clone())), value })
         .collect()
+}
+
+/// Settings of the namespaces of a shell: the host's own, but for those that `plan` asks for.
+pub(crate) fn shell_settings(plan: &Plan) -> Vec<Setting> {
+    let of_host = |setting: Setting| match setting.required {
+        true => Some(setting),
+        false => namespace::value_of(setting.name).map(|value| Setting { value, ..setting }),
+    };
+    tcp_settings(plan).into_iter().filter_map(of_host).collect()
 }
 
 /// The largest packet: a full segment with its headers.

@@ -39,6 +39,9 @@ from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.result import Run
 
+SETTINGS = Path("/proc/sys/net/ipv4")
+"""The settings of TCP of this machine."""
+
 
 @command(
     Argument(
@@ -131,6 +134,8 @@ def shell(
         output.print_json(summary.document([whole]))
     if meter or report.out is not None:
         output.show(summary.links_table([whole]), as_json=True)
+    if others := _unlike_the_host(ran.engine["sysctls"]):
+        notes.print(f"ackclock: both ends had {others}, unlike this host", markup=False, soft_wrap=True)
     reasons = summary.invalid_reasons([whole])
     for sentence in reasons:
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
@@ -150,6 +155,13 @@ def _plan(path: Mapping[str, Any], settings: Sequence[str]) -> _engine.Plan:
     # The language requires a duration, but the run ends with the command. Files over time repeat for so long.
     document = {"name": "shell", "duration": "60min", "path": path, "flows": [{"cc": "newreno"}]}
     return _engine.resolve_json(json.dumps(document), output.overrides(settings))
+
+
+def _unlike_the_host(sysctls: Mapping[str, str]) -> str:
+    """The settings of TCP at both ends that differ from this machine's, such as ``tcp_sack=0``."""
+    files = {name: SETTINGS / name for name in sysctls if (SETTINGS / name).is_file()}
+    host = {name: file.read_text(encoding="ascii").split() for name, file in files.items()}
+    return ", ".join(f"{name}={value}" for name, value in sysctls.items() if host.get(name) != value.split())
 
 
 def _session(run: Run) -> Run:

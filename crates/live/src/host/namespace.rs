@@ -143,6 +143,12 @@ fn set(Setting { name, value, required }: &Setting) -> Result<(), String> {
     }
 }
 
+/// The value of a setting in the namespace of the calling thread, if the kernel has it.
+pub(crate) fn value_of(name: &str) -> Option<String> {
+    let text = fs::read_to_string(Path::new(SETTINGS).join(name)).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// The packets of the device that were dropped on their way out, from the text of /proc/net/dev.
 fn transmit_drops(text: &str) -> u64 {
     let line = text.lines().filter_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':')).next();
