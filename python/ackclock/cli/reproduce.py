@@ -120,6 +120,12 @@ def reproduce(
         chosen = [experiment.reduced() for experiment in chosen]
     for experiment in chosen:
         repetitions.seeds(experiment.seed if seed is None else seed, experiment.repetitions)
+    flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake, "--simulate-refused": rest}
+    options = _options(flags | {f"--seed {seed}": seed is not None}, other)
+    if measurements is not None:
+        from ackclock.papers import published
+
+        published.published(measurements, options)  # refuses a file of other options before anything runs
     folder = report.out or Path("reports") / f"reproduce-{datetime.now():%Y%m%d-%H%M%S}"
     if other is not None:
         settings = {"experiments": [one.id for one in chosen], "quick": quick, "seed": seed}
@@ -137,9 +143,7 @@ def reproduce(
             _report(done, catalogue, folder, report.force, formats)
         finish()
     if measurements is not None and not any(one.interrupted for one in (done, *done.others.values())):
-        flags = {"--quick": quick, "--readings": readings, f"--shake {shake}": shake}
-        flags |= {"--simulate-refused": rest}
-        _publish(done, measurements, flags | {f"--seed {seed}": seed is not None}, other)
+        published.write(measurements, done, options)
     if other is not None or done.begun:
         report.done(folder)
     for judgement in done.missed:
@@ -268,12 +272,11 @@ def _write(
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
 
 
-def _publish(done: papers.Reproduction, file: Path, flags: dict[str, Any], other: Chosen | None) -> None:
-    from ackclock.papers import published
-
+def _options(flags: dict[str, Any], other: Chosen | None) -> list[str]:
+    """The options of the command that change values."""
     engine = {} if other is None else {other.spelled: True}
     given = [flag for flag, value in (engine | flags).items() if value]
-    published.write(file, done, [option for flag in given for option in flag.split()])
+    return [option for flag in given for option in flag.split()]
 
 
 def _check(other: Chosen | None, shake: int, readings: bool, rest: bool) -> None:

@@ -36,13 +36,7 @@ def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
     file of other options.
     """
     date, commit = f"{datetime.now(UTC):%Y-%m-%d}", _commit()
-    experiments: dict[str, Any] = {}
-    if path.exists():
-        before = read(path)
-        if before["options"] != list(options):
-            asked = " ".join(before["options"]) or "no option"
-            raise InputError(f"{path}: was measured with {asked}; remove it to measure in another way")
-        experiments = before["experiments"]
+    experiments = published(path, options)
     for result in done.results:
         experiments[result.experiment.id] = {"date": date, "commit": commit, **_experiment(result, done)}
     here, file = Path.cwd(), path.resolve()
@@ -53,6 +47,17 @@ def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
     document = {**head, "options": list(options), "experiments": experiments}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lines(document) + "\n", "utf-8")
+
+
+def published(path: Path, options: Sequence[str]) -> dict[str, Any]:
+    """The experiments of a file, if there is one. Raises InputError for a file of other options."""
+    if not path.exists():
+        return {}
+    before = read(path)
+    if before["options"] != list(options):
+        asked = " ".join(before["options"]) or "no option"
+        raise InputError(f"{path}: was measured with {asked}; remove it to measure in another way")
+    return dict(before["experiments"])
 
 
 def read(path: Path) -> dict[str, Any]:
