@@ -40,12 +40,12 @@ impl HiddenSpec {
         let mut pairs = Vec::new();
         for list in &lists {
             if list.len() < 2 && *self != Self::All {
-                return Err("each list needs two stations or more that do not hear each other".to_owned());
+                return Err("each list needs two stations or more that do not sense each other".to_owned());
             }
             for (index, (name, members)) in list.iter().enumerate() {
                 match members[..] {
                     [] => return Err(format!("there is no station `{name}`")),
-                    [0, ..] => return Err(format!("`{name}` is the access point, which all stations hear")),
+                    [0, ..] => return Err(format!("`{name}` is the access point, which all stations sense")),
                     _ => {}
                 }
                 for (other, others) in &list[..index] {
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for HiddenSpec {
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = HiddenSpec;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#""all", or lists of stations that do not hear each other like [["laptop", "tv"]]"#)
+                f.write_str(r#""all", or lists of stations that do not sense each other like [["laptop", "tv"]]"#)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<HiddenSpec, E> {
                 match text {
@@ -102,7 +102,7 @@ impl schemars::JsonSchema for HiddenSpec {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "Stations that do not hear each other: all, or lists of names",
+            "description": "Stations that do not sense each other: all, or lists of names",
             "anyOf": [
                 { "const": "all" },
                 {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_one_entry_hear_each_other() {
+    fn stations_of_one_entry_sense_each_other() {
         assert_eq!(lists(&[&["tv", "sta"]]).pairs(&NODES), Ok(vec![[2, 1], [3, 1]]));
         assert_eq!(lists(&[&["sta-0", "sta-1"]]).pairs(&NODES), Ok(vec![[3, 2]]));
     }

@@ -17,11 +17,11 @@ pub(crate) fn with_needs(profile: Stack, cc: &ControllerRef, parameters: &Parame
 
 /// Warnings of flows whose controllers answer to marks one by one and get notice of some or none of them: a sentence
 /// for each controller.
-pub(crate) fn unheard_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> Vec<String> {
+pub(crate) fn unnoticed_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> Vec<String> {
     let mut warnings = Vec::new();
     for flow in flows {
         let ControllerRef::Registered(name) = &flow.cc else { continue };
-        let hears = match flow.options.ecn() {
+        let reason = match flow.options.ecn() {
             EcnMode::Accurate if flow.forward.iter().any(|hop| hop.link.is_some_and(|link| may_mark(&links[link]))) => {
                 continue;
             }
@@ -36,7 +36,7 @@ pub(crate) fn unheard_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> Vec
             }
         };
         if needs_marks(name, &flow.parameters) && !warnings.iter().any(|(known, _)| known == name) {
-            warnings.push((*name, format!("`{}`: `{name}` needs to hear of each mark, but {hears}", flow.name)));
+            warnings.push((*name, format!("`{}`: `{name}` needs notice of each mark, but {reason}", flow.name)));
         }
     }
     warnings.into_iter().map(|(_, warning)| warning).collect()

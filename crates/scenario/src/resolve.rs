@@ -13,7 +13,7 @@ use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::{FlowError, flow_error, suggestion};
 use crate::language::{Change, Flow, HostBuffers, Protocol};
-use crate::marks::{unheard_marks, with_needs};
+use crate::marks::{unnoticed_marks, with_needs};
 use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedSubflow};
@@ -50,8 +50,8 @@ impl Scenario {
         check_early(&network.links, &flows).map_err(|message| self.origin.error("", message))?;
         let limiting = limiting(&network.links, &flows);
         let bottleneck = limiting.iter().copied().min_by_key(|&link| network.links[link].rate);
-        let unheard = unheard_marks(&flows, &network.links);
-        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unheard).collect();
+        let unnoticed = unnoticed_marks(&flows, &network.links);
+        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unnoticed).collect();
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,

@@ -224,12 +224,12 @@ fn an_eifs_rate_that_the_standard_does_not_have() {
 fn hidden_stations_that_are_none() {
     for (hidden, message) in [
         ("[[\"sta-0\", \"tv\"]]", "there is no station `tv`"),
-        ("[[\"sta-0\", \"ap\"]]", "`ap` is the access point, which all stations hear"),
-        ("[[\"sta-0\"]]", "each list needs two stations or more that do not hear each other"),
+        ("[[\"sta-0\", \"ap\"]]", "`ap` is the access point, which all stations sense"),
+        ("[[\"sta-0\"]]", "each list needs two stations or more that do not sense each other"),
         ("[[\"sta\", \"sta-1\"]]", "`sta` and `sta-1` are the same station"),
         (
             "\"sta-0\"",
-            "invalid value: string \"sta-0\", expected \"all\", or lists of stations that do not hear each other like \
+            "invalid value: string \"sta-0\", expected \"all\", or lists of stations that do not sense each other like \
              [[\"laptop\", \"tv\"]]",
         ),
     ] {

@@ -154,7 +154,7 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
 }
 
 #[test]
-fn a_controller_that_needs_marks_says_so_where_it_hears_of_none() {
+fn a_controller_that_needs_marks_says_so_where_it_gets_none() {
     let warnings = |queue: &str, transport: &str, controllers: &[&str]| {
         let flow = |cc: &&str| format!("[[flows]]\ncc = \"{cc}\"\ntransport = {{ {transport} }}\n");
         let flows: String = controllers.iter().map(flow).collect();
@@ -162,7 +162,7 @@ fn a_controller_that_needs_marks_says_so_where_it_hears_of_none() {
         plan(&format!("duration = \"60s\"\n{path}\n{flows}")).warnings
     };
     let said =
-        |flow: usize, name: &str, but: &str| format!("`{name}-{flow}`: `{name}` needs to hear of each mark, but {but}");
+        |flow: usize, name: &str, but: &str| format!("`{name}-{flow}`: `{name}` needs notice of each mark, but {but}");
     let marking = "{ limit = \"33p\", mark_above = \"5p\" }";
     let off = "`transport.ecn` is false, so that nothing is marked and it answers to losses alone: leave `ecn` out";
     assert_eq!(
