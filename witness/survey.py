@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def in_virtual_time(arguments: Sequence[str], linux: str | None) -> dict[str, Any]:
     """The result of a survey in a kernel in virtual time."""
     from ackclock.uml import kernels
-    from ackclock.uml.guest import Command
+    from ackclock.uml.guest import RunCommand
     from ackclock.uml.machine import Machine
 
     # There the survey measures its own kernel.
@@ -48,7 +48,7 @@ def in_virtual_time(arguments: Sequence[str], linux: str | None) -> dict[str, An
         options.add_argument(taken)
     _, kept = options.parse_known_args(arguments)
     words = [sys.executable, "-m", "witness", *kept, "--to", "{results}/survey.json"]
-    with Machine(kernels.find(linux).program, Command(words, str(ROOT))) as machine:
+    with Machine(kernels.find(linux).program, RunCommand(words, str(ROOT))) as machine:
         while machine.running():
             time.sleep(0.1)
         survey = machine.results / "survey.json"

@@ -21,7 +21,7 @@ from ackclock.figure import Axis, Panel, Plane, Points, Series, Ticks
 from ackclock.metrics import Array, Tables, column
 
 
-class Run(Tables, Protocol):
+class RunTables(Tables, Protocol):
     """A run as an overview reads it."""
 
     @property
@@ -49,7 +49,7 @@ class Run(Tables, Protocol):
         ...
 
 
-Labelled = Mapping[str, Sequence[Run]]
+Labelled = Mapping[str, Sequence[RunTables]]
 """Runs to compare: repetitions by label."""
 
 
@@ -124,7 +124,7 @@ def request(runs: Labelled) -> bytes:
     return b"".join([json.dumps(line).encode(), b"\n", *doubles.columns])
 
 
-def _facts(run: Run, doubles: _Doubles) -> dict[str, Any]:
+def _facts(run: RunTables, doubles: _Doubles) -> dict[str, Any]:
     wanted = _engine.first_page_columns()
     if not run.scenario.get("wlans"):
         del wanted["stations"]
@@ -149,13 +149,13 @@ def _column(table: pa.Table, name: str, doubles: _Doubles) -> Any:
     return doubles.place(column(table, name))
 
 
-def loss_percent(run: Run) -> float:
+def loss_percent(run: RunTables) -> float:
     """The data packets of all flows that were dropped or lost on the way, in percent of those sent."""
     sent, share = (column(run.flows, name).tolist() for name in ("data_packets", "loss_rate"))
     return _engine.loss_percent(sent, share)
 
 
-def total_goodput(run: Run, chosen: Callable[[str], bool] = lambda _: True) -> float:
+def total_goodput(run: RunTables, chosen: Callable[[str], bool] = lambda _: True) -> float:
     """The goodput of all flows with ``chosen`` names over the measured interval, in bit/s.
 
     The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.

@@ -63,7 +63,7 @@ POWERS = tuple(range(4, 10))
 
 
 @dataclass(frozen=True)
-class Range:
+class LogUniform:
     """Values between two, equally likely on a logarithmic scale."""
 
     low: float
@@ -95,7 +95,7 @@ CLEAN = Conditions()
 
 
 @dataclass(frozen=True)
-class Path:
+class DrawnPath:
     """One bottleneck."""
 
     rate_bps: float
@@ -210,8 +210,13 @@ def mean_rate(trace: str) -> float:
 
 
 def paths(
-    count: int, rate: Range, rtt: Range, buffer: Range, seed: int, conditions: Conditions = CLEAN
-) -> Iterator[Path]:
+    count: int,
+    rate: LogUniform,
+    rtt: LogUniform,
+    buffer: LogUniform,
+    seed: int,
+    conditions: Conditions = CLEAN,
+) -> Iterator[DrawnPath]:
     """Draws ``count`` paths that hold at least :data:`LEAST_BDP` packets. Raises ValueError if none does."""
     import numpy as np
 
@@ -228,7 +233,7 @@ def paths(
         trace = conditions.traces[number % len(rates)] if rates else None
         bits = rate.draw(random)
         bits = rates[number % len(rates)] if rates else min(bits, highest)
-        path = Path(bits, rtt.draw(random), buffer.draw(random), conditions, trace, seed + number)
+        path = DrawnPath(bits, rtt.draw(random), buffer.draw(random), conditions, trace, seed + number)
         if path.bdp >= LEAST_BDP:
             count -= 1
             yield path
@@ -259,7 +264,7 @@ class Start:
         return row | {f"time_1e{n}_s": time for n, time in zip(POWERS, self.times_s, strict=True)}
 
 
-def measure(method: str, path: Path, run: Run) -> Start:
+def measure(method: str, path: DrawnPath, run: Run) -> Start:
     """The slow start of the first flow of ``run``."""
     import numpy as np
     import pyarrow.compute as pc
@@ -334,7 +339,7 @@ def _summary(method: str, found: Sequence[Start], base: Sequence[Start]) -> Summ
     )
 
 
-def span(text: str, kind: str, option: str) -> Range:
+def span(text: str, kind: str, option: str) -> LogUniform:
     """``LOW..HIGH`` in a quantity of the scenario language (``rate``, ``time``) or plain (``number``).
 
     Raises ValueError with a sentence.
@@ -349,4 +354,4 @@ def span(text: str, kind: str, option: str) -> Range:
         raise ValueError(f"{option} {text}: {error}") from None
     if not 0 < ends[0] <= ends[1] < math.inf:
         raise ValueError(f"{option} {text}: must be a range above 0, as 1mbit..1gbit, 5ms..600ms or 0.1..10")
-    return Range(*ends)
+    return LogUniform(*ends)

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from ackclock.replay import replay
 from ackclock.replay.differential import (
     Difference,
+    DrawnSituation,
     Origin,
     Played,
+    RecordedRun,
     Recording,
-    Run,
     Shrinking,
-    Situation,
     Trace,
     compared,
     drawn,
@@ -32,7 +32,7 @@ from ackclock.replay.differential import (
 from ackclock.replay.differential.network import Network, Sample, Write
 from ackclock.replay.differential.receiver import Ack, Receiver, Segment
 from ackclock.replay.differential.situation import LARGEST_WINDOW
-from ackclock.replay.jiffies import Ticks
+from ackclock.replay.jiffies import Jiffies
 from ackclock.replay.simulated import Simulated
 from calling import needs_live, refused, run
 
@@ -41,7 +41,7 @@ RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
 KNOWN = FOLDER / "differences.json"
 """Seeds whose recorded kernel the simulation does not follow. `docs/differential.md` has the causes."""
 
-PLAIN = Situation(
+PLAIN = DrawnSituation(
     seed=0,
     faults="losses",
     controller="reno",
@@ -245,7 +245,7 @@ def test_a_difference_is_reduced_to_the_faults_that_it_needs() -> None:
     """A difference at 200 ms, wherever transmissions 3 and 9 are lost and two segments are written."""
     tried = []
 
-    def differs(one: Situation) -> Difference | None:
+    def differs(one: DrawnSituation) -> Difference | None:
         tried.append(one)
         needed = one.lost >= {3, 9} and one.writes[0][1] >= 2
         return Difference(200, "here") if needed else None
@@ -281,12 +281,12 @@ def test_a_script_of_what_an_endpoint_did_matches_that_endpoint(tmp_path: Path) 
 # Recordings.
 
 
-def recording(*runs: Run) -> Recording:
+def recording(*runs: RecordedRun) -> Recording:
     return Recording(Origin("6.1", 250, "2026-11-26", "ackclock differential"), runs)
 
 
 def test_a_recording_survives_its_file(tmp_path: Path) -> None:
-    one = recording(Run(7, "losses", TRACE), Run(8, "all", Trace((), ())))
+    one = recording(RecordedRun(7, "losses", TRACE), RecordedRun(8, "all", Trace((), ())))
     one.write(tmp_path / "a.gz")
     one.write(tmp_path / "b.gz")
     assert Recording.read(tmp_path / "a.gz") == replace(one, runs=list(one.runs))
@@ -326,7 +326,7 @@ class Interrupted:
     release = "6.1"
     ticks = 250
 
-    def play(self, situations: Sequence[Situation]) -> Iterator[Played]:
+    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
         for situation in situations[:2]:
             yield play(situation, Simulated())
         raise KeyboardInterrupt
@@ -366,7 +366,7 @@ def test_the_simulation_follows_the_recorded_kernel(file: Path, capsys: pytest.C
 def test_a_start_is_the_middle_of_a_tick_whose_number_is_a_multiple_of_64() -> None:
     timer = " #0: <1>, tick_nohz_handler, S:01\n # expires at 1003000000-1\n"
     text = f"now at 1001000000 nsecs\n{timer}jiffies: 300\n"
-    ticks = Ticks.read(text, 4_000_000)
+    ticks = Jiffies.read(text, 4_000_000)
     # Ticks are at 3 + 4n ms. Number 300 began at 999 ms. Number 320 begins 80 ms later.
     assert ticks.start_after(1_001_000_000) == 1_079_000_000 + 2_000_000
     assert ticks.start_after(1_080_000_000) == 1_335_000_000 + 2_000_000

@@ -11,7 +11,7 @@ from ackclock import parity, repetitions
 from ackclock.cases.document import CaseError
 from ackclock.engines.simulator import Simulator
 from ackclock.parity import situations
-from ackclock.parity.comparison import QUANTITIES, Simulated
+from ackclock.parity.comparison import QUANTITIES, SimulatedCell
 from ackclock.parity.readings import measured, readings
 from ackclock.result import Run
 from calling import refused, run
@@ -133,7 +133,7 @@ def of(utilization=0.9, queue=10.0, drops=0, valid=True):
 def comparison(simulated, live, rate="10mbit", cc="cdg"):
     quantities = [measured(one) for one in simulated]
     cell = parity.Cell(parity.greedy(parity.GridPath(rate, "40ms", "1bdp", "30s", "5s"), 1), cc)
-    return parity.Comparison(cell, Simulated(simulated[0], quantities), live)
+    return parity.Comparison(cell, SimulatedCell(simulated[0], quantities), live)
 
 
 def test_headings_name_the_engine_that_ran():
@@ -312,7 +312,7 @@ def against(situation, simulated, live):
     """The comparison of two runs."""
     cell = parity.Cell(situation, "cubic")
     found = measured(simulated) | readings(simulated, cell)
-    return parity.Comparison(cell, Simulated(simulated, [found]), [live])
+    return parity.Comparison(cell, SimulatedCell(simulated, [found]), [live])
 
 
 def test_losses_are_compared_within_one_seed():
@@ -320,7 +320,7 @@ def test_losses_are_compared_within_one_seed():
     quantities = [measured(of(0.9)), measured(of(0.7))]
     for paired in (False, True):
         cell = parity.Cell(situation(compare=("utilization",), paired=paired), "cubic")
-        assert parity.Comparison(cell, Simulated(of(0.9), quantities), [of(0.9)]).near == paired
+        assert parity.Comparison(cell, SimulatedCell(of(0.9), quantities), [of(0.9)]).near == paired
 
 
 @pytest.mark.parametrize("name", parity.catalogue())

@@ -11,32 +11,42 @@ import ackclock
 from ackclock import _engine, slow_start
 from ackclock.engines import Job
 from ackclock.engines.simulator import Simulator
-from ackclock.slow_start import METHODS, Conditions, Path, Range, Start, measure, paths, span, summaries
+from ackclock.slow_start import (
+    METHODS,
+    Conditions,
+    DrawnPath,
+    LogUniform,
+    Start,
+    measure,
+    paths,
+    span,
+    summaries,
+)
 from calling import refused, run
 
 SMALL = ("--paths", "3", "--rate", "5mbit..20mbit", "--rtt", "20ms..50ms", "--buffer", "0.5..4")
 
 
 def test_paths_lie_in_their_ranges_and_hold_ten_packets():
-    drawn = list(paths(200, Range(1e6, 1e9), Range(5e-3, 0.6), Range(0.1, 10.0), 1))
+    drawn = list(paths(200, LogUniform(1e6, 1e9), LogUniform(5e-3, 0.6), LogUniform(0.1, 10.0), 1))
     assert len(drawn) == 200
     assert all(1e6 <= path.rate_bps <= 1e9 and 5e-3 <= path.rtt_s <= 0.6 for path in drawn)
     assert all(path.bdp >= 10.0 and 0.1 <= path.buffer_bdp <= 10.0 for path in drawn)
     # As many below the middle of the logarithmic range as above: 10 % of 200 is far beyond chance.
     below = sum(path.buffer_bdp < 1.0 for path in drawn)
     assert 80 <= below <= 120
-    assert drawn == list(paths(200, Range(1e6, 1e9), Range(5e-3, 0.6), Range(0.1, 10.0), 1))
+    assert drawn == list(paths(200, LogUniform(1e6, 1e9), LogUniform(5e-3, 0.6), LogUniform(0.1, 10.0), 1))
 
 
 def test_ranges_that_hold_no_path_are_refused():
     with pytest.raises(ValueError, match="no path of these ranges holds 10 packets"):
-        next(paths(1, Range(1e6, 1e6), Range(1e-3, 1e-3), Range(1.0, 1.0), 1))
+        next(paths(1, LogUniform(1e6, 1e6), LogUniform(1e-3, 1e-3), LogUniform(1.0, 1.0), 1))
 
 
 def test_a_classic_start_ends_where_path_and_queue_are_full():
     # 12 Mbit/s and 100 ms hold 100 packets, and a queue of 100 follows. With the one in service and the one
     # that its ACK lets go there are 202. Doubling makes 320 to 404 of it.
-    path = Path(12e6, 0.1, 1.0)
+    path = DrawnPath(12e6, 0.1, 1.0)
     resolved = _engine.resolve_json(path.document("newreno", "classic"), [])
     ((_, result),) = list(Simulator().run([Job(resolved, 1)]))
     start = measure("classic", path, result)
@@ -51,7 +61,7 @@ def test_a_classic_start_ends_where_path_and_queue_are_full():
 
 
 def documents(**kind):
-    drawn = next(paths(1, *(Range(one, one) for one in (12e6, 0.1, 1.0)), 1, Conditions(**kind)))
+    drawn = next(paths(1, *(LogUniform(one, one) for one in (12e6, 0.1, 1.0)), 1, Conditions(**kind)))
     return drawn, json.loads(drawn.document("newreno", "classic"))
 
 
@@ -95,7 +105,9 @@ def test_a_wifi_path_has_a_wired_link_and_a_channel():
     start = started(path)
     assert 1.0 <= start.exit_bdp <= 4.5
     # No wired link is faster than the wireless one.
-    fast = next(paths(1, Range(1e9, 1e9), Range(0.1, 0.1), Range(1.0, 1.0), 1, Conditions("wifi")))
+    fast = next(
+        paths(1, LogUniform(1e9, 1e9), LogUniform(0.1, 0.1), LogUniform(1.0, 1.0), 1, Conditions("wifi"))
+    )
     assert fast.rate_bps == 50e6
 
 
@@ -105,13 +117,13 @@ def test_recorded_links_are_taken_in_turn_with_their_mean_rate(tmp_path):
     slow.write_text("".join(f"{n}\n" for n in range(2, 202, 2)))
     fast.write_text("# every ms\n" + "".join(f"{n}\n" for n in range(1, 101)))
     recorded = Conditions(traces=(str(slow), str(fast)))
-    drawn = list(paths(4, Range(1e6, 1e6), Range(0.1, 0.1), Range(1.0, 1.0), 1, recorded))
+    drawn = list(paths(4, LogUniform(1e6, 1e6), LogUniform(0.1, 0.1), LogUniform(1.0, 1.0), 1, recorded))
     assert [path.rate_bps for path in drawn] == [6e6, 12e6, 6e6, 12e6]
     assert [path.trace for path in drawn[:2]] == [str(slow), str(fast)]
     assert 2.0 <= started(drawn[1]).exit_bdp <= 4.5
     (tmp_path / "none.down").write_text("soon\n")
     with pytest.raises(ValueError, match=r"--trace .*none\.down: "):
-        next(paths(1, *[Range(1.0, 1.0)] * 3, 1, Conditions(traces=(str(tmp_path / "none.down"),))))
+        next(paths(1, *[LogUniform(1.0, 1.0)] * 3, 1, Conditions(traces=(str(tmp_path / "none.down"),))))
 
 
 def of(method, exit_bdp, lost_bdp, times):
@@ -136,8 +148,8 @@ def test_a_summary_compares_times_with_those_of_the_first_method():
 
 
 def test_a_range_is_read_as_quantities():
-    assert span("1mbit..1gbit", "rate", "--rate") == Range(1e6, 1e9)
-    assert span("40ms", "time", "--rtt") == Range(0.04, 0.04)
+    assert span("1mbit..1gbit", "rate", "--rate") == LogUniform(1e6, 1e9)
+    assert span("40ms", "time", "--rtt") == LogUniform(0.04, 0.04)
     for text in ("0..10", "10..1", "x..2", "nan..nan"):
         with pytest.raises(ValueError, match="--buffer"):
             span(text, "number", "--buffer")

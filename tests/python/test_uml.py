@@ -481,7 +481,7 @@ def test_kernels_side_by_side_have_a_core_each(monkeypatch):
 
 
 def test_a_command_runs_inside_a_kernel(kernel):
-    with machine.Machine(kernel.program, guest.Command(["uname", "-r"], "/")) as one:
+    with machine.Machine(kernel.program, guest.RunCommand(["uname", "-r"], "/")) as one:
         while one.running():
             time.sleep(0.05)
         assert (one.results / "output").read_text().strip() == kernel.release
@@ -489,7 +489,7 @@ def test_a_command_runs_inside_a_kernel(kernel):
 
 
 def test_a_command_reports_so_it_may_take_longer_than_a_kernel_may_be_silent(kernel):
-    with machine.Machine(kernel.program, guest.Command(["sleep", "100"], "/")) as one:
+    with machine.Machine(kernel.program, guest.RunCommand(["sleep", "100"], "/")) as one:
         while one.running():
             time.sleep(0.05)
         assert float(one.report()) > 100

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_RETRIES = 20
 DEFAULT_AT_ONCE = 4
 DEFAULT_RUNS = 100
-Compared = tuple["runs.Run", "runs.Difference | None"]
+Compared = tuple["runs.RecordedRun", "runs.Difference | None"]
 
 
 @command(
@@ -144,7 +144,7 @@ class Tcp(Protocol):
     def ticks(self) -> int:
         """Its ticks in a second."""
 
-    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
         """Plays situations, in their order."""
 
 
@@ -164,7 +164,7 @@ class Here:
 
         return round(1e9 / tick())
 
-    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
         """See ``Tcp.play``."""
         from ackclock.replay import differential as runs
 
@@ -186,7 +186,7 @@ class Virtual:
         """See ``Tcp.release``."""
         return self.kernel.release
 
-    def play(self, situations: Sequence[runs.Situation]) -> Iterable[runs.Played]:
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
         """See ``Tcp.play``."""
         from ackclock.replay.differential.virtual import play_virtual
 
@@ -202,7 +202,7 @@ def _tcp(engine: Chosen) -> Tcp:
 
 
 def _play(
-    situations: Sequence[runs.Situation], tcp: Tcp, interrupts: Interrupts
+    situations: Sequence[runs.DrawnSituation], tcp: Tcp, interrupts: Interrupts
 ) -> tuple[list[Compared], int]:
     """Plays situations on a kernel and simulated, until Ctrl-C. Gives valid runs, and how many were late."""
     from ackclock.replay import differential as runs
@@ -213,7 +213,7 @@ def _play(
         both = zip(situations, tcp.play(situations), strict=True)
         for number, (situation, live) in enumerate(both, 1):
             if runs.is_valid(live):
-                run = runs.Run(situation.seed, situation.faults, live.trace)
+                run = runs.RecordedRun(situation.seed, situation.faults, live.trace)
                 found.append((run, run.compared()))
             else:
                 late += 1
@@ -240,15 +240,15 @@ def _rows(found: Sequence[Compared]) -> Iterator[dict[str, object]]:
         yield row if difference is None else row | {"at_ms": difference.at_ms, "why": difference.why}
 
 
-def _write(run: runs.Run, difference: runs.Difference, folder: Path, tcp: Tcp) -> None:
+def _write(run: runs.RecordedRun, difference: runs.Difference, folder: Path, tcp: Tcp) -> None:
     """Makes a situation with a difference small, and writes it as a script if it still differs."""
     from ackclock.replay import differential as runs
     from ackclock.replay.simulated import Simulated
 
-    def on_kernel(situation: runs.Situation) -> runs.Played:
+    def on_kernel(situation: runs.DrawnSituation) -> runs.Played:
         return next(iter(tcp.play([situation])))
 
-    def differs(situation: runs.Situation) -> runs.Difference | None:
+    def differs(situation: runs.DrawnSituation) -> runs.Difference | None:
         return runs.compared(runs.play(situation, Simulated()).trace, on_kernel(situation).trace)
 
     shrinking = runs.Shrinking(run.situation, difference, differs)

@@ -27,7 +27,7 @@ IN_SOURCES = "in the sources of ackclock"
 """Where ``make`` runs. A wheel has no Makefile."""
 
 
-class Finding(NamedTuple):
+class Requirement(NamedTuple):
     """One requirement and its state."""
 
     purpose: str
@@ -60,20 +60,20 @@ def machine(as_json: bool) -> None:
     output.show(table, as_json=False)
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[Requirement]:
     """All requirements, in the order in which they are shown."""
-    yield Finding("simulation", "nothing besides ackclock", True, "")
-    yield Finding("QUIC", "built in", "quic" in _engine.engines(), f"`make build QUIC=1` {IN_SOURCES}")
-    yield Finding(
+    yield Requirement("simulation", "nothing besides ackclock", True, "")
+    yield Requirement("QUIC", "built in", "quic" in _engine.engines(), f"`make build QUIC=1` {IN_SOURCES}")
+    yield Requirement(
         "QUIC", "the log of the stack (qlog)", _engine.has_qlog(), f"`make build QLOG=1` {IN_SOURCES}"
     )
     yield from _live()
     yield from _kernel()
     yield from _virtual_time()
     clang, cargo, tshark = (shutil.which(name) is not None for name in ("clang", "cargo", "tshark"))
-    yield Finding("controllers in C", "clang", clang, "apt install clang")
-    yield Finding("controllers in Rust", "cargo", cargo, "install Rust, by rustup")
-    yield Finding("captures", "tshark, to read them", tshark, "apt install tshark")
+    yield Requirement("controllers in C", "clang", clang, "apt install clang")
+    yield Requirement("controllers in Rust", "cargo", cargo, "install Rust, by rustup")
+    yield Requirement("captures", "tshark, to read them", tshark, "apt install tshark")
     for purpose, module, package in (
         ("draws and intervals", "scipy", "scipy"),
         ("sweeps on a cluster", "distributed", "'dask[distributed]'"),
@@ -82,10 +82,10 @@ def findings() -> Iterator[Finding]:
         ("polars frames", "polars", "polars"),
     ):
         there = importlib.util.find_spec(module) is not None
-        yield Finding(purpose, module, there, f"python -m pip install {package}")
+        yield Requirement(purpose, module, there, f"python -m pip install {package}")
 
 
-def _live() -> Iterator[Finding]:
+def _live() -> Iterator[Requirement]:
     """The requirements of live runs."""
     # Systems other than Linux do not say which cores a process may use.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -102,10 +102,10 @@ def _live() -> Iterator[Finding]:
         ("real-time priority", _may_be_real_time(), "be root, or raise `ulimit -r`: less punctual without"),
         ("two cores or more", cores >= 2, f"there is {cores}: deliveries will be late"),
     )
-    yield from (Finding("live runs", *one) for one in looked)
+    yield from (Requirement("live runs", *one) for one in looked)
 
 
-def _kernel() -> Iterator[Finding]:
+def _kernel() -> Iterator[Requirement]:
     """The requirements of controllers in the kernel."""
     release = platform.release()
     version = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
@@ -117,20 +117,20 @@ def _kernel() -> Iterator[Finding]:
         ("headers of libbpf, for C in its style", headers, "apt install libbpf-dev"),
         *((name, _may(number), "be root, or grant the capability") for name, number in CAPABILITIES),
     )
-    yield from (Finding("kernel controllers", *one) for one in looked)
+    yield from (Requirement("kernel controllers", *one) for one in looked)
 
 
-def _virtual_time() -> Iterator[Finding]:
+def _virtual_time() -> Iterator[Requirement]:
     """The requirements of kernels in virtual time."""
     from ackclock.uml import kernels, sources
 
     purpose, known = "kernels in virtual time", kernels.built()
     missing = sources.missing_tools()
     package = f"apt install {sources.PACKAGE}, or name a tree of your own"
-    yield Finding(purpose, ", ".join(sources.TOOLS), not missing, f"install {', '.join(missing)}")
-    yield Finding(purpose, "sources of Linux", bool(known or sources.archives()), package)
+    yield Requirement(purpose, ", ".join(sources.TOOLS), not missing, f"install {', '.join(missing)}")
+    yield Requirement(purpose, "sources of Linux", bool(known or sources.archives()), package)
     built = f": {', '.join(one.release for one in known)}" if known else ""
-    yield Finding(purpose, f"a kernel that is built{built}", bool(known), kernels.BUILD)
+    yield Requirement(purpose, f"a kernel that is built{built}", bool(known), kernels.BUILD)
 
 
 def _may(capability: int) -> bool:

@@ -157,7 +157,7 @@ def _conditions(network: str, cross: float, application: float, traces: Sequence
 
 def _draw(
     conditions: Conditions, count: int, rate: str, rtt: str, buffer: str, seed: int
-) -> list[starts_of.Path]:
+) -> list[starts_of.DrawnPath]:
     """The paths, drawn from ranges in text. Raises InputError for other text."""
     try:
         ranges = (

@@ -111,7 +111,7 @@ class _Boot:
 
     def __init__(self, engine: Uml, kernel: kernels.Kernel, index: int, job: Job, stack: ExitStack) -> None:
         # Neither can be imported where there is no Linux.
-        from ackclock.uml.guest import Scenario
+        from ackclock.uml.guest import RunScenario
         from ackclock.uml.machine import Machine
 
         self.index, self._job, self._begun = index, job, time.monotonic()
@@ -121,7 +121,7 @@ class _Boot:
             "disciplines": engine.disciplines,
             "offered": list(kernel.disciplines),
         }
-        task = Scenario(job.plan, job.seed, job.pcap is not None, options)
+        task = RunScenario(job.plan, job.seed, job.pcap is not None, options)
         self._stack = stack.enter_context(ExitStack())
         self._machine = self._stack.enter_context(Machine(kernel.program, task))
         self._cpu_s = 0.0

@@ -78,7 +78,7 @@ def _as_json(one: Judgement) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Spread:
+class QuantitySpread:
     """A quantity over runs that differ in their seeds."""
 
     values: Sequence[float]
@@ -100,7 +100,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedCell:
     """The simulation of a cell: the run with the first seed, and the quantities with every one."""
 
     run: Run
@@ -114,7 +114,7 @@ class Simulated:
 
 def simulate(
     grid: Grid, simulations: int, simulator: Engine, progress: Progress | None = None
-) -> list[Simulated]:
+) -> list[SimulatedCell]:
     """Simulates each cell of the grid at least ``simulations`` times, with seeds from the grid's seed on."""
     cells, points = grid.cells(), grid.points(simulations)
     firsts: dict[int, Run] = {}
@@ -124,7 +124,7 @@ def simulate(
         if repetition == 0:
             firsts[cell] = run
     return [
-        Simulated(firsts[cell], [found[cell, repetition] for repetition in range(len(point.seeds))])
+        SimulatedCell(firsts[cell], [found[cell, repetition] for repetition in range(len(point.seeds))])
         for cell, point in enumerate(points)
     ]
 
@@ -134,7 +134,7 @@ class Comparison:
     """A cell with its runs in both engines."""
 
     cell: Cell
-    simulated: Simulated
+    simulated: SimulatedCell
     live: Sequence[Run]
     """At least one."""
 
@@ -149,13 +149,13 @@ class Comparison:
         return self.trusted[0].valid
 
     @cached_property
-    def spreads(self) -> dict[str, tuple[Spread, Spread]]:
+    def spreads(self) -> dict[str, tuple[QuantitySpread, QuantitySpread]]:
         """Each quantity, simulated and live."""
         live = [measured(run) for run in self.trusted]
         return {
             key: (
-                Spread([quantities[key] for quantities in self.simulated.quantities]),
-                Spread([quantities[key] for quantities in live]),
+                QuantitySpread([quantities[key] for quantities in self.simulated.quantities]),
+                QuantitySpread([quantities[key] for quantities in live]),
             )
             for key in QUANTITIES
         }
@@ -232,7 +232,7 @@ class Comparison:
 
 
 def compared(
-    cells: Sequence[Cell], simulated: Sequence[Simulated], live: Mapping[int, Sequence[Run]]
+    cells: Sequence[Cell], simulated: Sequence[SimulatedCell], live: Mapping[int, Sequence[Run]]
 ) -> list[Comparison]:
     """The cells with finished live runs, each with its own. ``live`` has them by the number of the cell."""
     in_order = {index: sorted(runs, key=lambda run: run.seed) for index, runs in sorted(live.items())}

@@ -28,7 +28,7 @@ TICK = re.compile(r"tick_\w+, S:01\n # expires at (\d+)-")
 
 
 @dataclass(frozen=True)
-class Ticks:
+class Jiffies:
     """The ticks of a clock. Times are nanoseconds of the monotonic clock."""
 
     length: int
@@ -38,7 +38,7 @@ class Ticks:
     """The number of the tick at that time, as the kernel counts."""
 
     @classmethod
-    def read(cls, text: str, length: int) -> Ticks:
+    def read(cls, text: str, length: int) -> Jiffies:
         """Those that ``/proc/timer_list`` shows. Raises InputError where it does not show them."""
         now, count = NOW.search(text), COUNT.search(text)
         if now is None or count is None:
@@ -59,9 +59,9 @@ def tick() -> int:
     return round(time.clock_getres(COARSE_CLOCK) * 1e9)
 
 
-def here() -> Ticks:
+def here() -> Jiffies:
     """The ticks of this machine. Raises OSError where the file cannot be read."""
-    readings = [Ticks.read(TIMERS.read_text("ascii", "replace"), tick()) for _ in range(READINGS)]
+    readings = [Jiffies.read(TIMERS.read_text("ascii", "replace"), tick()) for _ in range(READINGS)]
     # The jiffies are the later lines: a reading across a tick counts one too many.
     return min(readings, key=lambda ticks: ticks.first)
 

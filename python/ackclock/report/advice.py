@@ -12,10 +12,10 @@ from rich.text import Text
 from ackclock import spread
 from ackclock.figure import Strip, StripRow, Strips
 from ackclock.metrics import column
-from ackclock.overview import Run, loss_percent, total_goodput
+from ackclock.overview import RunTables, loss_percent, total_goodput
 from ackclock.report import strips
 
-NearRuns = Mapping[str, Sequence[Run]]
+NearRuns = Mapping[str, Sequence[RunTables]]
 """The repetitions of each controller on one network."""
 
 NEARLY_ALL = 0.9
@@ -31,13 +31,13 @@ RULE = (
 )
 
 
-def goodput_mbps(run: Run) -> float:
+def goodput_mbps(run: RunTables) -> float:
     """The total goodput of the TCP flows."""
     others = [str(flow.get("name")) for flow in run.scenario["flows"] if flow["kind"] != "tcp"]
     return total_goodput(run, lambda name: not any(f"{name}-".startswith(f"{one}-") for one in others)) / 1e6
 
 
-def delay_ms(run: Run) -> float:
+def delay_ms(run: RunTables) -> float:
     """The RTT above the base RTT that 95 % of the samples do not exceed (by ACK): the mean over the flows."""
     above = column(run.flows, "rtt_p95_ms") - column(run.flows, "base_rtt_ms")
     return float(np.nanmean(above)) if np.isfinite(above).any() else float("nan")
@@ -45,7 +45,7 @@ def delay_ms(run: Run) -> float:
 
 DELAY = "delay: RTT p95 by ACK above the base"
 
-MEASURES: Sequence[tuple[str, str, str, Callable[[Run], float], int]] = (
+MEASURES: Sequence[tuple[str, str, str, Callable[[RunTables], float], int]] = (
     ("goodput_mbps", "goodput", "Mbit/s", goodput_mbps, 2),
     ("rtt_p95_above_base_ms", DELAY, "ms", delay_ms, 1),
     ("loss_percent", "loss on the way", "% of packets", loss_percent, 3),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ackclock.metrics import column
-from ackclock.overview import Run
+from ackclock.overview import RunTables
 
 FULL = 0.8
 """A link that is busy for less than this share of the time limits no flow: loss or the controller does."""
@@ -16,7 +16,7 @@ SENT = {"up": "sent", "down": "received"}
 """The word for the background of a direction."""
 
 
-def of_home(run: Run) -> dict[str, tuple[str, float]]:
+def of_home(run: RunTables) -> dict[str, tuple[str, float]]:
     """For each direction of the background the busier of wire and radio, and its busy share of the time."""
     names = run.links["name"].to_pylist()
     busy = dict(zip(names, column(run.links, "busy_share").tolist(), strict=True))
@@ -31,7 +31,7 @@ def of_home(run: Run) -> dict[str, tuple[str, float]]:
     return found
 
 
-def sentence(runs: Mapping[str, Sequence[Run]]) -> str:
+def sentence(runs: Mapping[str, Sequence[RunTables]]) -> str:
     """A sentence about the bottleneck of each direction, the wire or the radio.
 
     ``runs`` are the repetitions of each label with a background.

@@ -18,7 +18,7 @@ from rich.text import Text
 from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import Array
 from ackclock.metrics.calls import arrivals, call_best_rating, call_loss, mean_opinion_score
-from ackclock.overview import Run, total_goodput
+from ackclock.overview import RunTables, total_goodput
 
 DIRECTIONS = ("call-up", "call-down")
 """The flows of the call: from the phone, and to it."""
@@ -84,7 +84,7 @@ class Call:
         return self.up if way == "up" else self.down
 
 
-def call(run: Run) -> Call:
+def call(run: RunTables) -> Call:
     """The call of one run."""
     return Call(total_goodput(run, is_background) / 1e6, *(_quality(run, flow) for flow in DIRECTIONS))
 
@@ -102,7 +102,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _quality(run: Run, flow: str) -> Quality:
+def _quality(run: RunTables, flow: str) -> Quality:
     delays = arrivals(run, flow)[1]
     if not delays.size:
         return NOTHING_ARRIVES
@@ -110,7 +110,7 @@ def _quality(run: Run, flow: str) -> Quality:
     return Quality(p50, p90, p95, call_loss(run, flow), call_best_rating(run, flow))
 
 
-def repetitions_of(runs: Sequence[tuple[str, Run]]) -> dict[str, list[Call]]:
+def repetitions_of(runs: Sequence[tuple[str, RunTables]]) -> dict[str, list[Call]]:
     """The call of each run, by label."""
     found: dict[str, list[Call]] = {}
     for label, run in runs:
@@ -124,7 +124,7 @@ def _each(of: Sequence[Quality], statistic: Callable[[list[float]], Any]) -> Qua
     return Quality(**{name: float(statistic([getattr(one, name) for one in of])) for name in names})
 
 
-def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
+def as_json(runs: Sequence[tuple[str, RunTables]]) -> dict[str, Any]:
     """Both directions of each label: medians over several repetitions, with the smallest and the largest."""
     found: dict[str, Any] = {}
     for label, of in repetitions_of(runs).items():
@@ -143,7 +143,7 @@ def as_json(runs: Sequence[tuple[str, Run]]) -> dict[str, Any]:
     return found
 
 
-def sentence(runs: Sequence[tuple[str, Run]]) -> str:
+def sentence(runs: Sequence[tuple[str, RunTables]]) -> str:
     """The quality of both directions beside each controller. Lost packets have no delay."""
     parts = []
     for label, of in repetitions_of(runs).items():
@@ -164,7 +164,7 @@ def _heard(of: Quality) -> str:
     return f"{lost}, 95 % of the rest within {of.delay_p95_ms:.0f} ms"
 
 
-def table(runs: Sequence[tuple[str, Run]]) -> Table:
+def table(runs: Sequence[tuple[str, RunTables]]) -> Table:
     """Two rows for each controller: a direction of the call each, and the goodput of the background.
 
     With several repetitions a cell has the median, and below it the smallest and the largest value.
@@ -216,7 +216,7 @@ def _number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"
 
 
-def panels(runs: Mapping[str, Sequence[Run]]) -> list[Panel]:
+def panels(runs: Mapping[str, Sequence[RunTables]]) -> list[Panel]:
     """The distribution of the delays of each direction beside each controller, all repetitions together.
 
     There is no panel if nothing arrives in any run.
@@ -246,13 +246,13 @@ def panels(runs: Mapping[str, Sequence[Run]]) -> list[Panel]:
     ]
 
 
-def _shares(runs: Sequence[Run], flow: str, delays: Array, grid: Array) -> Array:
+def _shares(runs: Sequence[RunTables], flow: str, delays: Array, grid: Array) -> Array:
     """The shares of all datagrams sent that took no longer than the times of the grid."""
     sent = sum(_sent(run, flow) for run in runs)
     return np.asarray(np.searchsorted(np.sort(delays), grid, side="right") / sent)
 
 
-def _sent(run: Run, flow: str) -> float:
+def _sent(run: RunTables, flow: str) -> float:
     """The datagrams sent up to the last that arrived, or all of them if none did."""
     arrived = arrivals(run, flow)[1].size
     if arrived:
@@ -261,7 +261,7 @@ def _sent(run: Run, flow: str) -> float:
     return float(run.flows["sent_packets"][names.index(flow)].as_py())
 
 
-def _controller(run: Run) -> str:
+def _controller(run: RunTables) -> str:
     """The controller of the background, or the empty text if there is none."""
     named = zip(run.flows["name"].to_pylist(), run.flows["cc"].to_pylist(), strict=True)
     return next((str(cc) for name, cc in named if is_background(name)), "")

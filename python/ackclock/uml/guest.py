@@ -109,7 +109,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Command:
+class RunCommand:
     """Runs a program of the host. ``{results}`` in its words is the folder that it may write."""
 
     words: Sequence[str]
@@ -130,7 +130,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class RunScenario:
     """Runs one scenario."""
 
     plan: _engine.Plan

@@ -7,21 +7,21 @@ not. The answers of a kernel can be recorded, and compared later without it.
 
 from ackclock.replay.differential.live import is_valid, play_all, play_live
 from ackclock.replay.differential.playing import Played, play
-from ackclock.replay.differential.recording import Origin, Recording, Run
+from ackclock.replay.differential.recording import Origin, RecordedRun, Recording
 from ackclock.replay.differential.shrinking import Shrinking, used
-from ackclock.replay.differential.situation import Faults, Situation, drawn
+from ackclock.replay.differential.situation import DrawnSituation, Faults, drawn
 from ackclock.replay.differential.trace import Difference, Trace, compared
 from ackclock.replay.differential.writing import script
 
 __all__ = [
     "Difference",
+    "DrawnSituation",
     "Faults",
     "Origin",
     "Played",
+    "RecordedRun",
     "Recording",
-    "Run",
     "Shrinking",
-    "Situation",
     "Trace",
     "compared",
     "drawn",

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 
 from ackclock.replay.differential.playing import Played, play
-from ackclock.replay.differential.situation import Situation
+from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.replay.kernel import Kernel, in_namespace
 from ackclock.workers import ignore_interrupts, without_interrupts
 
@@ -24,7 +24,7 @@ def is_valid(played: Played) -> bool:
     return played.late_s <= LATENESS_S
 
 
-def play_live(situation: Situation, retries: int) -> Played:
+def play_live(situation: DrawnSituation, retries: int) -> Played:
     """Plays a situation on the kernel, again while the machine was late. Raises MachineError."""
     while True:
         played = in_namespace(partial(_once, situation))
@@ -33,7 +33,7 @@ def play_live(situation: Situation, retries: int) -> Played:
         retries -= 1
 
 
-def _once(situation: Situation) -> Played:
+def _once(situation: DrawnSituation) -> Played:
     kernel = Kernel()
     try:
         return play(situation, kernel)
@@ -52,7 +52,7 @@ def _begin(stop: Event) -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
-def play_all(situations: Iterable[Situation], retries: int, at_once: int) -> Iterator[Played]:
+def play_all(situations: Iterable[DrawnSituation], retries: int, at_once: int) -> Iterator[Played]:
     """Plays situations, so many at once, and yields them in their order until the iterator is closed."""
     processes = get_context("spawn")
     stop = processes.Event()

@@ -9,7 +9,7 @@ import heapq
 from dataclasses import dataclass, replace
 
 from ackclock.replay.differential.receiver import Ack, Receiver, Segment
-from ackclock.replay.differential.situation import SAMPLE_MS, Situation
+from ackclock.replay.differential.situation import SAMPLE_MS, DrawnSituation
 
 TWICE_MS = 4
 """How much later the copy of a segment arrives."""
@@ -38,7 +38,7 @@ Happening = Write | Sample | Timer | Segment | Ack
 class Network:
     """A network in motion."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: DrawnSituation) -> None:
         self._situation = situation
         self._late = dict(situation.late)
         self._late_acks = dict(situation.late_acks)

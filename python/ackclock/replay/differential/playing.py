@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ackclock.replay.differential.network import Network, Sample, Write
 from ackclock.replay.differential.receiver import Ack, Segment
-from ackclock.replay.differential.situation import Situation
+from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.replay.differential.trace import FIELDS, Trace
 from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.script import Options, Packet, Text
@@ -79,12 +79,12 @@ def instant(at_ms: int) -> float:
     return (at_ms + CELL_MS / 2) / 1000
 
 
-def settings(situation: Situation) -> dict[str, str]:
+def settings(situation: DrawnSituation) -> dict[str, str]:
     """The sysctls of a situation."""
     return {"net.ipv4.tcp_ecn": "1" if situation.ecn else "0", **SETTINGS}
 
 
-def syn(situation: Situation) -> Packet:
+def syn(situation: DrawnSituation) -> Packet:
     """The SYN of the other side."""
     size = SEGMENT + (TIMESTAMPS if situation.timestamps else 0)
     stamps = (FIRST_STAMP, 0) if situation.timestamps else None
@@ -92,12 +92,12 @@ def syn(situation: Situation) -> Packet:
     return Packet("SEW" if situation.ecn else "S", 0, 0, None, 65535, options)
 
 
-def window(situation: Situation) -> int:
+def window(situation: DrawnSituation) -> int:
     """The window field of all other packets."""
     return situation.window * SEGMENT >> SCALE
 
 
-def play(situation: Situation, endpoint: Endpoint) -> Played:
+def play(situation: DrawnSituation, endpoint: Endpoint) -> Played:
     """Plays a situation to its end."""
     stage = _Stage(situation, endpoint)
     stage.open()
@@ -106,7 +106,7 @@ def play(situation: Situation, endpoint: Endpoint) -> Played:
 
 
 class _Stage:
-    def __init__(self, situation: Situation, endpoint: Endpoint) -> None:
+    def __init__(self, situation: DrawnSituation, endpoint: Endpoint) -> None:
         self._situation = situation
         self._endpoint = endpoint
         self._origin = OPENING_MS + situation.handshake_ms
@@ -201,7 +201,7 @@ def segments(packet: Packet) -> Iterator[Segment]:
         yield Segment((start - 1) // SEGMENT, None if stamps is None else stamps[0], reduced=reduced)
 
 
-def acknowledgement(situation: Situation, now: int, ack: Ack, first_stamp: int | None) -> Packet:
+def acknowledgement(situation: DrawnSituation, now: int, ack: Ack, first_stamp: int | None) -> Packet:
     """An ACK as a packet. It echoes the timestamp of the SYN-ACK before the first of data."""
     stamps = None
     if situation.timestamps:

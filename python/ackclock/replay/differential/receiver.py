@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ackclock.replay.differential.situation import Situation
+from ackclock.replay.differential.situation import DrawnSituation
 
 DELAY_MS = 26
 """How long an ACK waits for a second segment."""
@@ -39,7 +39,7 @@ class Segment:
 class Receiver:
     """A receiver of RFC 5681, RFC 2018 and RFC 2883."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: DrawnSituation) -> None:
         self._sack = situation.sack
         self._every = situation.ack_every
         self._most = MOST_BLOCKS - (1 if situation.timestamps else 0)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.replay.differential.playing import play
-from ackclock.replay.differential.situation import GENERATOR, Faults, Situation, drawn
+from ackclock.replay.differential.situation import GENERATOR, DrawnSituation, Faults, drawn
 from ackclock.replay.differential.trace import Difference, Trace, compared
 from ackclock.replay.simulated import Simulated
 
@@ -30,7 +30,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """A recorded situation."""
 
     seed: int
@@ -38,7 +38,7 @@ class Run:
     trace: Trace
 
     @property
-    def situation(self) -> Situation:
+    def situation(self) -> DrawnSituation:
         """The situation that was played."""
         return drawn(self.seed, self.faults)
 
@@ -52,7 +52,7 @@ class Recording:
     """Recorded runs of one kernel."""
 
     origin: Origin
-    runs: Sequence[Run]
+    runs: Sequence[RecordedRun]
 
     def write(self, file: Path) -> None:
         """Writes it. The same runs give the same bytes."""
@@ -92,12 +92,12 @@ class Recording:
         return found
 
 
-def _as_json(run: Run) -> dict[str, Any]:
+def _as_json(run: RecordedRun) -> dict[str, Any]:
     return {"seed": run.seed, "faults": run.faults, **run.trace.as_json()}
 
 
-def _runs(values: Any) -> Iterator[Run]:
+def _runs(values: Any) -> Iterator[RecordedRun]:
     for value in values:
         if value["faults"] not in ("losses", "all"):
             raise ValueError(value["faults"])
-        yield Run(value["seed"], value["faults"], Trace.from_json(value))
+        yield RecordedRun(value["seed"], value["faults"], Trace.from_json(value))

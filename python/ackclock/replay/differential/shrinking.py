@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from ackclock.replay.differential.situation import LARGEST_WINDOW, Situation
+from ackclock.replay.differential.situation import LARGEST_WINDOW, DrawnSituation
 from ackclock.replay.differential.trace import Difference
 
 MARGIN_MS = 60
@@ -16,19 +16,19 @@ FAULTS = ("late_acks", "lost_acks", "twice", "marked", "late", "lost")
 PLAIN = {"window": LARGEST_WINDOW, "ack_every": 1, "timestamps": False, "ecn": False, "gap_ms": 0}
 """The plainest value of each field that is no list."""
 
-Differs = Callable[[Situation], Difference | None]
+Differs = Callable[[DrawnSituation], Difference | None]
 
 
 class Shrinking:
     """A search for the smallest situation. ``differs`` plays one on both endpoints."""
 
-    def __init__(self, situation: Situation, first: Difference, differs: Differs) -> None:
+    def __init__(self, situation: DrawnSituation, first: Difference, differs: Differs) -> None:
         self.situation = situation
         self.difference = first
         self._differs = differs
         self._attempts = 0
 
-    def run(self) -> Situation:
+    def run(self) -> DrawnSituation:
         """The smallest situation found."""
         self._cut()
         for name in FAULTS:
@@ -73,13 +73,13 @@ class Shrinking:
             size //= 2
 
 
-def parts(situation: Situation) -> int:
+def parts(situation: DrawnSituation) -> int:
     """The size of a situation: its faults and writes."""
     lists = (getattr(situation, field.name) for field in fields(situation))
     return sum(len(one) for one in lists if isinstance(one, frozenset | tuple))
 
 
-def used(situation: Situation, transmissions: int, acks: int) -> Situation:
+def used(situation: DrawnSituation, transmissions: int, acks: int) -> DrawnSituation:
     """The same situation without faults of packets that were never sent."""
     changes = {
         name: _below(getattr(situation, name), transmissions) for name in ("lost", "late", "twice", "marked")

@@ -45,7 +45,7 @@ One = TypeVar("One")
 
 
 @dataclass(frozen=True)
-class Situation:
+class DrawnSituation:
     """One connection and its network. Times are even numbers of milliseconds since the handshake.
 
     Faults are named by the number of the transmission, or of the ACK, counted from 0.
@@ -91,7 +91,7 @@ class _Draw:
         return frozenset(number for number in range(NUMBERED) if self._random.random() < share)
 
 
-def drawn(seed: int, faults: Faults) -> Situation:
+def drawn(seed: int, faults: Faults) -> DrawnSituation:
     """The situation of a seed."""
     draw = _Draw(f"{GENERATOR} {faults} {seed}")
     rtt_ms = draw.one_of(RTTS_MS)
@@ -114,10 +114,10 @@ def drawn(seed: int, faults: Faults) -> Situation:
             "window": LARGEST_WINDOW,
             "ack_every": 1,
         }
-        return Situation(**common, **plain, lost=draw.some(draw.one_of((0.03, 0.08, 0.15, 0.25))))
+        return DrawnSituation(**common, **plain, lost=draw.some(draw.one_of((0.03, 0.08, 0.15, 0.25))))
     ecn = draw.one_of((False, False, True))
     late, late_acks = draw.one_of((14, 36, 60)), draw.one_of((8, 26))
-    return Situation(
+    return DrawnSituation(
         **common,
         sack=draw.one_of((True, True, True, True, False)),
         timestamps=draw.one_of((True, False)),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ackclock.replay.differential.live import play_live
 from ackclock.replay.differential.playing import Played
-from ackclock.replay.differential.situation import Situation
+from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.uml import guest
 from ackclock.uml.kernels import Kernel
 from ackclock.uml.machine import REPORT, Machine
@@ -23,7 +23,7 @@ POLL_S = 0.05
 class Situations:
     """Plays situations inside the kernel, one after the other in one boot."""
 
-    drawn: Sequence[Situation]
+    drawn: Sequence[DrawnSituation]
 
     def run(self, results: Path) -> None:
         """See ``Task.run``. The result is the file ``played``."""
@@ -36,7 +36,7 @@ class Situations:
         (results / PLAYED).write_bytes(pickle.dumps(found))
 
 
-def play_virtual(situations: Sequence[Situation], kernel: Kernel) -> list[Played]:
+def play_virtual(situations: Sequence[DrawnSituation], kernel: Kernel) -> list[Played]:
     """Plays situations on ``kernel``, in their order. Raises MachineError."""
     with Machine(kernel.program, Situations(situations)) as machine:
         while machine.running():

@@ -18,7 +18,7 @@ from ackclock.replay.differential.playing import (
     settings,
     syn,
 )
-from ackclock.replay.differential.situation import Situation
+from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.replay.differential.trace import FIELDS
 from ackclock.replay.script import Options, Packet
 
@@ -28,7 +28,7 @@ OUR_SCALE = 8
 """The shift of its windows, for the receive buffer of ``settings``."""
 
 
-def script(situation: Situation, played: Played, why: str) -> str:
+def script(situation: DrawnSituation, played: Played, why: str) -> str:
     """The script. ``why`` becomes its first line."""
     labels = _Labels()
     lines = [f"// {why}", *_opening(situation, labels), *_events(situation, played, labels)]
@@ -46,7 +46,7 @@ class _Labels:
         return stamp - self._first + 1
 
 
-def _opening(situation: Situation, labels: _Labels) -> Iterator[str]:
+def _opening(situation: DrawnSituation, labels: _Labels) -> Iterator[str]:
     for name, value in settings(situation).items():
         yield f'`sysctl -q {name}="{value}"`'
     name = situation.controller
@@ -63,7 +63,7 @@ def _opening(situation: Situation, labels: _Labels) -> Iterator[str]:
     yield f"+0 > {_written(Packet('SE.' if situation.ecn else 'S.', 0, 0, 1), options)}"
 
 
-def _events(situation: Situation, played: Played, labels: _Labels) -> Iterator[str]:
+def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Iterator[str]:
     origin = OPENING_MS + situation.handshake_ms
     last = max((index for index, (_, one) in enumerate(played.log) if isinstance(one, State)), default=-1)
     offset = _first_stamp(played)
