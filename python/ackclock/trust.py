@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ackclock import _engine
 
-if TYPE_CHECKING:
-    from ackclock.contenders import Contender
+
+class Named(Protocol):
+    """A controller of the command line."""
+
+    @property
+    def cc(self) -> str:
+        """Its spelling."""
 
 
 def named(
-    compared: Iterable[Contender] = (), settings: Iterable[tuple[str, str]] = (), beside: Path | None = None
+    compared: Iterable[Named] = (), settings: Iterable[tuple[str, str]] = (), beside: Path | None = None
 ) -> _engine.Files:
     """The files of scenarios in which only code runs that the command line names: controllers, settings."""
     code = [one.cc for one in compared] + [value.strip().strip("\"'") for _, value in settings]
