@@ -68,7 +68,8 @@ def test_a_scenario_whose_controller_is_another_file_now_runs(tmp_path):
     engine = CachedEngine(Counting(), tmp_path / "runs")
     for text in (example.read_text(), example.read_text(), example.read_text() + "/* changed */\n"):
         file.write_text(text)
-        list(engine.run([Job(_engine.resolve(document, "scenario", []), 1)]))
+        plan = _engine.resolve(document, "scenario", [], _engine.Files(trusted=True))
+        list(engine.run([Job(plan, 1)]))
     assert (Counting.ran, engine.count()) == (2, 2)
 
 

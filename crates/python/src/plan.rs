@@ -90,6 +90,8 @@ impl Files {
             return Ok(content.clone());
         }
         if !self.may_run(path) {
+            // One that is missing is said to be.
+            std::fs::metadata(path)?;
             return Err(io::Error::other(CODE));
         }
         let content = Arc::new(Content { bytes: read_file(path)?, pickled: PyOnceLock::new() });

@@ -36,7 +36,7 @@ def packets_arrived(
 
 
 @metric
-def packets_sent(
+def data_packets_sent(
     run: Tables, flow: str | None = None, start: float = 0.0, stop: float | None = None
 ) -> float:
     """Data packets sent, retransmissions included; of one flow or of all together.
