@@ -156,6 +156,9 @@ def test_a_run_past_its_budget_is_repeated_and_then_yielded(monkeypatch):
         def engine(self):
             return {"kind": "live", "valid": False, "reasons": ["a delivery was late"]}
 
+        def rows(self, name):
+            return []
+
     class Batch:
         done = False
 
@@ -474,7 +477,7 @@ def test_an_experiment_goes_live_with_the_endpoints_of_the_kernel(tmp_path):
     assert [c["live"] for c in claims] == [c["measured"] for c in live]
     page.write(done, papers.catalogue(), tmp_path)
     text = (tmp_path / "index.html").read_text()
-    assert "<th>live</th>" in text
+    assert '<th scope="col">live</th>' in text
     assert "it cannot run live" in text
 
 
