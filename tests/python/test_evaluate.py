@@ -185,3 +185,11 @@ def test_a_mistake_of_the_target_is_bad_input(capsys, tmp_path):
     assert refused(capsys, "evaluate", "cubic", "--only", "9").startswith(
         "--only 9: RFC 9743 has no such criterion"
     )
+
+
+def test_the_command_of_a_part_names_its_criteria(capsys, tmp_path):
+    assert run(capsys, "evaluate", "cubic", "--only", "5.1.2", "--out", tmp_path / "d")[0] == 0
+    text = (tmp_path / "d" / "evaluate.md").read_text()
+    assert "ackclock evaluate cubic --only 5.1.2" in text
+    assert "ackclock evaluate cubic\n" not in text
+    assert "The author answers" not in text

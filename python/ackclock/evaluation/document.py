@@ -100,7 +100,8 @@ def _summary(done: Evaluation) -> Iterator[Part]:
 def counted(done: Evaluation) -> str:
     """The number of criteria with each verdict, in words."""
     counts = ", ".join(f"{done.tally[word]} {word}" for word in VERDICTS if done.tally[word])
-    return f"Criteria by verdict: {counts}. The author answers those with the verdict text."
+    author = " The author answers those with the verdict text." if done.tally["text"] else ""
+    return f"Criteria by verdict: {counts}.{author}"
 
 
 def line(one: Finding) -> list[str]:

@@ -11,7 +11,7 @@ from ackclock.checks.target import Target
 from ackclock.engines import Engine, Progress
 from ackclock.errors import InputError
 from ackclock.evaluation.measuring import Measure, measures
-from ackclock.evaluation.suite import LONG_SEEDS, Criterion, cases, names, with_seeds
+from ackclock.evaluation.suite import LONG_SEEDS, Criterion, cases, criteria, names, with_seeds
 
 VERDICTS = ("worse", "like", "better", "text")
 """The words for a criterion. ``text``: the author answers it, or nothing could be measured."""
@@ -56,7 +56,9 @@ class Evaluation:
         """The command that repeats it, or one criterion of it."""
         import shlex
 
-        words = ["ackclock", "evaluate", self.target.text, *(["--only", section] if section else [])]
+        judged = [one.criterion.section for one in self.findings]
+        only = section or (",".join(judged) if len(judged) < len(criteria()) else "")
+        words = ["ackclock", "evaluate", self.target.text, *(["--only", only] if only else [])]
         seeds = max(one.case.repetitions for one in self.measures.values())
         words += ["--long"] if seeds == LONG_SEEDS else []
         return shlex.join(words + (["--seed", str(self.seed)] if self.seed != 1 else []))
