@@ -125,6 +125,13 @@ def test_a_claim_may_call_a_function_of_its_paper(with_measures):
     assert value(with_measures, tree | {"times": 100}) == 250.0
 
 
+def test_a_metric_of_a_paper_goes_before_one_of_the_package_with_its_name(tmp_path):
+    (tmp_path / "measures.py").write_text("def utilization(run, group):\n    return float(len(group))\n")
+    experiment = read(tmp_path, EXPERIMENT, read_measures(tmp_path / "measures.py"))
+    leaf = {"metric": "utilization", "run": "one", "where": WHERE, "group": "four"}
+    assert value(experiment, leaf) == 4.0
+
+
 def test_a_paper_may_have_a_metric_of_its_own(with_measures):
     # The hand-made run has two flows, of 4 and 3.6 Mbit/s.
     leaf = {"metric": "flows", "run": "one", "where": WHERE}

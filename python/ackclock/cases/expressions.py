@@ -389,7 +389,8 @@ def _leaf(tree: Mapping[str, Any], scope: Scope) -> Leaf:
         every = [*METRICS, *own]
         near = did_you_mean(str(name), every) or f" (there are {', '.join(every)})"
         raise scope.mistake(f"there is no metric `{name}`{near}")
-    function = METRICS.get(name) or own[name]
+    # The function of a paper is what its runs are measured by, also where the package has one of the name.
+    function = own.get(name) or METRICS[name]
     relative = scope.word(tree, "relative_to")
     if relative is not None and relative not in REFERENCES:
         known = ", ".join(f'"{reference}"' for reference in REFERENCES)
