@@ -372,7 +372,10 @@ impl Ledger {
         }
         let again = std::mem::replace(&mut self.in_recovery, true);
         self.recovery_start = Some(now);
-        let (acknowledged_to, sent_to) = (self.flight.first(), self.flight.next());
+        // A lost packet is outstanding until its loss is reported (FlightSize, RFC 5681).
+        let outstanding = self.flight.first();
+        let acknowledged_to = oldest.map_or(outstanding, |first| first.sequence.min(outstanding));
+        let sent_to = self.flight.next();
         if marked {
             return self.on_mark(
                 now,

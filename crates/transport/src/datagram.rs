@@ -75,6 +75,15 @@ pub struct DatagramSource {
     counters: SenderCounters,
 }
 
+/// Datagrams that are deemed lost.
+struct Lost {
+    count: u32,
+    /// The number of the first.
+    first: u64,
+    /// When the first left.
+    sent_at: Time,
+}
+
 impl DatagramSource {
     /// A source of datagrams of IP size `size`, paced by `pace`.
     pub fn new(size: Bytes, pace: Pace, controller: Box<dyn Controller>, random: Random) -> Self {
@@ -141,7 +150,7 @@ impl DatagramSource {
         let rtt = now.since(sent);
         self.rtt.sample(rtt);
         self.rtt.observe(rtt, now, Span::ZERO);
-        let (lost, first_lost) = self.settle(sequence);
+        let lost = self.settle(sequence);
         let round_start = sequence >= self.round_mark;
         if round_start {
             self.round_mark = self.next();
@@ -154,7 +163,7 @@ impl DatagramSource {
             one_way_delay: Some(echo.one_way_delay),
             newly_acknowledged: 1,
             newly_delivered: 1,
-            newly_lost: lost,
+            newly_lost: lost.count,
             in_flight_before,
             in_flight: self.in_flight(),
             round_start,
@@ -165,36 +174,36 @@ impl DatagramSource {
             ..Ack::EMPTY
         };
         self.notify(now, |controller, cx| controller.on_ack(cx, &signal));
-        if lost > 0 {
-            journal.note(Event::DeemedLost { sequence: first_lost, count: lost, rtt });
+        if lost.count > 0 {
+            journal.note(Event::DeemedLost { sequence: lost.first, count: lost.count, rtt });
             self.on_loss(now, lost, in_flight_before, sequence, journal);
         }
         Some(rtt)
     }
 
-    /// Drops settled datagrams: echoed, or overtaken by `REORDERING` echoes. Returns how many are lost, and the first.
-    fn settle(&mut self, echoed: u64) -> (u32, u64) {
-        let (mut lost, mut first_lost) = (0, self.first);
+    /// Drops settled datagrams: echoed, or overtaken by `REORDERING` echoes.
+    fn settle(&mut self, echoed: u64) -> Lost {
+        let mut lost = Lost { count: 0, first: self.first, sent_at: Time::ZERO };
         while let Some(&oldest) = self.outstanding.front() {
-            if oldest.is_some() {
+            if let Some(sent_at) = oldest {
                 if self.first + REORDERING > echoed {
                     break;
                 }
-                if lost == 0 {
-                    first_lost = self.first;
+                if lost.count == 0 {
+                    (lost.first, lost.sent_at) = (self.first, sent_at);
                 }
-                lost += 1;
+                lost.count += 1;
             } else {
                 self.echoed -= 1;
             }
             self.outstanding.pop_front();
             self.first += 1;
         }
-        (lost, first_lost)
+        lost
     }
 
-    fn on_loss(&mut self, now: Time, lost: u32, in_flight: u32, echoed: u64, journal: &mut dyn Journal) {
-        self.counters.lost_packets += u64::from(lost);
+    fn on_loss(&mut self, now: Time, lost: Lost, in_flight: u32, echoed: u64, journal: &mut dyn Journal) {
+        self.counters.lost_packets += u64::from(lost.count);
         if echoed < self.recovery_point {
             return;
         }
@@ -202,11 +211,11 @@ impl DatagramSource {
         journal.note(Event::LossEvent { window: self.controller.window() });
         let loss = Loss {
             in_flight,
-            newly_lost: lost,
+            newly_lost: lost.count,
             again: false,
-            acknowledged_to: self.first,
+            acknowledged_to: lost.first,
             sent_to: self.next(),
-            sent_at: now,
+            sent_at: lost.sent_at,
         };
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         self.notify(now, |controller, cx| controller.on_recovered(cx));

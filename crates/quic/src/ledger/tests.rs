@@ -48,13 +48,13 @@ impl Controller for Heard {
         self.note(cx, format!("lost {}", segment.sequence));
     }
     fn on_loss(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.note(cx, format!("loss {} of {}", loss.newly_lost, loss.in_flight));
+        self.note(cx, format!("loss {} of {}, {} outstanding", loss.newly_lost, loss.in_flight, loss.flight_size()));
     }
     fn on_recovered(&mut self, cx: &mut Context<'_>) {
         self.note(cx, "recovered".to_owned());
     }
     fn on_timeout(&mut self, cx: &mut Context<'_>, loss: &Loss) {
-        self.note(cx, format!("timeout {}", loss.newly_lost));
+        self.note(cx, format!("timeout {}, {} outstanding", loss.newly_lost, loss.flight_size()));
     }
     fn on_spurious(&mut self, cx: &mut Context<'_>) {
         self.note(cx, "spurious".to_owned());
@@ -152,7 +152,7 @@ fn losses_of_a_window_are_one_event_and_recovery_ends_with_what_was_sent_in_it()
         [
             "70 ack (1, 7, 0, 8) Some(50.0) round",
             "70 lost 0",
-            "70 loss 1 of 7",
+            "70 loss 1 of 7, 8 outstanding",
             "75 in recovery 1",
             "75 lost 4",
             "121 recovered",
@@ -170,7 +170,10 @@ fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
     connection.send(20, 0..3);
     connection.lose(900, 20, [0, 1], true);
     connection.ledger.on_spurious_congestion_event();
-    assert_eq!(connection.heard.take()[1..], ["900 lost 0", "900 lost 1", "900 timeout 2", "900 spurious"]);
+    assert_eq!(
+        connection.heard.take()[1..],
+        ["900 lost 0", "900 lost 1", "900 timeout 2, 3 outstanding", "900 spurious"]
+    );
     let ledger = connection.ledger.lock();
     assert_eq!((ledger.counters.timeouts, ledger.counters.spurious, ledger.in_recovery), (1, 1, false));
 }

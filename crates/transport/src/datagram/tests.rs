@@ -194,7 +194,9 @@ fn a_datagram_is_lost_by_the_third_echo_after_it_and_the_controller_is_notified_
     let rtt = Span::from_millis(17);
     let (_, events) = echo(&mut source, &sent[3], 30, false);
     assert_eq!(events, [Event::DeemedLost { sequence: 0, count: 1, rtt }, Event::LossEvent { window: 7.0 }]);
-    let loss = Loss { in_flight: 7, newly_lost: 1, again: false, acknowledged_to: 4, sent_to: 9, sent_at: at(30) };
+    // It is outstanding until this event, and left first of all.
+    let loss =
+        Loss { in_flight: 7, newly_lost: 1, again: false, acknowledged_to: 0, sent_to: 9, sent_at: sent[0].timestamp };
     let seen = watcher.take();
     assert_eq!(seen[1..], [Seen::Loss(loss), Seen::Recovered]);
     assert!(matches!(&seen[0], Seen::Ack(Ack { newly_lost: 1, in_flight_before: 7, in_flight: 5, .. })));
