@@ -38,32 +38,40 @@ class Stubborn(Halving):
 
 
 class Greedy(Halving):
-    """Keeps at least 60 segments in flight, whatever is lost, so others starve."""
+    """Grows by twelve segments a round trip, so flows that grow by one starve beside it."""
 
-    def on_loss(self, cx, loss):
-        super().on_loss(cx, loss)
-        self.window = self.slow_start_threshold = max(self.window, 60.0)
+    def on_ack(self, cx, ack):
+        if ack.window_limited and self.window >= self.slow_start_threshold:
+            self.window += 12 * ack.avoidance_credit() / self.window
+        else:
+            super().on_ack(cx, ack)
 
 
 class Bursting(Halving):
-    """Triples its window for one round trip in eight."""
+    """Doubles its window for one round trip in eight, and takes a loss in that for its own."""
 
     def __init__(self):
-        self.rounds, self.burst = 0, False
+        self.rounds, self.before = 0, None
 
     def on_ack(self, cx, ack):
         if ack.round_start:
             self.rounds += 1
-            if self.burst:
-                self.window, self.burst = self.window / 3, False
-            elif self.rounds % 8 == 0:
-                self.window, self.burst = self.window * 3, True
-        if not self.burst:
+            if self.before is not None:
+                self.window, self.before = self.before, None
+            elif self.rounds % 8 == 0 and self.window >= self.slow_start_threshold:
+                self.before, self.window = self.window, 2 * self.window
+        if self.before is None:
             super().on_ack(cx, ack)
 
     def on_loss(self, cx, loss):
-        self.burst = False
-        super().on_loss(cx, loss)
+        if self.before is None:
+            super().on_loss(cx, loss)
+        else:
+            self.window, self.before = self.before, None
+
+    def on_timeout(self, cx, loss):
+        self.before = None
+        super().on_timeout(cx, loss)
 
 
 class Forgetful(Halving):

@@ -2,7 +2,7 @@
 
 Ten seconds on a link of 8 Mbit/s. Flow ``a`` delivers 500 000 bytes a second throughout. Flow ``b`` starts at
 4 s, delivers 250 000 bytes a second until 6 s and 500 000 after. The RTT of ``a`` climbs from 40 ms by 10 ms
-a second, and the RTT of ``b`` is 60 ms.
+a second, and the RTT of ``b`` is 60 ms. Each packet has 1000 bytes, and none is sent twice.
 """
 
 from __future__ import annotations
@@ -76,13 +76,15 @@ def _flow_series() -> pa.Table:
     delivered_a = seconds * 500_000
     delivered_b = np.array([0, 0, 0, 0, 0, 250, 500, 1000, 1500, 2000, 2500]) * 1000.0
     delivered = np.concatenate([delivered_a, delivered_b]).astype("uint64")
+    packets = pa.array(delivered // 1000)
     window = np.array([10, 11, 12, 8.4, 9.4, 10.4, 10.4, 10.4, 10.4, 10.4, 10.4])
     return pa.table(
         {
             "time_s": np.concatenate([seconds, seconds]),
             "flow": pa.array([0] * 11 + [1] * 11, pa.uint32()),
             "delivered_bytes": pa.array(delivered),
-            "arrived_packets": pa.array(np.concatenate([delivered_a, delivered_b]).astype("uint64") // 1000),
+            "arrived_packets": packets,
+            "sent_packets": packets,
             "window_segments": np.concatenate([window, window]),
             "latest_rtt_ms": pa.array([*(40 + 10 * seconds), *[None] * 5, *[60.0] * 6], pa.float64()),
             "smoothed_rtt_ms": [500.0] * 22,

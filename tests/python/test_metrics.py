@@ -227,6 +227,24 @@ def test_flows_of_one_name_and_controller_are_a_group():
     assert found == [("2 x web", [0, 1]), ("long", [2]), ("web", [3]), ("a-b", [4]), ("7", [5])]
 
 
+def test_the_peak_of_sending_is_over_the_mean_of_windows():
+    # b sends 250 packets in each of two seconds, and 500 in each of two: 500 over 375.
+    assert metrics.send_peak(RUN, "b", 1.0, 4.0, 8.0) == pytest.approx(4 / 3)
+    assert metrics.send_peak(RUN, "a", 1.0, 4.0, 8.0) == 1.0
+    with pytest.raises(MetricError, match=r"the samples of `a` are more than 0\.5 s apart"):
+        metrics.send_peak(RUN, "a", 0.5, 4.0, 8.0)
+    with pytest.raises(MetricError, match="`b` sends nothing in a window of 2 s"):
+        metrics.send_peak(RUN, "b", 2.0, 0.0, 4.0)
+
+
+def test_a_circuit_breaker_compares_with_tcp():
+    # TCP at 90 ms and a loss of 0.01: 12 000 bit / (0.09 s sqrt(0.02 / 3)) = 1.633 Mbit/s, and a has 4.4.
+    assert metrics.breaker_load(RUN, "a") == pytest.approx(2.694, abs=1e-3)
+    assert metrics.breaker_load(RUN, "b", segment=1500) == pytest.approx(
+        2.2e6 * 0.06 * math.sqrt(0.1 / 3) / 12_000
+    )
+
+
 def short_flows():
     """Two connections that end and one that goes on. The first began before the measured interval."""
     run = handmade()

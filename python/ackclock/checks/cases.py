@@ -56,7 +56,7 @@ class TargetCase(Case):
         beside = tuple(
             replace(setup, name=in_place_of_the_target(cc, (setup.name, ()))[0], repetitions=seeds)
             for cc, seeds in others.items()
-            for setup in self._filled(target(self._ours(one) if cc == OURS else cc)).setups
+            for setup in self._filled(_beside(self._ours(one) if cc == OURS else cc)).setups
         )
         return replace(self._filled(one), others=beside)
 
@@ -70,6 +70,12 @@ class TargetCase(Case):
         return self.with_scenarios(
             lambda scenario: {**scenario, "flows": [one.flow(flow) for flow in scenario["flows"]]}
         )
+
+
+@cache
+def _beside(cc: str) -> Target:
+    """One of our controllers in the place of the target."""
+    return target(cc)
 
 
 @cache

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ackclock.metrics.registry import metric
-from ackclock.metrics.tables import MetricError, Tables, column, flow_names, of_flow
+from ackclock.metrics.tables import MetricError, Tables, column, flow_names, interval, of_flow
 
 
 @metric
@@ -52,3 +54,21 @@ def data_packets_sent(
         counts = np.concatenate(([0.0], count[own]))[before]
         total += float(counts[1] - counts[0])
     return total
+
+
+@metric
+def send_peak(run: Tables, flow: str, width: float, start: float, stop: float) -> float:
+    """The most data packets that a flow sends in a window of ``width`` seconds over the mean of these.
+
+    1 is a constant rate. The samples of ``flow_series`` must be at most ``width`` apart.
+    """
+    interval(run, start, stop)
+    own = of_flow(run, run.flow_series, flow)
+    times, count = column(run.flow_series, "time_s")[own], column(run.flow_series, "sent_packets")[own]
+    if float(np.max(np.diff(times), initial=0.0)) > width * (1.0 + 1e-9):
+        raise MetricError(f"record.flow_series: the samples of `{flow}` are more than {width:g} s apart")
+    edges = start + width * np.arange(math.floor((stop - start) / width + 1e-9) + 1)
+    sent = np.diff(np.interp(edges, times, count))
+    if not np.any(sent):
+        raise MetricError(f"flow `{flow}` sends nothing in a window of {width:g} s")
+    return float(sent.max() / sent.mean())
