@@ -169,9 +169,10 @@ $(ZIG)/.installed: Makefile
 	$(ZIG)/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
 	touch $@
 
-# Files of the archive always have the same time, by which Cargo would take an older build for theirs: -m gives them that of now.
+# The licences of the crates go along. Files of the archive always have the same time, by which Cargo would take an older build for theirs: -m gives them that of now.
 sdist: $(ZIG)/.installed
 	rm -rf target/sdist && mkdir -p target/sdist $(WHEELS)
+	PYTHONPATH=tools $(PYTHON) -m licences python/ackclock/licences.txt
 	$(ZIG)/bin/maturin sdist --out target/sdist
 	tar -xzmf target/sdist/ackclock-*.tar.gz -C target/sdist
 	cp target/sdist/ackclock-*.tar.gz $(WHEELS)

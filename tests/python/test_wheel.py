@@ -3,6 +3,7 @@
 The build takes minutes. It skips if Zig cannot be had.
 """
 
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from licences import linked
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = {"LTO": "off", "DEBUG": "0", "CODEGEN_UNITS": "16"}
@@ -52,6 +55,16 @@ def test_the_wheel_fits_any_linux_and_has_all_data_files(wheel):
         "ackclock/py.typed",
     ):
         assert file in names, file
+
+
+def test_the_wheel_has_the_licences_of_its_crates_and_their_list(wheel):
+    archive = zipfile.ZipFile(wheel)
+    licences = archive.read("ackclock/licences.txt").decode()
+    (inventory,) = [name for name in archive.namelist() if "/sboms/" in name]
+    assert "pyo3" in {part["name"] for part in json.loads(archive.read(inventory))["components"]}
+    for crate in linked(ROOT):
+        assert f"\n{crate.name} {crate.version}: " in licences
+    assert "LESSER GENERAL PUBLIC LICENSE" in licences
 
 
 def test_an_empty_environment_runs_the_first_example_of_the_readme(wheel, tmp_path):
