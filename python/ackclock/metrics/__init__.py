@@ -18,6 +18,7 @@ from ackclock.metrics.congestion import *
 from ackclock.metrics.convergence import *
 from ackclock.metrics.curves import *
 from ackclock.metrics.delay import *
+from ackclock.metrics.estimates import *
 from ackclock.metrics.fairness import *
 from ackclock.metrics.groups import *
 from ackclock.metrics.loss import *
