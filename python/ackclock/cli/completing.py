@@ -93,10 +93,11 @@ def swept(incomplete: str) -> list[str]:
     Keys of the path also match without ``path.``.
     """
     from ackclock.sweeps.axes import SHORT_KEYS
+    from ackclock.sweeps.lines import LINES
 
     key, equals, given = incomplete.partition("=")
     if not equals:
-        return beginning(key, [f"{one}=" for one in (*SHORT_KEYS, *keys())])
+        return beginning(key, [f"{one}=" for one in (*SHORT_KEYS, LINES, *keys())])
     done, comma, typed = given.rpartition(",")
     before = f"{key}={done}{comma}"
     return [f"{before}{value}" for value in beginning(typed, values(SHORT_KEYS.get(key, key)))]

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import _engine, repetitions, trust
-from ackclock.cli import completing, output, titles
+from ackclock.cli import completing, fleet, output, titles
 from ackclock.cli.command import Argument, Option, command, given
 from ackclock.cli.engine import OF_WORKERS, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
@@ -31,8 +31,10 @@ from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import Page, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors, work
-from ackclock.sweeps.axes import DRAWS, Design, parse
+from ackclock.sweeps.axes import DRAWS, Design
+from ackclock.sweeps.fleet import Fleet
 from ackclock.sweeps.folder import SweepFolder
+from ackclock.sweeps.lines import LINES, parse_over
 from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
 
@@ -71,9 +73,16 @@ MOST_PROCESSES = 1024
         multiple=True,
         metavar="KEY=VALUES",
         help="A key of the scenario and its values: queue=0.1bdp,1bdp,5bdp, rate=1mbit..1gbit*10log, or "
-        "rate:rtt=VALUES for keys that change together, such as 10mbit:40ms,1gbit:5ms. "
-        "Repeatable: all combinations.",
+        "rate:rtt=VALUES for keys that change together, such as 10mbit:40ms,1gbit:5ms; or "
+        "lines=FILE.csv, a row a line. Repeatable: all combinations.",
         completes=completing.swept,
+    ),
+    Option(
+        "--lines",
+        heading="Points",
+        hidden=True,
+        metavar="FILE",
+        help="Short for --over lines=FILE.",
     ),
     Option(
         "--samples",
@@ -94,6 +103,7 @@ MOST_PROCESSES = 1024
 def sweep(
     what: Sequence[str],
     over: Sequence[str],
+    lines: str | None,
     samples: str | None,
     path: PathGiven,
     common: Mapping[str, str],
@@ -111,7 +121,8 @@ def sweep(
     keys, seed = path.keys(), repeats.seed
     options = [*sorted(path.given), *(name for name in common if given(name))]
     count, draw = _samples(samples)
-    design = Design(tuple(map(parse, over)), count, draw, repeats.first)
+    axes = [*([] if lines is None else [f"{LINES}={lines}"]), *over]
+    design = Design(tuple(map(parse_over, axes)), count, draw, repeats.first)
     set_keys = repeats.keys
     settings = [*set_keys.items(), *design.settings()]
     variants, compared = _variants(what, {"path": keys, **common}, options, engine.name, settings, trusted)
@@ -139,15 +150,17 @@ def sweep(
         title = _title(swept.controllers, design, keys if compared else {}, list(set_keys.items()))
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
-        finish = output.show_early(_table(swept, len(seeds), title), as_json=report.as_json)
+        lines_of = Fleet.of(swept)
+        tables = [_table(swept, len(seeds), title)] if lines_of is None else fleet.printed(lines_of, title)
+        finish = output.show_early(*tables, as_json=report.as_json)
         if out is not None and not outcome.stopped:
-            _page(swept, folder, len(seeds), title)
+            _page(swept, lines_of, folder, len(seeds), title)
             report.done(out)
         finish()
         for sentence in output.same_repetitions(swept.alike):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if report.as_json:
-            _print_json(swept)
+            _print_json(swept, lines_of)
     outcome.leave(out)
 
 
@@ -283,7 +296,9 @@ def growing_folder(report: Report, command: str, engine: NamedEngine) -> Iterato
 
 def _title(labels: Iterable[str], design: Design, path: Mapping[str, str], settings: titles.Settings) -> str:
     """The swept keys, the options of a path that are not swept, and other settings."""
-    over = ", ".join(key.removeprefix("path.") for key in design.keys) or "nothing"
+    own = () if design.lines is None else design.lines.keys
+    keys = [*([LINES] if own else []), *(key for key in design.keys if key not in own)]
+    over = ", ".join(key.removeprefix("path.") for key in keys) or "nothing"
     shown = {f"path.{name}": f"{name} {{}}" for name in path if f"path.{name}" not in design.keys}
     values = titles.as_set({key: path[key.removeprefix("path.")] for key in shown}, settings)
     words = [word.format(value) for word, value in zip(shown.values(), values, strict=True)]
@@ -339,7 +354,7 @@ def _by_point(places: Sequence[Place]) -> list[Place]:
     return sorted(places, key=lambda place: order[place.point])
 
 
-def _page(swept: Sweep, folder: Path, repeat: int, title: str) -> None:
+def _page(swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: str) -> None:
     """The report: the table, and a figure of each metric."""
     page = Page(title)
     if repeat > 1:
@@ -348,22 +363,24 @@ def _page(swept: Sweep, folder: Path, repeat: int, title: str) -> None:
         page.paragraph(f"{sentence[:1].upper()}{sentence[1:]}.", "note")
     if swept.bottlenecks:
         page.paragraph(SEVERAL_LINKS, "note")
+    several_flows = any(value < 1.0 for of in swept.values.values() for value in of["jain"])
+    metrics = [name for name in METRICS if name != "jain" or several_flows]
+    if lines is not None:
+        fleet.fill(page, lines, folder)
     heads = [*_heads(swept), *(head.replace("\n", " ") for head in HEADS.values())]
     places = _by_point(list(swept.values))
     rows = [[*_named(swept, place), *_cells(swept, place, HEADS, repeat)] for place in places[:1000]]
     page.table(heads, rows)
-    several_flows = any(value < 1.0 for of in swept.values.values() for value in of["jain"])
-    for name, metric in METRICS.items():
-        if name != "jain" or several_flows:
-            file = folder / f"{name.replace('_', '-')}.png"
-            page.draw(file, metric.axis, partial(swept.plot, name))
+    for name in metrics:
+        file = folder / f"{name.replace('_', '-')}.png"
+        page.draw(file, METRICS[name].axis, partial(swept.plot, name))
     for sentence in page.undrawn:
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
     page.details("what was swept", json.dumps(swept.described(), indent=2))
     page.write(folder / "index.html")
 
 
-def _print_json(swept: Sweep) -> None:
+def _print_json(swept: Sweep, lines: Fleet | None) -> None:
     """Prints the one object on standard output, row by row: a sweep may have more rows than memory."""
     over: Mapping[str, Any] = swept.design.described()
     head = json.dumps({"version": _engine.version(), "sweep": {"over": over}}, allow_nan=False)
@@ -371,4 +388,5 @@ def _print_json(swept: Sweep) -> None:
     for number, row in enumerate(swept.rows()):
         sys.stdout.write(",\n" if number else "\n")
         json.dump(row, sys.stdout, allow_nan=False)
-    sys.stdout.write("\n]}}\n")
+    of_lines = "" if lines is None else f', "lines": {json.dumps(lines.described(), allow_nan=False)}'
+    sys.stdout.write(f"\n]{of_lines}}}}}\n")

@@ -82,6 +82,10 @@ class Axis:
     values: tuple[tuple[str, ...], ...] = ()
     """The values of the keys at each place of the axis. Empty for a range without a count."""
     range: Range | None = None
+    labels: int = 0
+    """So many keys, the first ones, name the places and are no keys of the scenario."""
+    conditions: tuple[str, ...] = ()
+    """Questions to the places of a file of lines."""
 
     def at(self, share: float) -> Point:
         """The values of the keys at ``share``, 0 to 1."""
@@ -141,11 +145,26 @@ class Design:
             drawn = [axis.at(float(share)) for axis, share in zip(self.axes, row, strict=True)]
             yield {key: value for place in drawn for key, value in place.items()}
 
+    @property
+    def lines(self) -> Axis | None:
+        """The axis of a file of lines, if there is one."""
+        return next((axis for axis in self.axes if axis.labels), None)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The keys of a point that name it and change no run."""
+        return frozenset(key for axis in self.axes for key in axis.keys[: axis.labels])
+
+    def overrides(self, point: Point) -> Point:
+        """The keys of the scenario in a point of the design."""
+        labels = self.labels
+        return {key: value for key, value in point.items() if key not in labels}
+
     def settings(self) -> Iterator[tuple[str, str]]:
         """The swept keys with their listed values, point by point of each axis."""
         for axis in self.axes:
             for values in axis.values:
-                yield from zip(axis.keys, values, strict=True)
+                yield from zip(axis.keys[axis.labels :], values[axis.labels :], strict=True)
 
     def described(self) -> dict[str, Any]:
         """The values of each key, for JSON: its list, or the ends of its range."""
@@ -203,7 +222,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
         listed = [_texts(value, len(keys)) for value in values]
     elif len(keys) == 1 and (found := _RANGE.fullmatch(values.strip())) and "," not in values:
         span = _range(key, values, found)
-        _check_shares(key, keys, [(span.at(1.0),)])
+        check_shares(f"over {key}", keys, [(span.at(1.0),)])
         listed = [] if span.count is None else [(value,) for value in span.values()]
         return Axis(keys, tuple(listed), span)
     else:
@@ -214,7 +233,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
     if len(set(listed)) < len(listed):
         raise InputError(f"over {key}: a value is named twice")
     if isinstance(values, str):
-        _check_shares(key, keys, listed)
+        check_shares(f"over {key}", keys, listed)
     return Axis(keys, tuple(listed))
 
 
@@ -229,7 +248,7 @@ def dotted(key: str) -> str:
     return SHORT_KEYS[key]
 
 
-def _check_shares(key: str, keys: Sequence[str], listed: Sequence[tuple[str, ...]]) -> None:
+def check_shares(where: str, keys: Sequence[str], listed: Sequence[tuple[str, ...]]) -> None:
     """Refuses a bare number above 0 for a share of 1, because 1 may mean all or one percent."""
     for number, one in enumerate(keys):
         if one.rpartition(".")[2] != "loss":
@@ -238,7 +257,7 @@ def _check_shares(key: str, keys: Sequence[str], listed: Sequence[tuple[str, ...
             bare = _NUMBER.fullmatch(place[number])
             if bare is not None and not bare["unit"] and float(bare["number"]) > 0:
                 raise InputError(
-                    f"over {key}: {place[number]}: a bare number may mean a percentage or a share; "
+                    f"{where}: {place[number]}: a bare number may mean a percentage or a share; "
                     f"write it with %, as in {place[number]}%"
                 )
 

@@ -19,14 +19,11 @@ from ackclock.plots.figure import Figure
 from ackclock.plots.heat_maps import heat_map
 from ackclock.plots.style import colours, logarithmic, style
 from ackclock.sweeps.axes import Axis, Design, numbers
+from ackclock.sweeps.drawing_fleet import MOST_WRITTEN_CELLS, TENFOLD, distribution
 from ackclock.sweeps.metrics import Interval, Place
 
 LOG_FROM = 20.0
 """A swept key whose values cover this factor or more has a logarithmic axis."""
-TENFOLD = 10.0
-"""A metric whose values differ by more has a logarithmic axis, or scale of colours."""
-MOST_WRITTEN_CELLS = 80
-"""Heat maps of more cells have no numbers in them."""
 MOST_PANELS = 40
 MOST_LETTERS = 6
 """Longer values are written askew below the columns of a heat map."""
@@ -44,6 +41,8 @@ Intervals = Mapping[Place, Interval]
 
 def draw_sweep(design: Design, controllers: Sequence[str], label: str, found: Intervals) -> Figure:
     """The figure of one metric: see ``Sweep.plot``. Raises InputError."""
+    if design.lines is not None:
+        return distribution(design, controllers, label, found)
     if design.samples is not None:
         return _samples(design, controllers, label, found)
     if len(design.axes) > 3:

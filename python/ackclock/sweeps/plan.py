@@ -75,8 +75,13 @@ class Plan:
         """Label, point and plan of each place. Raises ScenarioError."""
         for variant in self.variants:
             for point in self.design.points():
-                overrides = {**ROWS_ONLY, **self.settings, **point}
-                plan = variant.resolve(list(overrides.items()))
+                overrides = {**ROWS_ONLY, **self.settings, **self.design.overrides(point)}
+                try:
+                    plan = variant.resolve(list(overrides.items()))
+                except _engine.ScenarioError as error:
+                    if self.design.lines is not None:
+                        raise InputError(f"{error}, at {self._name(point)}") from None
+                    raise
                 yield variant.label(plan), point, plan
 
     def items(self) -> Iterator[work.Item]:
@@ -86,6 +91,12 @@ class Plan:
             seeds = repetitions.seeds(plan.seed, len(self.seeds)) if "seed" in point else self.seeds
             for seed in seeds:
                 yield work.Item(self.identities.of(plan, seed, context), label, point, plan, seed)
+
+    def _name(self, point: Mapping[str, str]) -> str:
+        """A point in a sentence: a line by the columns that name it."""
+        own = self.design.lines
+        left_out = set() if own is None else set(own.keys[own.labels :])
+        return ", ".join(f"{key}={value}" for key, value in point.items() if key not in left_out)
 
     def check(self, engine: Engine) -> list[str]:
         """Refuses impossible runs before any starts. Returns warnings and notes, each with its points.
@@ -100,7 +111,7 @@ class Plan:
         for _, point, plan in self.places():
             engine.check(plan)
             repetitions.check_memory([plan], 1)
-            where = ", ".join(f"{key}={value}" for key, value in point.items())
+            where = self._name(point)
             said = plan.inspect()
             for kind in ("warning", "note"):
                 for sentence in said[f"{kind}s"]:

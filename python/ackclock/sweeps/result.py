@@ -42,7 +42,7 @@ class Sweep:
         place = Path(folder)
         try:
             described = json.loads((place / DESCRIPTION).read_text("utf-8"))
-            axes = tuple(_axis(keys, values) for keys, values in described["axes"])
+            axes = tuple(_axis(*one) for one in described["axes"])
             design = Design(axes, described["samples"], described["draw"], described["draw_seed"])
             return cls(place, design, list(described["controllers"]))
         except OSError as error:
@@ -214,6 +214,8 @@ def _by_run(rows: pa.Table, index: str) -> list[list[dict[str, Any]]]:
 
 def _described(axis: Axis) -> list[Any]:
     span = axis.range
+    if axis.labels:
+        return [list(axis.keys), [list(values) for values in axis.values], axis.labels, list(axis.conditions)]
     if span is None or axis.values:
         return [":".join(axis.keys), [list(values) for values in axis.values]]
     return [
@@ -222,7 +224,11 @@ def _described(axis: Axis) -> list[Any]:
     ]
 
 
-def _axis(keys: str, values: str | list[list[str]]) -> Axis:
+def _axis(
+    keys: str | list[str], values: str | list[list[str]], labels: int = 0, conditions: Sequence[str] = ()
+) -> Axis:
+    if isinstance(keys, list):
+        return Axis(tuple(keys), tuple(map(tuple, values)), labels=labels, conditions=tuple(conditions))
     if isinstance(values, str):
         return axis(keys, values)
     return Axis(tuple(keys.split(":")), tuple(map(tuple, values)))

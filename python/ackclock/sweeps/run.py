@@ -24,9 +24,10 @@ from ackclock.report.files import write_json
 from ackclock.running import Described, described
 from ackclock.scenario import Factory, display_name, read
 from ackclock.sweeps import executors, work
-from ackclock.sweeps.axes import DRAWS, Axis, Design, axis, parse
+from ackclock.sweeps.axes import DRAWS, Axis, Design, axis
 from ackclock.sweeps.executors import Workers
 from ackclock.sweeps.folder import SweepFolder
+from ackclock.sweeps.lines import LINES, parse_over
 from ackclock.sweeps.plan import Plan, Resolve, Variant
 from ackclock.sweeps.result import DESCRIPTION, Sweep
 from ackclock.trust import all_named
@@ -224,7 +225,7 @@ def sweep(
 
 def first_seed(variants: Sequence[Variant], design: Design, settings: Mapping[str, str]) -> int:
     """The seed of the scenario, with its overrides: the first repetition has it. Raises ScenarioError."""
-    point = next(design.points())
+    point = design.overrides(next(design.points()))
     return variants[0].resolve(list({**settings, **point}.items())).seed
 
 
@@ -234,9 +235,10 @@ def _axes(over: Mapping[str, str | Sequence[object]] | Sequence[str]) -> Iterato
             f'over is {over!r}: it must be a dict, as in {{"queue": ["0.1bdp", "1bdp"]}}, or a list'
         )
     if isinstance(over, Mapping):
-        yield from (axis(key, values) for key, values in over.items())
+        for key, values in over.items():
+            yield parse_over(f"{key}={values}") if key == LINES else axis(key, values)
     else:
-        yield from map(parse, over)
+        yield from map(parse_over, over)
 
 
 def _variants(
