@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     due: bool,
     probe_due: bool,
     received: u64,
+    /// How often its SYN or SYN-ACK was sent again.
+    opening_retransmissions: u32,
     /// When data arrived last, or the connection opened.
     last_received_at: Time,
     limits: Limits,
@@ -96,6 +98,7 @@ impl Connection {
             due: false,
             probe_due: false,
             received: 0,
+            opening_retransmissions: agreement.opened.retransmissions,
             last_received_at: now,
             limits: Limits::default(),
             stack,
@@ -343,6 +346,11 @@ impl Connection {
 
     pub(crate) fn state(&self) -> SenderState {
         self.sender.state()
+    }
+
+    /// Packets sent again since the start, with the handshake (in Linux tcp_create_openreq_child).
+    pub(crate) fn total_retransmissions(&self) -> u64 {
+        self.state().total_retransmissions + u64::from(self.opening_retransmissions)
     }
 
     /// Bytes acknowledged and not yet sent.

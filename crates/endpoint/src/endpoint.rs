@@ -273,7 +273,7 @@ impl Endpoint {
             tcpi_sacked: state.sacked,
             tcpi_lost: state.lost,
             tcpi_retrans: state.retransmissions,
-            tcpi_total_retrans: state.total_retransmissions,
+            tcpi_total_retrans: connection.total_retransmissions(),
             tcpi_rtt: micros(state.smoothed_rtt),
             tcpi_min_rtt: state.minimum_rtt.map_or(u64::from(u32::MAX), micros),
             tcpi_snd_cwnd: state.window,
@@ -397,7 +397,8 @@ mod tests {
         }
         endpoint.inject(MS(600), &ack(1, 257)).unwrap();
         // Without timestamps there is no sample, so that data wait for 3 s (RFC 6298, section 5.7).
-        assert_eq!(endpoint.information(MS(600)).unwrap().tcpi_rto, 3_000_000);
+        let information = endpoint.information(MS(600)).unwrap();
+        assert_eq!((information.tcpi_rto, information.tcpi_total_retrans), (3_000_000, 1));
     }
 
     #[test]

@@ -45,9 +45,10 @@ impl Outgoing {
     /// The application writes, when `room` segments may leave at once and the largest receive window so far was
     /// `largest_window` bytes.
     ///
-    /// The end of a write is pushed. So is, as in Linux, a full buffer that ends more than half a window after the last
-    /// push. A buffer takes the segments of half of the receive window, at most 64 kB. A full buffer that is the first
-    /// to leave is sent while the write goes on, which makes room in it.
+    /// The end of a write is pushed, unless a later one joins its buffer (tcp_sendmsg_locked). So is, as in Linux, a
+    /// full buffer that ends more than half a window after the last push. A buffer takes the segments of half of the
+    /// receive window, at most 64 kB. A full buffer that is the first to leave is sent while the write goes on, which
+    /// makes room in it.
     pub(crate) fn write(&mut self, bytes: u64, room: u64, largest_window: u64) {
         let half = largest_window / 2;
         let full = (half.min(LARGEST_BUFFER) / self.segment_size).max(1) * self.segment_size;
@@ -58,6 +59,9 @@ impl Outgoing {
             self.buffer = self.buffer.max(leaving);
             if self.written - self.buffer >= full {
                 self.buffer = self.written;
+            }
+            if self.written > self.buffer && self.pushes.last() == Some(&self.written) {
+                self.pushes.pop();
             }
             let taken = rest.min(self.buffer + full - self.written);
             (self.written, rest) = (self.written + taken, rest - taken);
@@ -161,6 +165,24 @@ mod tests {
         assert_eq!(bytes.leave(2), (2001, 500, true, false));
         assert_eq!(bytes.next(), 2501);
         assert_eq!(bytes.leave(1), (1001, 1000, false, false), "again");
+    }
+
+    #[test]
+    fn a_write_that_joins_the_buffer_of_another_is_pushed_with_it() {
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(3000, 0, 65_535);
+        bytes.write(4000, 0, 65_535);
+        assert_eq!(bytes.pushes, [7001]);
+        // All of it has left: the next write has a buffer of its own.
+        for number in 0..7 {
+            bytes.leave(number);
+        }
+        bytes.write(2000, 0, 65_535);
+        assert_eq!(bytes.pushes, [7001, 9001]);
+        // Part of it has left: the rest is still a buffer that takes more.
+        bytes.leave(7);
+        bytes.write(500, 0, 65_535);
+        assert_eq!(bytes.pushes, [7001, 9501]);
     }
 
     #[test]

@@ -38,12 +38,14 @@ pub struct Opened {
     pub since: Option<Time>,
     /// So much was sent again that the initial window is a single segment (RFC 5681, section 3.1).
     pub cautious: bool,
+    /// How often the packet that was answered had left again.
+    pub retransmissions: u32,
 }
 
 impl Opened {
     /// An opening in which nothing was sent again, since the SYN left at `sent`.
     pub const fn at_once(sent: Time) -> Self {
-        Self { since: Some(sent), cautious: false }
+        Self { since: Some(sent), cautious: false, retransmissions: 0 }
     }
 }
 
@@ -118,6 +120,7 @@ impl Awaited {
         Opened {
             since: if self.retransmissions == 0 { Some(self.first) } else { echo },
             cautious: self.expiries >= stack.opening.cautious_after && !spurious,
+            retransmissions: self.retransmissions,
         }
     }
 }
@@ -247,6 +250,11 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
+    /// The result of an opening whose packet left again `retransmissions` times.
+    fn again(since: Option<u64>, cautious: bool, retransmissions: u32) -> Opened {
+        Opened { since: since.map(at), cautious, retransmissions }
+    }
+
     fn active(stack: Stack) -> ActiveOpen {
         let mut open = ActiveOpen::new(Arc::new(stack));
         open.start(at(0));
@@ -297,10 +305,10 @@ mod tests {
         assert_eq!(open.on_answer(&syn_ack(20, 0)), Opened::at_once(at(0)));
         open.on_timeout(at(1024));
         // The second SYN was answered.
-        assert_eq!(open.on_answer(&syn_ack(1044, 1024)), Opened { since: Some(at(1024)), cautious: false });
+        assert_eq!(open.on_answer(&syn_ack(1044, 1024)), again(Some(1024), false, 1));
         open.on_timeout(at(2048));
-        assert_eq!(open.on_answer(&syn_ack(2068, 2048)), Opened { since: Some(at(2048)), cautious: true });
-        assert_eq!(open.on_answer(&syn_ack(2068, 0)), Opened { since: Some(at(0)), cautious: false }, "a late answer");
+        assert_eq!(open.on_answer(&syn_ack(2068, 2048)), again(Some(2048), true, 2));
+        assert_eq!(open.on_answer(&syn_ack(2068, 0)), again(Some(0), false, 2), "a late answer");
     }
 
     // RFC 6298, section 3, and RFC 5681, section 3.1.
@@ -309,7 +317,7 @@ mod tests {
         let mut open = active(plain());
         assert_eq!(open.on_answer(&syn_ack(20, 0)), Opened::at_once(at(0)));
         open.on_timeout(at(1000));
-        assert_eq!(open.on_answer(&syn_ack(1020, 1000)), Opened { since: None, cautious: true });
+        assert_eq!(open.on_answer(&syn_ack(1020, 1000)), again(None, true, 1));
     }
 
     #[test]
@@ -325,7 +333,7 @@ mod tests {
         assert_eq!((open.poll_transmit(at(1000)), open.poll_timeout()), (Some(syn_ack(1000, 0)), Some(at(2000))));
         open.on_timeout(at(2000));
         assert_eq!((open.poll_transmit(at(2000)), open.poll_timeout()), (Some(syn_ack(2000, 0)), Some(at(4000))));
-        assert_eq!(open.on_answer(at(2000)), Opened { since: Some(at(2000)), cautious: false });
+        assert_eq!(open.on_answer(at(2000)), again(Some(2000), false, 2));
         let left = std::iter::from_fn(|| {
             let due = open.poll_timeout()?;
             open.on_timeout(due);
@@ -344,6 +352,6 @@ mod tests {
         open.on_syn(at(20), &OpeningPacket { kind: OpeningKind::Syn, timestamp: at(0), echo: Time::NEVER });
         assert_eq!(open.on_answer(Time::NEVER), Opened::at_once(at(20)));
         open.on_timeout(at(1020));
-        assert_eq!(open.on_answer(Time::NEVER), Opened { since: None, cautious: true });
+        assert_eq!(open.on_answer(Time::NEVER), again(None, true, 1));
     }
 }

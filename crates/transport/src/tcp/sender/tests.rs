@@ -187,7 +187,7 @@ fn an_opening_leaves_the_first_sample_and_the_initial_window() {
     assert_eq!(state(Opened::at_once(at(1000))), (3, ms(200), ms(1000)));
     assert_eq!(state(Opened::at_once(at(300))), (3, ms(900), ms(2700)));
     // Sent again: no sample, so that data wait for 3 s, and a window of one.
-    assert_eq!(state(Opened { since: None, cautious: true }), (1, Span::ZERO, ms(3000)));
+    assert_eq!(state(Opened { since: None, cautious: true, retransmissions: 1 }), (1, Span::ZERO, ms(3000)));
 }
 
 // RFC 4782.
