@@ -27,6 +27,15 @@ fn two_round_trips_after_the_last_ack_a_probe_leaves_and_then_the_timeout_runs()
     s.at(360).leaves_again(4).phase(Phase::Loss);
 }
 
+// Section 7.2: without an RTT sample a second. The timeout of 3 s follows the probe.
+#[test]
+fn without_a_sample_a_probe_leaves_after_a_second() {
+    let options = with(probing(), |s| s.timers.rto_initial = ms(3000));
+    let mut s = SenderScript::new(options, 4.0);
+    s.leave(0..4).timer_at(1000).at(1000).leaves_again(3).nothing_leaves().timer_at(4000);
+    assert!(probed(&s));
+}
+
 // RFC 8985, section 6.2, step 2: a probe that arrives after the handshake's round trip is not taken for its original,
 // although no sample of data has shown how short an RTT may be. Before, the timeout at 280 ms was waited for.
 #[test]

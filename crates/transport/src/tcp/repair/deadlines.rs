@@ -11,6 +11,8 @@ use crate::tcp::ticks::Ticks;
 /// The least wait before a probe (RFC 8985 leaves it open). With ticking timers it is added to the wait of a probe and
 /// of RACK's timer (in Linux since 6.7 TCP_TIMEOUT_MIN_US).
 const TIMER_MIN: Span = Span::from_millis(2);
+/// The wait before a probe without an RTT sample (RFC 8985, section 7.2; in Linux TCP_TIMEOUT_INIT).
+const PROBE_WITHOUT_SAMPLE: Span = Span::from_secs(1);
 /// The longest delay of the ACK of a lone segment (RFC 8985, section 7.2, TLP.max_ack_delay).
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 
@@ -78,14 +80,7 @@ impl Repair {
         if disorder || self.timers.awaits_suspect() {
             self.forget_suspects();
         }
-        let rtt = flight.rtt();
-        let mut wait = if rtt.has_sample() { rtt.smoothed * 2 } else { timeout };
-        if flight.outstanding() == 1 {
-            wait += WORST_DELAYED_ACK;
-        } else if !stack.timers.tick.is_zero() {
-            wait += TIMER_MIN;
-        }
-        let mut at = now + wait.max(TIMER_MIN);
+        let mut at = now + probe_wait(flight, stack);
         let bound = if causes.new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
         if bound < at {
             let bound = bound + (flight.timeout(&stack.timers) - timeout);
@@ -154,4 +149,20 @@ impl Repair {
     pub(in crate::tcp) fn forget_suspects(&mut self) {
         self.timers.set_reordering(None);
     }
+}
+
+/// The wait before a probe, unless the timeout comes first (RFC 8985, section 7.2).
+#[inline]
+fn probe_wait(flight: &Flight, stack: &Stack) -> Span {
+    let rtt = flight.rtt();
+    if !rtt.has_sample() {
+        return PROBE_WITHOUT_SAMPLE;
+    }
+    let mut wait = rtt.smoothed * 2;
+    if flight.outstanding() == 1 {
+        wait += WORST_DELAYED_ACK;
+    } else if !stack.timers.tick.is_zero() {
+        wait += TIMER_MIN;
+    }
+    wait.max(TIMER_MIN)
 }
