@@ -221,6 +221,23 @@ impl Flight {
         lost
     }
 
+    /// True if the receiver has discarded segments that it SACKed: the oldest outstanding one is SACKed (RFC 2018,
+    /// section 8, in Linux FLAG_SACK_RENEGING).
+    #[inline]
+    pub(super) fn shows_reneging(&self) -> bool {
+        self.board.is_first_sacked()
+    }
+
+    /// At a timeout: if the receiver has discarded segments that it SACKed, none counts as SACKed any more (RFC 2018,
+    /// section 8). Says whether it has.
+    pub(super) fn forget_discarded(&mut self) -> bool {
+        let reneging = self.shows_reneging();
+        if reneging {
+            self.board.forget_sacked();
+        }
+        reneging
+    }
+
     /// The earliest departure of segments that RACK still waits for, or [`Time::NEVER`] without RACK.
     pub(super) fn recent_since(&self, now: Time, stack: &Stack) -> Time {
         if stack.losses.is_rack() { self.board.recent_since(now) } else { Time::NEVER }

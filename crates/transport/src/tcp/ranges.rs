@@ -13,6 +13,11 @@ impl Ranges {
         self.0.is_empty()
     }
 
+    /// Removes all numbers.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Lets the processor fetch the ranges.
     #[inline]
     pub(crate) fn prefetch(&self) {

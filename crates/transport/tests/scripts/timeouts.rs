@@ -45,6 +45,33 @@ fn what_was_sacked_is_not_sent_again_after_a_timeout() {
     s.window(4.0).at(1040).arrives(ack(2)).leaves_again(2).leaves_again(3).leave(4..6);
 }
 
+// RFC 2018, section 8. Before, nothing left until an ACK arrived.
+#[test]
+fn what_the_receiver_discarded_after_its_sack_is_sent_again_after_a_timeout() {
+    let mut s = SenderScript::new(with(plain(), |s| s.receive_window = 4), 4.0);
+    s.leave(0..4).at(40).arrives(ack(1).window(3).sack(2, 4)).nothing_leaves();
+    // 0 and 1 are all that the receiver has kept. The RTTs of 40 and 80 ms make a timeout of 45 + 200 ms.
+    s.at(80).arrives(ack(2).window(2)).nothing_leaves().timer_at(325);
+    s.at(325).leaves_again(2).nothing_leaves().phase(Phase::Loss).in_flight(1);
+    s.window(2.0).at(360).arrives(ack(3).window(1)).leaves_again(3).nothing_leaves();
+    s.at(400).arrives(ack(4).window(4)).phase(Phase::Open).all();
+}
+
+// As Linux (tcp_check_sack_reneging). The smoothed RTT is 40 ms.
+#[test]
+fn linux_waits_for_half_a_round_trip_until_what_the_receiver_discarded_is_lost() {
+    let options = with(plain(), |s| {
+        linux_rack(s);
+        s.receive_window = 6;
+    });
+    let mut s = SenderScript::new(options, 6.0);
+    s.leave(0..6).at(40).arrives(ack(1).window(5).sack(2, 6)).leaves_again(1).phase(Phase::Recovery);
+    s.at(80).arrives(ack(3).window(3)).nothing_leaves().phase(Phase::Recovery).timer_at(100);
+    s.at(100).leaves_again(3).nothing_leaves().phase(Phase::Loss).in_flight(1);
+    s.window(9.0).at(140).arrives(ack(4).window(2)).leaves_again(4).leaves_again(5).nothing_leaves();
+    s.at(180).arrives(ack(6).window(6)).phase(Phase::Open).all();
+}
+
 // RFC 6298, section 3, and the note that follows 5.7.
 #[test]
 fn a_retransmitted_segment_gives_no_sample_and_does_not_end_the_back_off() {

@@ -151,6 +151,12 @@ impl Scoreboard {
         self.sacked_count > 0 && self.holes.as_ref().is_some_and(|holes| holes.sacked.contains(number))
     }
 
+    /// True if the lowest outstanding segment is SACKed.
+    #[inline]
+    pub(crate) fn is_first_sacked(&self) -> bool {
+        self.segments.front().is_some_and(|segment| segment.flags & SACKED != 0)
+    }
+
     /// When segment `number` was last sent.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Time> {
         self.segments.get(number.checked_sub(self.first)? as usize).map(|s| s.at)

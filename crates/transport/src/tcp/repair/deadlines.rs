@@ -15,6 +15,9 @@ const TIMER_MIN: Span = Span::from_millis(2);
 const PROBE_WITHOUT_SAMPLE: Span = Span::from_secs(1);
 /// The longest delay of the ACK of a lone segment (RFC 8985, section 7.2, TLP.max_ack_delay).
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
+/// The least time from an ACK that shows reneging to the timeout, if half the smoothed RTT is less (in Linux
+/// tcp_check_sack_reneging).
+const RENEGING_MIN: Span = Span::from_millis(10);
 
 /// The consequence of a deadline that has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +146,12 @@ impl Repair {
             Some(Kind::Retransmission) => Due::Timeout,
             None => Due::Nothing,
         }
+    }
+
+    /// The receiver has discarded what it SACKed: the timeout comes after half a round trip, unless ACKs fill the gap.
+    #[inline(never)]
+    pub(in crate::tcp) fn await_reneging(&mut self, now: Time, flight: &Flight) {
+        self.timers.resume(now, now + (flight.rtt().smoothed / 2).max(RENEGING_MIN));
     }
 
     /// Everything outstanding is lost: RACK has no suspects.

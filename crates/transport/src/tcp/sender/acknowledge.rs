@@ -114,21 +114,11 @@ impl Sender {
         }
         let round_start = self.flight.round_ends();
         let newly_marked = if content == Content::Any { self.flight.count_marks(ack) } else { 0 };
-        let newly_lost = match content {
-            Content::InOrder => {
-                self.report_segments(now);
-                0
-            }
-            Content::Arrivals => self.find_losses_by_arrivals(now, &summary, journal),
-            Content::Any => {
-                self.settle_probe(now, ack, &summary, in_flight_before, journal);
-                self.find_losses(now, ack, &summary, counted, journal)
-            }
-        };
+        let found = self.look(now, ack, content, (&summary, counted, in_flight_before), journal);
         let ecn_echo = content == Content::Any && (ack.congestion_echo || newly_marked > 0);
         let response = match content {
             Content::InOrder => Response { grows: true, ..Response::default() },
-            _ => self.respond(now, &summary, newly_lost, ecn_echo, journal),
+            _ => self.respond(now, &summary, found, ecn_echo, journal),
         };
         let signal = Ack {
             rtt,
@@ -150,6 +140,10 @@ impl Sender {
         if summary.acknowledged > 0 {
             self.note_progress(&signal);
         }
+        let Some(newly_lost) = found else {
+            self.wait_for_discarded(now, &signal);
+            return rtt.map(|rtt| rtt.value);
+        };
         if content != Content::InOrder {
             let progress = summary.acknowledged > 0 && newly_lost == 0;
             self.move_phase(now, &signal, response.entering, progress, journal);
@@ -158,20 +152,48 @@ impl Sender {
         rtt.map(|rtt| rtt.value)
     }
 
-    /// The response to an ACK that shows `newly_lost` segments to be lost.
+    /// Losses that an ACK with this summary shows, besides those `counted` without SACK: how many segments are newly
+    /// deemed lost. None: the receiver has discarded what it SACKed.
+    #[inline(always)]
+    fn look(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        content: Content,
+        (summary, counted, in_flight_before): (&AckSummary, u32, u32),
+        journal: &mut dyn Journal,
+    ) -> Option<u32> {
+        if content == Content::InOrder {
+            self.report_segments(now);
+            return Some(0);
+        }
+        if content == Content::Any {
+            self.settle_probe(now, ack, summary, in_flight_before, journal);
+        }
+        if self.shows_reneging(summary) {
+            return None;
+        }
+        Some(match content {
+            Content::Any => self.find_losses(now, ack, summary, counted, journal),
+            _ => self.find_losses_by_arrivals(now, summary, journal),
+        })
+    }
+
+    /// The response to an ACK that shows so many segments to be lost, or none if the receiver has discarded some.
     #[inline(always)]
     fn respond(
         &mut self,
         now: Time,
         summary: &AckSummary,
-        newly_lost: u32,
+        found: Option<u32>,
         ecn_echo: bool,
         journal: &mut dyn Journal,
     ) -> Response {
-        let stage = self.repair.stage();
-        let entering = self.flight.begins_loss_event(newly_lost, stage, self.is_over(), &self.stack.losses);
+        let (stage, reneging, newly_lost) = (self.repair.stage(), found.is_none(), found.unwrap_or(0));
+        let entering =
+            !reneging && self.flight.begins_loss_event(newly_lost, stage, self.is_over(), &self.stack.losses);
         let held = self.driver.is_held_in_recovery() && (stage.is_reducing() || entering);
-        let ends_recovery = held && !entering && self.is_over() && self.grows_at_end(now, journal);
+        let ends_recovery = held && !entering && !reneging && self.is_over() && self.grows_at_end(now, journal);
         // RFC 3168, section 6.1.2: no growth on an ACK with an echo. Linux answers none while a timeout is repaired.
         let repairs_timeout = || self.stack.losses.is_linux() && stage.phase() == Phase::Loss && !self.is_over();
         let marked =
@@ -455,7 +477,7 @@ impl Sender {
     /// True if segments above the cumulative point have arrived, in Linux also if any are lost or were sent again
     /// (tcp_try_keep_open).
     #[inline]
-    fn is_disordered(&self) -> bool {
+    pub(super) fn is_disordered(&self) -> bool {
         self.flight.sacked_count() > 0 || (self.stack.losses.undoes_first() && self.flight.has_lost_or_retransmitted())
     }
 

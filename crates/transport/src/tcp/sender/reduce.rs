@@ -1,11 +1,12 @@
 //! The steps after a loss event, an ECN echo or a timer: fast recovery, go-back-N or a plain reduction, and its end.
 //! Also the reduction of a window that the application does not use.
 
-use control::{Loss, Marks, Restart};
+use control::{Ack, Loss, Marks, Restart};
 use units::{Span, Time};
 
 use super::{Blocked, Sender};
 use crate::journal::{Event, Journal};
+use crate::tcp::flight::AckSummary;
 use crate::tcp::repair::{Due, Phase};
 use crate::{IdleRestart, Reduction, Retransmits, WindowValidation};
 
@@ -44,6 +45,21 @@ impl Sender {
         }
     }
 
+    /// True if the ACK advances to a segment that was SACKed: in Linux the phase stays, no loss is looked for, and the
+    /// timeout comes soon (tcp_check_sack_reneging).
+    #[inline(always)]
+    pub(super) fn shows_reneging(&self, summary: &AckSummary) -> bool {
+        summary.acknowledged > 0 && self.flight.shows_reneging() && self.stack.losses.is_linux()
+    }
+
+    /// The receiver has discarded what it SACKed: only the reduction under way counts the ACK.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_discarded(&mut self, now: Time, signal: &Ack) {
+        self.repair.end_ack(self.driver.window(), signal, self.is_disordered(), true, true);
+        self.repair.await_reneging(now, &self.flight);
+    }
+
     /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK except recent segments. The window is the
     /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
@@ -59,7 +75,8 @@ impl Sender {
         if self.repair.stage().is_open() {
             self.flight.doubt_reordering(&self.stack);
         }
-        let recent = self.flight.recent_since(now, &self.stack);
+        let recent =
+            if self.flight.forget_discarded() { Time::NEVER } else { self.flight.recent_since(now, &self.stack) };
         let lost = self.flight.lose_outstanding(recent, &self.stack, false);
         self.repair.forget_suspects();
         self.report_segments(now);

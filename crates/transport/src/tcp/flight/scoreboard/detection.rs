@@ -213,6 +213,17 @@ impl Scoreboard {
         Time::ZERO + now.since(Time::ZERO + self.rack.rtt)
     }
 
+    /// No segment is SACKed any more.
+    pub(crate) fn forget_sacked(&mut self) {
+        for segment in &mut self.segments {
+            segment.flags &= !SACKED;
+        }
+        self.sacked_count = 0;
+        let holes = self.holes();
+        holes.sacked.clear();
+        holes.highest_sacked.clear();
+    }
+
     /// Everything not SACKed is lost (RFC 6298, 5.4, and RFC 6675, section 5.1), except segments that left after
     /// `recent`, but with the first (RFC 8985, section 6.3). Returns how many were newly marked.
     pub(crate) fn lose_all(&mut self, recent: Time) -> u32 {
