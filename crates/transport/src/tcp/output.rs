@@ -218,13 +218,20 @@ impl Output {
 
     /// Nothing more leaves now, with the segments from `first` to `next` outstanding. Says whether this shows how far
     /// the window is used: it limits the flow where a new segment leaves or would leave, if `has_new` says that there
-    /// is one.
-    pub(super) fn close(&mut self, first: u64, next: u64, has_new: impl FnOnce() -> bool) -> bool {
+    /// is one. A probe shows it only if the window `is_full`.
+    pub(super) fn close(
+        &mut self,
+        first: u64,
+        next: u64,
+        is_full: impl FnOnce() -> bool,
+        has_new: impl FnOnce() -> bool,
+    ) -> bool {
         self.trains.end();
         self.pacer.end_train();
         let repairs = std::mem::take(&mut self.only_repairs);
         let left = std::mem::take(&mut self.has_left);
-        let limited = self.blocked == Blocked::Window && (left || (!repairs && has_new()));
+        let used = || if repairs { left && is_full() } else { left || has_new() };
+        let limited = self.blocked == Blocked::Window && used();
         let shows = left || limited;
         if shows {
             self.usage.note(limited, first, next);
@@ -337,13 +344,25 @@ mod tests {
         let mut output = Output::new(&plain());
         output.note_departure(at(1), false);
         output.block(Blocked::Application);
-        assert!(output.close(0, 3, || true) && !output.close(0, 3, || true));
+        assert!(output.close(0, 3, || true, || true) && !output.close(0, 3, || true, || true));
         output.block(Blocked::Window);
         // A window that no new segment fills, or that only repairs fill, says nothing.
-        assert!(!output.close(0, 3, || false));
+        assert!(!output.close(0, 3, || true, || false));
         output.only_repairs();
-        assert!(!output.close(0, 3, || true) && output.close(0, 3, || true));
+        assert!(!output.close(0, 3, || true, || true) && output.close(0, 3, || true, || true));
         assert!(output.is_window_limited((9.0, 5.0), 0, WindowValidation::Round));
+    }
+
+    #[test]
+    fn a_probe_of_new_data_shows_a_limit_only_if_it_fills_the_window() {
+        for is_full in [false, true] {
+            let mut output = Output::new(&plain());
+            output.block(Blocked::Window);
+            output.only_repairs();
+            output.note_departure(at(1), false);
+            assert!(output.close(0, 3, || is_full, || true));
+            assert_eq!(output.is_window_limited((9.0, 5.0), 0, WindowValidation::Round), is_full);
+        }
     }
 
     #[test]

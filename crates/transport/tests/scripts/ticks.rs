@@ -55,6 +55,26 @@ fn a_probe_waits_two_round_trips_and_two_milliseconds() {
     s.timer_at(368).at(371).nothing_leaves().at(372).leaves_again(4).phase(Phase::Loss);
 }
 
+// A segment that waits for a train leaves with an ACK, a write or a probe (tcp_tso_should_defer, tcp_send_loss_probe).
+#[test]
+fn a_timer_that_sends_nothing_frees_no_train() {
+    let options = with(ticking(), |s| {
+        selective(s).tail_loss_probe = true;
+        selective(s).rule = Rule::Rack(Repair::Fast);
+        s.segmentation_offload = true;
+    });
+    let mut s = SenderScript::new(options, 10.0);
+    s.leave(0..10).at(40).arrives(ack(10)).leave(10..20);
+    // The ACK is overdue: the second of two free segments waits for it.
+    s.window(11.0).at(100).arrives(ack(10)).leaves(20).window(12.0).arrives(ack(10)).nothing_leaves();
+    // 82 ms are 21 ticks: set in tick 25, the timer expires with tick 47, not when it is due.
+    s.timer_at(182).at(187).nothing_leaves().at(188).leaves(21).nothing_leaves();
+    // The same again with a probe in flight: segment 10 is due at 280 ms, and the timer is set to its timeout.
+    s.window(13.0).at(200).arrives(ack(10)).leaves(22).window(14.0).arrives(ack(10)).nothing_leaves();
+    // That is past at the tick at 284 ms, so that it comes a tick later, which ends with the tick at 292 ms.
+    s.timer_at(280).at(291).nothing_leaves().at(292).leaves_again(10).nothing_leaves().phase(Phase::Loss);
+}
+
 #[test]
 fn a_probe_that_the_timeout_bounds_leaves_with_the_tick_of_the_timeout() {
     let options = with(ticking(), |s| {

@@ -17,14 +17,21 @@ impl Sender {
     /// Deadlines have passed: handles those due at `now`. Afterwards poll what to transmit.
     pub fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
         self.output.look_again();
+        let departs = self.output.blocked() == Blocked::Pace && self.output.departure() <= now;
+        let writes = self.backlog.next_write().is_some_and(|at| at <= now);
         if self.repair.takes_suspect(now) {
             self.on_reordering_timeout(now, journal);
         }
-        if self.driver.take_wake(now) {
+        let wakes = self.driver.take_wake(now);
+        if wakes {
             self.notify(now, |controller, cx| controller.on_timer(cx));
         }
         if self.repair.take_due(now, &self.flight, &self.stack) == Due::Timeout {
             self.on_retransmission_timeout(now, journal);
+        }
+        if !(departs || writes || wakes) {
+            // A timer of the repair lets nothing else leave: a held train waits on.
+            self.output.only_repairs();
         }
     }
 

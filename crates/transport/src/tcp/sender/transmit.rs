@@ -72,8 +72,9 @@ impl Sender {
     #[inline(always)]
     fn note_usage(&mut self, now: Time) {
         let (first, next) = (self.flight.first(), self.flight.next());
-        let Self { output, backlog, .. } = self;
-        let shows = output.close(first, next, || next < backlog.written(now, next));
+        let Self { output, backlog, flight, driver, repair, .. } = self;
+        let is_full = || flight.in_flight() >= repair.limit(driver.window());
+        let shows = output.close(first, next, is_full, || next < backlog.written(now, next));
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -94,7 +95,9 @@ impl Sender {
                 // There was no new segment after all.
                 return self.next_segment(now, journal);
             }
-            self.output.block(reason);
+            if !self.output.holds_new() {
+                self.output.block(reason);
+            }
             return if self.resorts(reason) { self.last_resort(now, journal) } else { None };
         }
         if lost.is_some() {
