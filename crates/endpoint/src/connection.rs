@@ -275,7 +275,9 @@ impl Connection {
 
     /// The packet that leaves now, if one does.
     pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        self.sender.note_written(self.outgoing.available(self.sender.acknowledged()));
+        let first = self.sender.acknowledged();
+        self.sender.note_written(self.outgoing.available(first));
+        self.sender.note_held(self.outgoing.holds_small(first));
         if let Some(data) = self.sender.poll_transmit(now, &mut Silent) {
             return Some(self.data_packet(now, &data));
         }

@@ -107,10 +107,15 @@ impl Outgoing {
     pub(crate) fn available(&self, first: u64) -> u64 {
         let unsent = self.unsent();
         let sent = self.ends.len() as u64;
-        let small = !unsent.is_multiple_of(self.segment_size);
-        let waits = small && !self.closing && !self.no_delay && self.has_small_since(first);
+        let waits = self.holds_small(first);
         let fin = u64::from(self.closing && self.fin.is_none() && unsent == 0);
         sent + unsent.div_ceil(self.segment_size) - u64::from(waits) + fin
+    }
+
+    /// True if the last of them waits for that ACK.
+    pub(crate) fn holds_small(&self, first: u64) -> bool {
+        let small = !self.unsent().is_multiple_of(self.segment_size);
+        small && !self.closing && !self.no_delay && self.has_small_since(first)
     }
 
     fn has_small_since(&self, first: u64) -> bool {

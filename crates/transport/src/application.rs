@@ -28,6 +28,8 @@ pub(crate) struct Backlog {
     /// Writes meanwhile. Boxed: few flows have one.
     pace: Option<Box<Pace>>,
     segment_size: u32,
+    /// A small segment beyond those written waits for an ACK (Nagle's algorithm).
+    holds_small: bool,
 }
 
 impl Backlog {
@@ -41,7 +43,7 @@ impl Backlog {
             Application::Relayed(bytes) => (0, all(bytes), None),
             Application::Interactive => (0, u64::MAX, None),
         };
-        Self { total, bytes, pace, segment_size: segment_size.get() as u32 }
+        Self { total, bytes, pace, segment_size: segment_size.get() as u32, holds_small: false }
     }
 
     /// The connection opens.
@@ -54,6 +56,21 @@ impl Backlog {
     /// An interactive or relayed application has written `total` segments by now.
     pub(crate) fn note_written(&mut self, total: u64) {
         self.total = total;
+    }
+
+    /// A small segment beyond those written waits for an ACK, or none does.
+    pub(crate) fn hold_small(&mut self, holds: bool) {
+        self.holds_small = holds;
+    }
+
+    /// True if segment `next` is a small one beyond those written, which waits for an ACK.
+    pub(crate) fn holds(&self, next: u64) -> bool {
+        self.holds_small && next == self.total
+    }
+
+    /// The same as [`written`](Self::written) with a small segment that waits for an ACK.
+    pub(crate) fn written_or_held(&mut self, now: Time, enough: u64) -> u64 {
+        self.written(now, enough) + u64::from(self.holds_small)
     }
 
     /// Segments written by `now`, counted no further than one beyond `enough`.

@@ -210,6 +210,16 @@ impl Output {
         self.only_repairs = true;
     }
 
+    /// True if the next segment does not belong to a train that is leaving.
+    pub(super) fn begins_train(&self) -> bool {
+        self.trains.has_ended()
+    }
+
+    /// A tail loss probe sends a new segment: says whether the next one goes with it, if there is one.
+    pub(super) fn probe(&mut self, room: &Room) -> bool {
+        self.trains.probe(room)
+    }
+
     /// True if no new segment leaves now.
     #[inline]
     pub(super) fn holds_new(&self) -> bool {

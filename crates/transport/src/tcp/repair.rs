@@ -216,6 +216,11 @@ impl Repair {
         self.timers.take_probe()
     }
 
+    /// The probe goes on with the next segment.
+    pub(super) fn probe_next(&mut self) {
+        self.timers.probe_next();
+    }
+
     /// The probe has left: then the retransmission timer runs (RFC 8985, section 7.3).
     pub(super) fn on_probe(&mut self, now: Time, repeated: Option<u64>, flight: &Flight, stack: &Stack) {
         self.counters.retransmitted_packets += u64::from(repeated.is_some());

@@ -198,6 +198,23 @@ impl Trains {
         false
     }
 
+    /// True if no train is leaving.
+    pub(super) fn has_ended(&self) -> bool {
+        self.train == 0
+    }
+
+    /// A tail loss probe sends a new segment: says whether the next one goes with it. A probe takes what the window
+    /// leaves of a train, or one segment (tcp_send_loss_probe).
+    pub(super) fn probe(&mut self, room: &Room) -> bool {
+        if self.train == 0 && self.offload {
+            let left = room.limit.saturating_sub(room.in_flight).min(room.peer_room).max(1);
+            self.train = if left > 1 { left.min(self.full_train(room)) } else { left };
+            self.piece = piece(self.train);
+        }
+        self.train = self.train.saturating_sub(1);
+        self.train > 0
+    }
+
     /// A new segment leaves: whether it is the last of a piece, which carries PSH.
     #[inline(always)]
     pub(super) fn counts_piece(&mut self) -> bool {

@@ -109,6 +109,12 @@ impl Sender {
         self.backlog.note_written(total);
     }
 
+    /// A small segment beyond those written waits for the ACK of another (Nagle's algorithm, RFC 9293, section 3.7.4),
+    /// or none does. A tail loss probe sends it, and so does the test of a timeout (F-RTO).
+    pub fn note_held(&mut self, holds: bool) {
+        self.backlog.hold_small(holds);
+    }
+
     /// The receive window changed, to `segments`, with a packet that is no acknowledgement otherwise. Afterwards poll
     /// what to transmit.
     pub fn note_receive_window(&mut self, segments: u32) {

@@ -137,7 +137,7 @@ impl Sender {
                 let next = flight.next() + 1;
                 // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
                 let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
-                !repair.stage().is_repairing() && due && backlog.written(now, next) > next
+                !repair.stage().is_repairing() && due && backlog.written_or_held(now, next) > next
             },
         )
     }
@@ -174,11 +174,16 @@ impl Sender {
         if self.output.holds_new() {
             return Some(Blocked::Window);
         }
-        if next >= self.backlog.written(now, next) {
+        if next >= self.backlog.written(now, next) && !self.sends_held(next) {
             self.flight.application_limits(in_flight);
             return Some(Blocked::Application);
         }
         None
+    }
+
+    /// True if the test of a timeout sends a small segment that waits for an ACK otherwise.
+    fn sends_held(&mut self, next: u64) -> bool {
+        self.repair.sends_new() && self.backlog.holds(next)
     }
 
     #[inline(always)]
@@ -223,18 +228,27 @@ impl Sender {
         Some(Leaving { sequence, how: How::Again })
     }
 
-    /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3).
+    /// A tail loss probe: a new segment if there is one, else the last one again (RFC 8985, section 7.3). New segments
+    /// that waited for a train leave with it.
     #[inline(never)]
     fn send_probe(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         let next = self.flight.next();
         let new = has_new(now, &self.flight, &self.output, &mut self.backlog);
         let repeated = if new { None } else { Some(self.flight.last_unsacked()?) };
-        journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
+        if self.output.begins_train() {
+            journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
+        }
         let leaving = if let Some(sequence) = repeated {
             self.flight.resend(now, sequence, &self.stack);
             Leaving { sequence, how: How::Again }
         } else {
-            self.send_new(now)
+            let room = self.driver_room();
+            let goes_on = self.output.probe(&room);
+            let leaving = self.send_new(now);
+            if goes_on && has_new(now, &self.flight, &self.output, &mut self.backlog) {
+                self.repair.probe_next();
+            }
+            leaving
         };
         self.repair.on_probe(now, repeated, &self.flight, &self.stack);
         Some(leaving)
@@ -310,8 +324,8 @@ fn room_within(limit: u32, flight: &Flight, driver: &Driver, stack: &Stack, peer
     }
 }
 
-/// True if the application has written a segment that the receive window lets leave.
+/// True if the application has written a segment that the receive window lets leave, also one that waits for an ACK.
 pub(super) fn has_new(now: Time, flight: &Flight, output: &Output, backlog: &mut Backlog) -> bool {
     let next = flight.next();
-    next < backlog.written(now, next) && output.peer_room(flight.outstanding()) > 0
+    next < backlog.written_or_held(now, next) && output.peer_room(flight.outstanding()) > 0
 }
