@@ -70,6 +70,13 @@ def test_wireless_networks_are_changed_all_at_once(demo):
     assert changed.setups[0].scenario["wlans"] == [{"stations": 2, "queue": "9p"}]
 
 
+def test_the_path_keeps_what_a_reading_does_not_set(demo):
+    [experiment] = demo.experiments
+    reading = dataclasses.replace(demo.readings[1], flows=[], path={"reorder": True})
+    before = experiment.setups[0].scenario["path"]
+    assert experiment.under(reading).setups[0].scenario["path"] == {**before, "reorder": True}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [

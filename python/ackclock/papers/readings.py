@@ -10,9 +10,9 @@ with one change:
     flows = [{ cc = ["siad"], transport = { timestamp_tick = "0s" } }]
 
 Each table of ``flows`` is laid over the TCP flows with one of the controllers ``cc`` and one of the names
-``named`` (all without them), ``wlans`` over every wireless network. ``arguments`` replaces arguments of
-measures: ``{ fair_time = { width = [0.2, 0.01] } }`` puts 0.01 in the place of a width of 0.2. With
-``experiments`` the reading is about these alone.
+``named`` (all without them), ``wlans`` over every wireless network, ``path`` over the path. ``arguments``
+replaces arguments of measures: ``{ fair_time = { width = [0.2, 0.01] } }`` puts 0.01 in the place of a width
+of 0.2. With ``experiments`` the reading is about these alone.
 
 ``ackclock reproduce PAPER --readings`` judges the claims under each reading. The default is to be the reading
 with the smallest mean error over the printed numbers. Orders and shapes do not choose.
@@ -41,6 +41,7 @@ class Reading:
     """The passage that leaves it open."""
     flows: Sequence[Mapping[str, Any]]
     wlans: Mapping[str, Any]
+    path: Mapping[str, Any]
     arguments: Mapping[str, Mapping[str, Sequence[Any]]]
     experiments: Sequence[str]
 
@@ -53,6 +54,8 @@ class Reading:
         found = dict(scenario)
         if "wlans" in found:
             found["wlans"] = [merged(one, self.wlans) for one in found["wlans"]]
+        if "path" in found:
+            found["path"] = merged(found["path"], self.path)
         for change in self.flows:
             laid = {key: value for key, value in change.items() if key not in _CHOOSE}
             found["flows"] = [
@@ -97,13 +100,15 @@ def readings(table: TomlTable) -> tuple[Reading, ...]:
                 one.take("passage", str),
                 _flows(one),
                 one.take("wlans", dict, {}),
+                one.take("path", dict, {}),
                 _arguments(one),
                 one.take("experiments", list, []),
             )
         )
         one.done()
-        if not (found[-1].flows or found[-1].wlans or found[-1].arguments):
-            raise CaseError(f"{one.where}: sets nothing (`flows`, `wlans` or `arguments`)")
+        changes = (found[-1].flows, found[-1].wlans, found[-1].path, found[-1].arguments)
+        if not any(changes):
+            raise CaseError(f"{one.where}: sets nothing (`flows`, `wlans`, `path` or `arguments`)")
     return tuple(found)
 
 
