@@ -4,16 +4,12 @@ The committed table is what the runs give. `UPDATE_DOCS=1 pytest tests/python/te
 Look at the difference. `docs/estimates.md` shows it.
 """
 
-import csv
 import functools
-import io
 import os
-import shlex
 
 import pytest
 
 import ackclock
-import pages
 from ackclock import metrics
 from ackclock.metrics import MetricError
 from handmade import handmade
@@ -75,15 +71,7 @@ def rows(controllers):
 
 @pytest.mark.skipif(not UPDATE, reason="writes with UPDATE_DOCS=1")
 def test_write_the_table():
-    head = measure.head(shlex.split("UPDATE_DOCS=1 pytest tests/python/test_estimates.py"))
-    head["machine"] = "simulated, the same on every machine"
-    text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in head.items())
-    found = rows(CONTROLLERS)
-    writer = csv.DictWriter(text, found[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found)
-    (pages.MEASUREMENTS / FILE).write_text(text.getvalue())
+    measure.write_rows(FILE, "UPDATE_DOCS=1 pytest tests/python/test_estimates.py", rows(CONTROLLERS))
 
 
 def test_the_committed_estimates_are_those_of_the_runs():

@@ -4,14 +4,10 @@ The committed table is what the runs give. `UPDATE_DOCS=1 pytest tests/python/te
 minutes. Look at the difference. `docs/evaluate.md` shows it.
 """
 
-import csv
-import io
 import os
-import shlex
 
 import pytest
 
-import pages
 from ackclock import checks, evaluation
 from ackclock.cases.document import CaseError
 from ackclock.engines import registry
@@ -52,22 +48,9 @@ def rows(controllers):
     return found
 
 
-def write(rows):
-    head = measure.head(shlex.split("UPDATE_DOCS=1 pytest tests/python/test_statements.py"))
-    head["machine"] = "simulated, the same on every machine"
-    text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in head.items())
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    file = pages.MEASUREMENTS / FILE
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text.getvalue())
-
-
 @pytest.mark.skipif(not UPDATE, reason="writes with UPDATE_DOCS=1")
 def test_write_the_table():
-    write(rows(list(statements())))
+    measure.write_rows(FILE, "UPDATE_DOCS=1 pytest tests/python/test_statements.py", rows(list(statements())))
 
 
 def test_the_committed_answers_are_those_of_the_runs():

@@ -7,7 +7,9 @@ each item of a list a line.
 
 from __future__ import annotations
 
+import csv
 import datetime
+import io
 import json
 import os
 import platform
@@ -61,6 +63,17 @@ def write(name: str, command: list[str]) -> None:
     file = MEASUREMENTS / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text(measured) + "\n", "utf-8")
+
+
+def write_rows(name: str, command: str, rows: list[dict[str, str]]) -> None:
+    """Writes the rows of a simulation that ``command`` repeats."""
+    measured = head(shlex.split(command)) | {"machine": "simulated, the same on every machine"}
+    table = io.StringIO()
+    table.writelines(f"# {key}: {value}\n" for key, value in measured.items())
+    writer = csv.DictWriter(table, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    (MEASUREMENTS / name).write_text(table.getvalue(), "utf-8")
 
 
 if __name__ == "__main__":
