@@ -206,11 +206,10 @@ class Plan:
     def inspect(self) -> dict[str, Any]:
         """What the scenario amounts to.
 
-        ``warnings`` (sentences), ``estimated_memory_bytes``, ``available_memory_bytes`` (left for this
-        process, None if unknown), ``duration_s``, ``warmup_s``, ``bottleneck`` (name of the link that reports
-        look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``, ``start_s``, ``stop_s``, and
-        ``connections``: how many it makes, on average) and ``links`` (``name``, ``rate_bps`` or None,
-        ``delay_ms``). Raises ScenarioError.
+        ``warnings`` (sentences), ``estimated_memory_bytes``, ``duration_s``, ``warmup_s``, ``bottleneck``
+        (name of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``,
+        ``start_s``, ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``,
+        ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
         """
 
 def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:
@@ -258,7 +257,7 @@ def controller_label(cc: str) -> str:
 def controller_file(cc: str) -> str | None:
     """The path of the file (in C, or an object) that scenarios spell ``cc``, or None where it is none."""
 
-def available_memory(root: str) -> int | None:
+def available_memory(root: str = "/") -> int | None:
     """Bytes that a run may take, by the files of ``/proc`` and ``/sys`` below ``root``; None if unknown.
 
     The least of what the machine, the control groups of the process and its address space have left.
@@ -275,6 +274,12 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+def joined(tables: Sequence[Table]) -> Table:
+    """The tables, one below the other.
+
+    They have the same columns, none of which is coded by a dictionary. Raises RuntimeError.
+    """
+
 @final
 class Run:
     """The tables of one run."""
@@ -284,6 +289,12 @@ class Run:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of the table called ``name``: the value of each column, None for null. Raises KeyError."""
+
+    def fairness(self, plan: Plan) -> float:
+        """Jain's index of the goodputs of the flows of ``plan`` that last and send all they can.
+
+        See ``ackclock.Run.fairness``.
+        """
 
     @property
     def engine(self) -> dict[str, Any]:

@@ -79,11 +79,12 @@ def seeds(first: int, repeat: int) -> range:
 
 def check_memory(plans: Sequence[_engine.Plan], repeat: int) -> None:
     """Raises InputError if all runs of the plans together would not fit into memory."""
-    seen = [plan.inspect() for plan in plans]
-    needed = sum(one["estimated_memory_bytes"] for one in seen) * repeat
-    available = seen[0]["available_memory_bytes"]
     runs = len(plans) * repeat
-    if runs > 1 and available is not None and needed > 0.8 * available:
+    if runs == 1:
+        return  # The engine refuses it.
+    needed = sum(plan.inspect()["estimated_memory_bytes"] for plan in plans) * repeat
+    available = _engine.available_memory()
+    if available is not None and needed > 0.8 * available:
         raise InputError(
             f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
             f"{available / 1e9:.1f} GB available: repeat less often, or sample less "

@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -47,14 +47,14 @@ class Run:
         scenario: Mapping[str, Any],
         seed: int,
         engine: Mapping[str, Any],
-        rows: Callable[[str], list[dict[str, Any]]] | None = None,
+        made: tuple[_engine.Run, _engine.Plan] | None = None,
     ) -> None:
         """A run whose tables ``table`` gives by name, each at its first use.
 
-        ``rows`` gives the rows of a table where they need no Arrow table.
+        ``made`` is the run of an engine of this process, which gives rows and fairness without pyarrow.
         """
         self._table = table
-        self._rows = rows
+        self._made = made
         self._tables: dict[str, pa.Table] = {}
         self.scenario: dict[str, Any] = dict(scenario)
         """The resolved scenario."""
@@ -80,7 +80,7 @@ class Run:
 
             return pa.table(run.table(name))
 
-        return cls(table, json.loads(plan.resolved), seed, run.engine, run.rows)
+        return cls(table, json.loads(plan.resolved), seed, run.engine, (run, plan))
 
     def table(self, name: str) -> pa.Table:
         """The table called ``name``. Raises KeyError."""
@@ -90,10 +90,14 @@ class Run:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of the table called ``name``, each with its values by column. Raises KeyError."""
-        if self._rows is not None:
-            return self._rows(name)
+        if self._made is not None:
+            return self._made[0].rows(name)
         rows: list[dict[str, Any]] = self.table(name).to_pylist()
         return rows
+
+    def streamed(self, name: str) -> _engine.Table | pa.Table:
+        """The table called ``name`` in the cheapest form that pyarrow reads. Raises KeyError."""
+        return self.table(name) if self._made is None else self._made[0].table(name)
 
     @property
     def flows(self) -> pa.Table:
@@ -172,9 +176,9 @@ class Run:
         If some flows send all they can, flows with a ``source`` are left out too: a call needs no more.
         NaN if fewer than two of several flows are left, or nothing was delivered.
         """
-        return self._fairness(self.rows("flows"))
-
-    def _fairness(self, flows: Sequence[Mapping[str, Any]]) -> float:
+        if self._made is not None:
+            return self._made[0].fairness(self._made[1])
+        flows = self.rows("flows")
         goodputs = [row["goodput_bps"] for row in flows]
         completions = [row["completion_s"] for row in flows]
         return _engine.fairness(json.dumps(self.scenario["flows"]), goodputs, completions)
@@ -195,14 +199,13 @@ class Run:
 
         ``label`` is the name of the scenario if it is not given.
         """
-        flows = self.rows("flows")
-        fairness = self._fairness(flows)
+        fairness = self.fairness
         return {
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
             "scenario": self.scenario,
-            "flows": [flow_summary(row) for row in flows],
+            "flows": [flow_summary(row) for row in self.rows("flows")],
             "links": [link_summary(row) for row in self.rows("links")],
             "fairness": {"jain": None if math.isnan(fairness) else fairness},
             "engine": dict(self.engine),

@@ -1,13 +1,20 @@
-"""Sweeps: the fairness of their runs, and runs that are shown before the end."""
+"""Sweeps: the rows of their runs, their fairness and intervals, and runs that are shown before the end."""
 
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import ackclock
+from ackclock import _engine
 from ackclock.cli import output
+from ackclock.sweeps import Place
+from ackclock.sweeps.result import _intervals
+from ackclock.sweeps.work import _Rows
 from calling import run
 
 PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
@@ -41,3 +48,45 @@ def test_a_long_sweep_shows_its_first_runs(capsys, monkeypatch):
     assert 1 <= len(lines) <= 3
     words = r"newreno, path\.rate=1mbit, seed 1: goodput of all flows [\d.]+ Mbit/s, utilization 0\.\d+, .*%"
     assert re.fullmatch(words, lines[0])
+
+
+def test_an_interval_is_of_the_values_that_are_known():
+    def point(name):
+        return Place("newreno", (("path.rate", name),))
+
+    values = {point("a"): [3.0, math.nan, 1.0, 2.0, 5.0, 4.0], point("b"): [math.nan], point("c"): [7.0]}
+    # Percentile 20 of five values is at 0.2 * 4 = 0.8 of the way from the first to the second.
+    found = _intervals(values)
+    assert found == {point("a"): pytest.approx((1.8, 3.0, 4.2)), point("c"): (7.0, 7.0, 7.0)}
+    assert list(found) == [point("a"), point("c")]
+
+
+def test_rows_of_many_runs_are_those_of_each(tmp_path):
+    # More runs than are put together at a time.
+    seeds = _Rows.TOGETHER + 3
+    scenario = ackclock.Scenario(
+        path=PATH, flows=[ackclock.Flow("cubic"), ackclock.Flow("newreno")], duration="100ms"
+    )
+    swept = ackclock.sweep(scenario, over={"rate": ["1mbit", "2mbit"]}, repeat=seeds, out=tmp_path)
+    for number, rate in ((0, "1mbit"), (2 * seeds - 1, "2mbit")):
+        alone = ackclock.simulate(replace(scenario, path=replace(PATH, rate=rate)), seed=number % seeds + 1)
+        for table, rows in ((alone.flows, swept.runs), (alone.links, swept.links)):
+            per_run = table.num_rows
+            own = rows.slice(number * per_run, per_run)
+            assert own.num_rows == per_run
+            assert own.select(table.column_names).equals(table.replace_schema_metadata(None))
+    # The bottleneck is the first link of each run.
+    assert set(swept.runs["link_name"].to_pylist()) == {"bottleneck"}
+
+
+def test_tables_are_joined_with_their_nulls():
+    short = ackclock.Scenario(path=PATH, flows=[ackclock.Flow("cubic", bytes="3kB")], duration="1s")
+    endless = replace(short, flows=[ackclock.Flow("cubic")])
+    tables = [ackclock.simulate(one).streamed("flows") for one in (short, endless, short)]
+    joined = pa.table(_engine.joined(tables))
+    assert joined.equals(pa.concat_tables(map(pa.table, tables)).combine_chunks())
+    assert [time is None for time in joined["completion_s"].to_pylist()] == [False, True, False]
+    with pytest.raises(RuntimeError, match="no table to join"):
+        _engine.joined([])
+    with pytest.raises(RuntimeError, match="Dictionary"):
+        _engine.joined([ackclock.simulate(short).streamed("events")])

@@ -31,16 +31,21 @@ pub fn jain(values: &[f64]) -> f64 {
     if squares == 0.0 { f64::NAN } else { total * total / (values.len() as f64 * squares) }
 }
 
-/// Jain's index of the goodputs of lasting flows; NaN if fewer than two of several flows are left.
-///
-/// `flows` is the list of the resolved scenario. If some flows send all they can, flows with another source are left
-/// out: a call needs no more. `completions` has a finite value for each flow that completed.
-pub fn fairness(flows: &Value, goodputs: &[f64], completions: &[f64]) -> f64 {
+/// True for each flow that sends all it can. `flows` is the list of the resolved scenario.
+pub fn greedy(flows: &Value) -> Vec<bool> {
     let mut greedy = Vec::new();
     for flow in flows.as_array().into_iter().flatten() {
         let is_greedy = flow["source"].is_null() || flow["source"] == "greedy";
         greedy.resize(greedy.len() + flow["count"].as_u64().unwrap_or(1) as usize, is_greedy);
     }
+    greedy
+}
+
+/// Jain's index of the goodputs of lasting flows; NaN if fewer than two of several flows are left.
+///
+/// `greedy` says of each flow if it sends all it can ([`greedy`]). If some do, the others are left out: a call needs no
+/// more. `completions` has a finite value for each flow that completed.
+pub fn fairness(greedy: &[bool], goodputs: &[f64], completions: &[f64]) -> f64 {
     let (mut lasting, mut lasting_greedy) = (Vec::new(), Vec::new());
     for (row, &rate) in goodputs.iter().enumerate() {
         if completions.get(row).is_none_or(|time| !time.is_finite()) {
@@ -104,15 +109,16 @@ mod tests {
     #[test]
     fn fairness_compares_flows_that_last_and_send_all_they_can() {
         let none = [f64::NAN; 3];
-        let flows = json!([{ "count": 2 }, { "source": "call" }]);
+        let flows = greedy(&json!([{ "count": 2 }, { "source": "call" }]));
+        assert_eq!(flows, [true, true, false]);
         // (4 + 2)^2 / (2 (16 + 4)).
         assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &none), 0.9);
         // Rows of connections cannot be told apart by their sources.
-        assert_eq!(fairness(&json!([{ "source": "call" }]), &[4.0, 2.0], &none), 0.9);
+        assert_eq!(fairness(&[false], &[4.0, 2.0], &none), 0.9);
         assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, f64::INFINITY, 3.0]), 0.9);
         assert!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, 3.0, f64::NAN]).is_nan());
-        assert_eq!(fairness(&json!([{}]), &[4.0], &[f64::NAN]), 1.0);
-        assert!(fairness(&json!([{}]), &[4.0], &[3.0]).is_nan());
+        assert_eq!(fairness(&greedy(&json!([{}])), &[4.0], &[f64::NAN]), 1.0);
+        assert!(fairness(&[true], &[4.0], &[3.0]).is_nan());
     }
 
     #[test]

@@ -124,7 +124,8 @@ fn fairness(labels: &[Label<'_>]) -> String {
 
 /// Fairness of the flows.
 fn jain(run: &Run<'_>) -> f64 {
-    metrics::fairness(&run.scenario()["flows"], run.flows("goodput_bps"), run.flows("completion_s"))
+    let greedy = metrics::greedy(&run.scenario()["flows"]);
+    metrics::fairness(&greedy, run.flows("goodput_bps"), run.flows("completion_s"))
 }
 
 #[cfg(test)]

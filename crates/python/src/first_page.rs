@@ -41,6 +41,7 @@ pub(crate) fn jain(values: Vec<f64>) -> f64 {
 #[pyfunction]
 pub(crate) fn fairness(flows: &str, goodputs: Vec<f64>, completions: Vec<Option<f64>>) -> PyResult<f64> {
     let flows = serde_json::from_str(flows).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let greedy = metrics::greedy(&flows);
     let completions: Vec<f64> = completions.into_iter().map(|time| time.unwrap_or(f64::NAN)).collect();
-    Ok(metrics::fairness(&flows, &goodputs, &completions))
+    Ok(metrics::fairness(&greedy, &goodputs, &completions))
 }

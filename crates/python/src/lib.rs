@@ -71,7 +71,7 @@ mod _engine {
     #[pymodule_export]
     use crate::sysctls::{configure, sysctls};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{Table, joined};
     #[pymodule_export]
     use crate::tc::{tc_quantity, tc_queue, tc_words};
 }

@@ -12,6 +12,7 @@ const KIBIBYTE: u64 = 1024;
 
 /// Bytes that a run may take, by the files of `/proc` and `/sys` below `root`.
 #[pyfunction]
+#[pyo3(signature = (root=MACHINE))]
 pub(crate) fn available_memory(root: &str) -> Option<u64> {
     available(root).map(Bytes::get)
 }

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use control::ControllerRef;
+use overview::metrics;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use scenario::{Error, Plan, Scenario};
 use serde_json::{Value, json};
-use units::{Bytes, Time};
+use units::Time;
 
 use crate::catalogue::to_python;
 use crate::json::text;
 use crate::language::{NO_FILE, exception, failure, json_value};
-use crate::memory;
 
 /// The largest file that a scenario may name, in bytes: a trace of an hour at 1 Gbit/s has 300 million lines.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -134,12 +134,23 @@ pub(crate) struct Planned {
     contents: Contents,
     /// Made when first asked for, unless resolving has made it.
     plan: OnceLock<Result<Arc<Plan>, Error>>,
+    /// True for each flow that sends all it can. Found once for all repetitions.
+    greedy: OnceLock<Vec<bool>>,
 }
 
 impl Planned {
     /// The plan, the same for all who ask.
     pub(crate) fn get(&self) -> Result<Arc<Plan>, Error> {
         self.plan.get_or_init(|| self.plan_anew().map(Arc::new)).clone()
+    }
+
+    /// True for each flow that sends all it can.
+    pub(crate) fn greedy(&self) -> Result<&[bool], Error> {
+        if let Some(greedy) = self.greedy.get() {
+            return Ok(greedy);
+        }
+        let found = metrics::greedy(&json_value(&self.resolved)?["flows"]);
+        Ok(self.greedy.get_or_init(|| found))
     }
 
     /// The plan of the text, with the files as they were read for it.
@@ -165,7 +176,8 @@ impl SharedPlan {
         let resolved = text(&serde_json::to_value(&anchored).map_err(|error| failure(error.to_string()))?);
         let plan = if names_files { anchored.plan(&reader)? } else { plan };
         let plan = OnceLock::from(Ok(Arc::new(plan)));
-        Ok(Self(Arc::new(Planned { resolved, contents: reader.named.into_inner(), plan })))
+        let (contents, greedy) = (reader.named.into_inner(), OnceLock::new());
+        Ok(Self(Arc::new(Planned { resolved, contents, plan, greedy })))
     }
 
     /// The part that tasks share.
@@ -187,7 +199,7 @@ impl SharedPlan {
     fn new(resolved: String, files: Option<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
         let content = |(path, bytes)| (path, Arc::new(Content { bytes, pickled: PyOnceLock::new() }));
         let contents = files.unwrap_or_default().into_iter().map(content).collect();
-        Self(Arc::new(Planned { resolved, contents, plan: OnceLock::new() }))
+        Self(Arc::new(Planned { resolved, contents, plan: OnceLock::new(), greedy: OnceLock::new() }))
     }
 
     /// The resolved scenario as JSON.
@@ -269,7 +281,6 @@ fn inspected(plan: &Plan) -> Value {
         "warnings": plan.warnings,
         "notes": plan.notes,
         "estimated_memory_bytes": plan.estimated_memory().get(),
-        "available_memory_bytes": memory::available(memory::MACHINE).map(Bytes::get),
         "duration_s": record::seconds(Time::ZERO + plan.duration),
         "warmup_s": record::seconds(Time::ZERO + plan.warmup),
         "bottleneck": plan.bottleneck.map(|link| &plan.links[link].name),

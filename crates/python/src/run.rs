@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
+use overview::metrics;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,7 +12,9 @@ use record::Tables;
 use serde_json::Value;
 
 use crate::catalogue::to_python;
-use crate::table::{Table, arrow_failure, record_batch, rows};
+use crate::language::exception;
+use crate::plan::SharedPlan;
+use crate::table::{Table, arrow_failure, doubles, record_batch, rows};
 
 /// The tables of one run.
 #[pyclass(frozen, module = "ackclock._engine")]
@@ -58,6 +61,14 @@ impl Run {
     /// The table called `name`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         self.batch(py, name).map(Table)
+    }
+
+    /// Jain's index of the goodputs of the flows of `plan` that last and send all they can.
+    fn fairness(&self, py: Python<'_>, plan: &SharedPlan) -> PyResult<f64> {
+        let flows = self.batch(py, "flows")?;
+        let planned = plan.planned();
+        let greedy = planned.greedy().map_err(|error| exception(py, &error))?;
+        Ok(metrics::fairness(greedy, &doubles(&flows, "goodput_bps"), &doubles(&flows, "completion_s")))
     }
 
     /// The rows of the table called `name`.

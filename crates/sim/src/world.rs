@@ -287,11 +287,14 @@ impl World<'_, NoAgents> {
     /// As [`World::run`], on so many `cores` if that may pay. Says as well how much CPU time the others took, as
     /// `clocks` read it.
     pub(crate) fn run_on(&mut self, cores: usize, end: Time, watch: &Watch, clocks: Stopwatch) -> (bool, f64) {
-        let cores = cores.min(std::thread::available_parallelism().map_or(1, usize::from));
-        match self.cut.clone().filter(|cut| cores > 1 && pays(self.of.plan, cut)) {
-            Some(cut) => self.run_together(&cut, cores, end, watch, clocks),
-            None => (self.run(end, watch), 0.0),
+        if let Some(cut) = self.cut.clone().filter(|cut| cores > 1 && pays(self.of.plan, cut)) {
+            // Linux reads a dozen files for the answer, so it is asked only where it matters.
+            let cores = cores.min(std::thread::available_parallelism().map_or(1, usize::from));
+            if cores > 1 {
+                return self.run_together(&cut, cores, end, watch, clocks);
+            }
         }
+        (self.run(end, watch), 0.0)
     }
 
     fn run_together(

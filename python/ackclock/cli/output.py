@@ -254,12 +254,13 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
     Where standard error is no terminal, a line is written each minute.
     """
     bar: Progress | None = None
+    is_terminal = notes.is_terminal
     begun = said = time.monotonic()
 
     def at(fraction: float) -> None:
         nonlocal bar, said
         now = time.monotonic()
-        if not notes.is_terminal:
+        if not is_terminal:
             if now - said >= LINE_EVERY_S:
                 said = now
                 notes.print(progress_line(what, fraction, now - begun), markup=False, soft_wrap=True)

@@ -240,8 +240,7 @@ def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Wor
         return executors.one_thread()
     if processes is not None:
         processes = min(processes, len(plan))
-        _, _, first = next(plan.places())
-        executors.check_processes(processes, first.inspect()["available_memory_bytes"])
+        executors.check_processes(processes, _engine.available_memory())
     return executors.workers(executor, processes)
 
 

@@ -110,7 +110,6 @@ class Plan:
         found: dict[str, dict[str, None]] = {}
         for _, point, plan in self.places():
             engine.check(plan)
-            repetitions.check_memory([plan], 1)
             where = self._name(point)
             said = plan.inspect()
             for kind in ("warning", "note"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,13 +134,14 @@ class Sweep:
 
     def interval(self, place: Place, metric: str) -> Interval | None:
         """Median and percentiles of a metric over the repetitions of a place. None if no run has a value."""
-        import numpy as np
+        return self._intervals[metric].get(place)
 
-        values = np.array(self.values[place][metric])
-        values = values[np.isfinite(values)]
-        if not values.size:
-            return None
-        return Interval(*(float(v) for v in np.percentile(values, (LOW, 50.0, HIGH))))
+    @cached_property
+    def _intervals(self) -> dict[str, dict[Place, Interval]]:
+        """The interval of each metric at each place with a value."""
+        return {
+            metric: _intervals({place: of[metric] for place, of in self.values.items()}) for metric in METRICS
+        }
 
     @property
     def alike(self) -> list[str]:
@@ -163,8 +165,7 @@ class Sweep:
             raise InputError(f"there is no metric `{metric}` of a sweep{near}")
         from ackclock.sweeps.drawing import draw_sweep
 
-        found = {place: interval for place in self.values if (interval := self.interval(place, metric))}
-        return draw_sweep(self.design, self.controllers, METRICS[metric].axis, found)
+        return draw_sweep(self.design, self.controllers, METRICS[metric].axis, self._intervals[metric])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """A row for each run, as ``--json`` prints it: controller, point, seed, validity, flows, links."""
@@ -200,6 +201,20 @@ class Sweep:
     def __repr__(self) -> str:
         over = ", ".join(self.design.keys)
         return f"<Sweep over {over}: {', '.join(self.controllers)}, {len(self.design)} points>"
+
+
+def _intervals(values: Mapping[Place, Sequence[float]]) -> dict[Place, Interval]:
+    """Median and percentiles of the values of each place that has some. NaN and infinity are left out."""
+    import numpy as np
+
+    known = {place: [value for value in of if math.isfinite(value)] for place, of in values.items()}
+    found: dict[Place, Interval] = {}
+    # Places with as many values are computed at once: a call for each would take longer than its runs.
+    for size in {len(of) for of in known.values()} - {0}:
+        places = [place for place, of in known.items() if len(of) == size]
+        ends = np.percentile(np.array([known[place] for place in places]), (LOW, 50.0, HIGH), axis=1)
+        found |= {place: Interval(*of) for place, of in zip(places, ends.T.tolist(), strict=True)}
+    return {place: found[place] for place in known if place in found}
 
 
 def _by_run(rows: pa.Table, index: str) -> list[list[dict[str, Any]]]:

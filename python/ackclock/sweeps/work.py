@@ -109,7 +109,8 @@ def run(chunk: Chunk) -> Done:
             if not finished.valid:
                 invalid.append(f"{_name(item)}: {'; '.join(finished.engine['reasons'])}")
             # The rest of the run, such as its series, is dropped.
-            rows.add(_Finished(item, finished.flows, finished.links, finished.valid, finished.fairness))
+            flows, links = finished.streamed("flows"), finished.streamed("links")
+            rows.add(_Finished(item, flows, links, finished.valid, finished.fairness))
     except _StoppedError:
         pass
     finally:
@@ -128,8 +129,8 @@ class _Finished(NamedTuple):
     """The rows of a run."""
 
     item: Item
-    flows: pa.Table
-    links: pa.Table
+    flows: _engine.Table | pa.Table
+    links: _engine.Table | pa.Table
     valid: bool
     fairness: float
 
@@ -175,14 +176,15 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
     import numpy as np
     import pyarrow as pa
 
-    flows, links = _plain([run.flows for run in done]), _plain([run.links for run in done])
-    counts = {FLOWS: [run.flows.num_rows for run in done], LINKS: [run.links.num_rows for run in done]}
+    flows, links = _joined([run.flows for run in done]), _joined([run.links for run in done])
+    counts = {FLOWS: [len(run.flows) for run in done], LINKS: [len(run.links) for run in done]}
     run_of = pa.array(np.repeat(np.arange(len(done)), counts[FLOWS]))
+    marked = links["is_bottleneck"].to_pylist()
     rows, begin = [], 0
-    for run in done:
-        marked = run.links["is_bottleneck"].to_pylist()
-        rows.append(begin + marked.index(True) if True in marked else None)
-        begin += len(marked)
+    for count in counts[LINKS]:
+        of_run = marked[begin : begin + count]
+        rows.append(begin + of_run.index(True) if True in of_run else None)
+        begin += count
     bottleneck = pa.array(rows, pa.int64()).take(run_of)
     fields, columns = list(flows.schema), list(flows.columns)
     for field, column in zip(links.schema, links.columns, strict=True):
@@ -201,11 +203,14 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
     }
 
 
-def _plain(tables: Sequence[pa.Table]) -> pa.Table:
+def _joined(tables: Sequence[_engine.Table | pa.Table]) -> pa.Table:
     """The tables as one, without dictionaries, which differ from run to run."""
     import pyarrow as pa
 
-    table = pa.concat_tables([one.replace_schema_metadata(None) for one in tables])
+    # One table crosses in place of hundreds. An engine gives all its tables in the same form.
+    of_engine = [one for one in tables if isinstance(one, _engine.Table)]
+    arrow = [_engine.joined(of_engine)] if of_engine else tables
+    table = pa.concat_tables([pa.table(one).replace_schema_metadata(None) for one in arrow])
     fields = [
         field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
