@@ -94,6 +94,10 @@ def test_the_figure_has_a_map_for_each_quantity(found):
         "harm to its goodput",
         "harm to its RTT",
     ]
+    maps = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    # Square cells, one for each pair, the first row at the top.
+    assert {(axes.get_ylim(), axes.get_aspect()) for axes in maps} == {((1.5, -0.5), 1.0)}
+    assert {axes.collections[0].get_array().shape for axes in maps} == {(2, 2)}
 
 
 def test_numbers_contrast_with_the_colour_below_them():

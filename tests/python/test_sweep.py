@@ -164,7 +164,7 @@ def test_figures_are_drawn_for_each_number_of_axes():
     over = {"queue": ["0.1bdp", "10bdp"], "rtt": ["20ms", "40ms"]}
     maps = ackclock.sweep(PATH, ["newreno"], over=over, duration="5s")
     scales = [
-        type(maps.plot(name).axes[0].images[0].norm).__name__ for name in ("queue_delay_p95", "goodput")
+        type(maps.plot(name).axes[0].collections[0].norm).__name__ for name in ("queue_delay_p95", "goodput")
     ]
     assert scales == ["LogNorm", "Normalize"]
     drawn = ackclock.sweep(PATH, ["cdg"], over=["rtt=5ms..50ms*log"], samples=4, duration="200ms")

@@ -48,8 +48,9 @@ def _curves(axes: Axes) -> Iterator[tuple[str, Any]]:
             yield label.strip(), np.asarray(handle.get_ydata(), float)
         elif isinstance(handle, PathCollection):
             yield label.strip(), np.asarray(handle.get_offsets(), float)[:, 1]
-    for image in (*axes.images, *(one for one in axes.collections if isinstance(one, QuadMesh))):
-        yield "cells", np.ma.filled(np.ma.asarray(image.get_array(), float), np.nan).ravel()
+    for cells in axes.collections:
+        if isinstance(cells, QuadMesh):
+            yield "cells", np.ma.filled(np.ma.asarray(cells.get_array(), float), np.nan).ravel()
 
 
 def _range(values: Any) -> str:

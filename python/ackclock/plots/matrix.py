@@ -29,6 +29,8 @@ def draw_matrix(maps: Sequence[HeatMap]) -> Figure:
             low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
             ends = (low if shown.low is None else shown.low, high if shown.high is None else shown.high)
             image = heat_map(axes, shown, len(names) <= MOST_WRITTEN, vmin=ends[0], vmax=ends[1])
+            axes.set_aspect("equal")
+            axes.set_ylim(len(names) - 0.5, -0.5)
             axes.set_xticks(range(len(names)), names, rotation=60)
             axes.set_yticks(range(len(names)), names)
             figure.colorbar(image, ax=axes, shrink=0.8)

@@ -116,7 +116,7 @@ def _heat_maps(design: Design, controllers: Sequence[str], label: str, found: In
         for line, line_of_maps in zip(panels, maps, strict=True):
             for axes, shown in zip(line, line_of_maps, strict=True):
                 written = shown.values.size <= MOST_WRITTEN_CELLS
-                image = heat_map(axes, shown, written, aspect="auto", origin="lower", norm=norm)
+                image = heat_map(axes, shown, written, norm=norm)
                 askew = max(map(len, shown.columns)) > MOST_LETTERS
                 axes.set_xticks(range(len(shown.columns)), shown.columns, rotation=40 if askew else 0)
                 axes.set_yticks(range(len(shown.rows)), shown.rows)

@@ -103,7 +103,7 @@ def fleet_map(
         image: Any = None
         for axes, shown in zip(panels, maps, strict=True):
             written = shown.values.size <= MOST_WRITTEN_CELLS
-            image = heat_map(axes, shown, written, aspect="auto", origin="lower", norm=norm)
+            image = heat_map(axes, shown, written, norm=norm)
             axes.set_xticks(range(len(shown.columns)), shown.columns, rotation=40)
             axes.set_yticks(range(len(shown.rows)), shown.rows)
             axes.set_xlabel(across.label)
