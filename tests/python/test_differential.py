@@ -6,15 +6,18 @@ import gzip
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ackclock.cli.differential import FAULTS as NAMED
 from ackclock.replay import replay
 from ackclock.replay.differential import (
+    FAULTS,
     Difference,
     DrawnSituation,
     Origin,
@@ -72,14 +75,26 @@ def test_a_seed_always_draws_the_same_situation() -> None:
     assert (other.late[:2], other.late_acks[:2]) == (((1, 14), (4, 14)), ((11, 8), (15, 8)))
 
 
-@given(st.integers(0, 10_000), st.sampled_from(["losses", "all"]))
+@given(st.integers(0, 10_000), st.sampled_from(FAULTS))
 def test_times_are_even_and_rtts_no_multiple_of_a_tick(seed, faults) -> None:
     one = drawn(seed, faults)
     times = [one.rtt_ms, one.handshake_ms, one.gap_ms, *(at for at, _ in one.writes)]
-    times += [late for _, late in (*one.late, *one.late_acks)]
+    times += [late for _, late in (*one.late, *one.late_acks)] + [at for at, _ in one.rtt_steps]
     assert all(at % 2 == 0 for at in times)
-    assert one.rtt_ms % 4 == 2
+    assert all(rtt % 4 == 2 for rtt in (one.rtt_ms, *(rtt for _, rtt in one.rtt_steps)))
     assert faults == "all" or not (one.late or one.twice or one.marked)
+    assert one.writes[-1][0] < one.end_ms - 2 * one.rtt_ms
+
+
+def test_each_kind_of_faults_draws_what_is_its_own() -> None:
+    sets = {name: [drawn(seed, name) for seed in range(30)] for name in FAULTS}
+    assert sorted({one.rtt_ms for one in sets["long"]}) == [702, 1202, 2002]
+    assert {name for name in FAULTS if any(one.rtt_steps for one in sets[name])} == {"steps"}
+    assert max(one.ack_every for one in sets["thin"]) == 50
+    assert max(one.ack_every for name in FAULTS if name != "thin" for one in sets[name]) == 4
+    idle = [after[0] - before[0] for one in sets["pauses"] for before, after in pairwise(one.writes)]
+    assert set(idle) == {60, 260, 420, 700, 1300}
+    assert NAMED == FAULTS, "the command names them"
 
 
 def test_faults_of_packets_that_were_never_sent_are_left_out() -> None:
@@ -108,6 +123,15 @@ def test_a_bottleneck_takes_its_time_for_each_segment() -> None:
     network.depart(50, Segment(3))
     # Served until 2, 4, 6 and 52 ms. They arrive 100 ms later.
     assert events(network) == [(102, Ack(1)), (104, Ack(2)), (106, Ack(3)), (152, Ack(4))]
+
+
+def test_segments_that_leave_after_a_step_have_another_rtt_and_arrive_in_order() -> None:
+    network = Network(replace(PLAIN, writes=(), rtt_steps=((40, 30), (200, 60))))
+    for number, at in enumerate((0, 40, 60, 120, 200)):
+        network.depart(at, Segment(number))
+    # A segment takes 2 ms. The second would arrive at 40 + 2 + 30 ms, before the first.
+    arrivals = [(102, Ack(1)), (102, Ack(2)), (102, Ack(3)), (152, Ack(4)), (262, Ack(5))]
+    assert events(network) == arrivals
 
 
 def test_a_network_loses_delays_and_doubles_what_its_situation_names() -> None:
@@ -325,11 +349,43 @@ class Interrupted:
 
     release = "6.1"
     ticks = 250
+    varies = True
 
     def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
         for situation in situations[:2]:
             yield play(situation, Simulated())
         raise KeyboardInterrupt
+
+
+@dataclass
+class Late:
+    """A TCP with a timer that is late: always for seed 1, and for seed 2 only at first."""
+
+    varies: bool = True
+    release = "6.18"
+    ticks = 250
+    asked: list[list[int]] = field(default_factory=list)
+
+    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
+        self.asked.append([one.seed for one in situations])
+        for situation in situations:
+            played = play(situation, Simulated())
+            if situation.seed == 1 or (situation.seed == 2 and len(self.asked) == 1):
+                played.sent[-1] = (played.sent[-1][0] + 20, played.sent[-1][1])
+            yield played
+
+
+@needs_live
+def test_a_difference_counts_only_if_it_comes_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for varies, agree, asked in ((True, 2, [[1, 2, 3], [1, 2]]), (False, 1, [[1, 2, 3]])):
+        tcp = Late(varies)
+        monkeypatch.setattr("ackclock.cli.differential._tcp", lambda _, tcp=tcp: tcp)
+        status, out, err = run(capsys, "kernel", "differential", "--live", "--runs", "3")
+        assert (status, tcp.asked) == (1, asked)
+        assert f"{agree} of 3 runs agree" in out
+        assert ("1 differences vanished" in err) == varies
 
 
 @needs_live

@@ -9,11 +9,12 @@ from ackclock.replay.differential.live import is_valid, play_all, play_live
 from ackclock.replay.differential.playing import Played, play
 from ackclock.replay.differential.recording import Origin, RecordedRun, Recording
 from ackclock.replay.differential.shrinking import Shrinking, used
-from ackclock.replay.differential.situation import DrawnSituation, Faults, drawn
+from ackclock.replay.differential.situation import FAULTS, DrawnSituation, Faults, drawn
 from ackclock.replay.differential.trace import Difference, Trace, compared
 from ackclock.replay.differential.writing import script
 
 __all__ = [
+    "FAULTS",
     "Difference",
     "DrawnSituation",
     "Faults",

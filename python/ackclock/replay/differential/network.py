@@ -48,6 +48,7 @@ class Network:
         self._sent = 0
         self._acks = 0
         self._free = 0
+        self._latest = 0
         for at, segments in situation.writes:
             self._push(at, Write(segments))
         for at in range(SAMPLE_MS, situation.end_ms, SAMPLE_MS):
@@ -64,7 +65,8 @@ class Network:
         self._free = max(self._free, now) + situation.gap_ms
         if number in situation.lost:
             return
-        arrives = self._free + situation.rtt_ms + self._late.get(number, 0)
+        self._latest = max(self._latest, self._free + situation.rtt_at(now))
+        arrives = self._latest + self._late.get(number, 0)
         segment = replace(segment, marked=capable and number in situation.marked)
         self._push(arrives, segment)
         if number in situation.twice:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.replay.differential.playing import play
-from ackclock.replay.differential.situation import GENERATOR, DrawnSituation, Faults, drawn
+from ackclock.replay.differential.situation import FAULTS, GENERATOR, DrawnSituation, Faults, drawn
 from ackclock.replay.differential.trace import Difference, Trace, compared
 from ackclock.replay.simulated import Simulated
 
@@ -98,6 +98,6 @@ def _as_json(run: RecordedRun) -> dict[str, Any]:
 
 def _runs(values: Any) -> Iterator[RecordedRun]:
     for value in values:
-        if value["faults"] not in ("losses", "all"):
+        if value["faults"] not in FAULTS:
             raise ValueError(value["faults"])
         yield RecordedRun(value["seed"], value["faults"], Trace.from_json(value))

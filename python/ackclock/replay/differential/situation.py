@@ -6,12 +6,17 @@ The generator has a version, as recorded answers of a kernel belong to the situa
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
-Faults = Literal["losses", "all"]
-"""Lost segments alone, or everything that the generator knows."""
+Faults = Literal["losses", "all", "pauses", "steps", "long", "thin"]
+"""What is drawn: lost segments alone, everything that happens to single packets, or a path and its use.
+
+``pauses`` are bursts between idle times, ``steps`` RTTs that change, ``long`` RTTs of 0.7 to 2 s, and
+``thin`` ACKs for many segments, most of which may be lost.
+"""
+FAULTS: Sequence[Faults] = get_args(Faults)
 
 GENERATOR = 2
 """The version of ``drawn``. Another one draws other situations from the same seeds."""
@@ -20,6 +25,8 @@ NUMBERED = 600
 LARGEST_WINDOW = 520
 """The receive window where it does not matter, in segments."""
 END_MS = 3000
+PAUSED_END_MS = 7000
+LONG_END_MS = 14_000
 SAMPLE_MS = 240
 """The state is read at multiples of this time."""
 
@@ -40,6 +47,11 @@ There a tenth of a millisecond would decide about a whole tick. All times are ev
 second segment waits for a train only within a millisecond of the first (``tcp_tso_should_defer``). ACKs of a
 train are at most 2 ms apart for HyStart, so that a bottleneck takes none of these 2 ms for a segment.
 """
+
+STEPPED_RTTS_MS = (30, 62, 102, 202, 402, 702)
+LONG_RTTS_MS = (702, 1202, 2002)
+STEPS_MS = (80, 180, 340, 620, 1000, 1600)
+"""When the RTT may change."""
 
 One = TypeVar("One")
 
@@ -75,6 +87,12 @@ class DrawnSituation:
     marked: frozenset[int] = frozenset()
     lost_acks: frozenset[int] = frozenset()
     late_acks: tuple[tuple[int, int], ...] = ()
+    rtt_steps: tuple[tuple[int, int], ...] = ()
+    """From these times on segments that leave have another RTT. They arrive in order."""
+
+    def rtt_at(self, at_ms: int) -> int:
+        """The RTT of a segment that leaves then, in milliseconds."""
+        return next((rtt for step, rtt in reversed(self.rtt_steps) if step <= at_ms), self.rtt_ms)
 
 
 class _Draw:
@@ -106,15 +124,17 @@ def drawn(seed: int, faults: Faults) -> DrawnSituation:
         "writes": tuple(draw.one_of(WRITES)),
         "end_ms": END_MS,
     }
+    plain: dict[str, Any] = {
+        "sack": True,
+        "timestamps": False,
+        "ecn": False,
+        "window": LARGEST_WINDOW,
+        "ack_every": 1,
+    }
     if faults == "losses":
-        plain: dict[str, Any] = {
-            "sack": True,
-            "timestamps": False,
-            "ecn": False,
-            "window": LARGEST_WINDOW,
-            "ack_every": 1,
-        }
         return DrawnSituation(**common, **plain, lost=draw.some(draw.one_of((0.03, 0.08, 0.15, 0.25))))
+    if faults != "all":
+        return DrawnSituation(**common | plain | _drawn_use(draw, faults))
     ecn = draw.one_of((False, False, True))
     late, late_acks = draw.one_of((14, 36, 60)), draw.one_of((8, 26))
     return DrawnSituation(
@@ -131,3 +151,30 @@ def drawn(seed: int, faults: Faults) -> DrawnSituation:
         lost_acks=draw.some(draw.one_of((0.0, 0.0, 0.1, 0.3))),
         late_acks=tuple((number, late_acks) for number in sorted(draw.some(draw.one_of((0.0, 0.0, 0.1))))),
     )
+
+
+def _drawn_use(draw: _Draw, faults: Faults) -> dict[str, Any]:
+    """What a path or its use has of its own."""
+    found: dict[str, Any] = {"timestamps": draw.one_of((True, False))}
+    match faults:
+        case "pauses":
+            found |= {"writes": tuple(_bursts(draw)), "end_ms": PAUSED_END_MS}
+        case "steps":
+            times = sorted({draw.one_of(STEPS_MS) for _ in range(draw.one_of((1, 2, 3)))})
+            found["rtt_steps"] = tuple((at, draw.one_of(STEPPED_RTTS_MS)) for at in times)
+        case "long":
+            rtt_ms = draw.one_of(LONG_RTTS_MS)
+            handshake_ms = rtt_ms - draw.one_of((4, 4, 20))
+            found |= {"rtt_ms": rtt_ms, "handshake_ms": handshake_ms, "end_ms": LONG_END_MS}
+        case _:
+            found["ack_every"] = draw.one_of((3, 6, 16, 50))
+            found["lost_acks"] = draw.some(draw.one_of((0.0, 0.1, 0.3, 0.6)))
+    return found | {"lost": draw.some(draw.one_of((0.0, 0.03, 0.08, 0.15)))}
+
+
+def _bursts(draw: _Draw) -> Iterator[tuple[int, int]]:
+    """Bursts, the last of which comes after 5.2 s at the latest."""
+    at_ms = 0
+    for _ in range(draw.one_of((2, 3, 4, 5))):
+        yield at_ms, draw.one_of((1, 2, 5, 10, 20, 40))
+        at_ms += draw.one_of((60, 260, 420, 700, 1300))
