@@ -188,6 +188,45 @@ def test_two_versions_stand_side_by_side(capsys, tmp_path):
     assert run(capsys, "evaluate", both[0], "--beside", "newreno", "--only", "7.4")[0] == 0
 
 
+def test_a_finding_of_a_hunt_is_a_criterion_of_its_own(capsys, tmp_path):
+    file = tmp_path / "found.toml"
+    file.write_text(
+        """
+        title = "Found by a hunt: jitter of ACKs of 10 ms"
+        why = "vegas lacks 78% of what the better of NewReno and CUBIC has here."
+        source = "ackclock check --hunt, seed 1"
+        seeds = 3
+        [scenario]
+        duration = "20s"
+        warmup = "5s"
+        path = { rate = "2mbit", rtt = "200ms", queue = "1bdp", reverse = { jitter = "1ms" } }
+        flows = [{ name = "target" }]
+        [[judges]]
+        words = "utilization"
+        measure = { metric = "utilization" }
+        statistic = "median"
+        low = { beside = ["newreno", "cubic"], of = "largest", share = 0.5 }
+        """,
+        "utf-8",
+    )
+    both = ("cubic", "--case", file, "--json")
+    status, out, _ = run(capsys, "evaluate", *both, "--only", "own")
+    (found,) = json.loads(out)["evaluate"]["criteria"]
+    (one,) = found["measures"]
+    assert (status, found["section"], one["id"], one["verdict"]) == (0, "own", "found/found", "like")
+    assert one["target"] == one["standards"]["cubic"]
+    assert found["command"] == f"ackclock evaluate cubic --only own --case {file}"
+    assert refused(capsys, "evaluate", "cubic", "--only", "own").startswith("--only own: RFC 9743 has no")
+    file.write_text(file.read_text("utf-8").replace("low = {", "high = 1 #"), "utf-8")
+    assert refused(capsys, "evaluate", *both) == (
+        "found.toml: found: needs `better`, or one end of a band beside newreno and cubic"
+    )
+    taken = file.rename(tmp_path / "loss.toml")
+    assert refused(capsys, "evaluate", "cubic", "--case", taken) == (
+        "loss.toml: there is a case `loss` already"
+    )
+
+
 def test_a_mistake_of_the_target_is_bad_input(capsys, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(

@@ -128,7 +128,11 @@ def beside_standards(table: TomlTable) -> dict[str, Any]:
         raise CaseError(f"{table.where}: better = {direction!r} must be {' or '.join(DIRECTIONS)}")
     if "low" in table.values or "high" in table.values:
         raise CaseError(f"{table.where}: better = {direction!r} stands in place of `low` and `high`")
-    share, margin = _distance(table, STANDARD_SHARE)
+    return around_standards(direction, *_distance(table, STANDARD_SHARE))
+
+
+def around_standards(direction: str, share: float, margin: float) -> dict[str, Any]:
+    """The fields of a claim that is better in a direction, by a distance from both standards."""
     low, high = (Relative(STANDARDS, of, share, margin) for of in ("smallest", "largest"))
     return {"better": direction, "relative": {"low": low, "high": high}}
 

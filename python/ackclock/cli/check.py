@@ -124,7 +124,7 @@ MOST_TRIES = 1_000_000
         heading="Hunt",
         type=FILE,
         metavar="DIR",
-        help="Write each finding as a case for `ackclock check --case`.",
+        help="Write each finding as a case for `ackclock check --case` and `evaluate --case`.",
     ),
     SEED,
     engine_options(without=("at_once", "retries", "gso_max_segs", "qlog")),

@@ -31,10 +31,11 @@ WORSE = 1
 IN_JUNIT: dict[str, Verdict] = {"worse": "miss", "like": "pass", "better": "pass", "text": NOT_JUDGED}
 """The verdicts of a criterion, or of a measure, as JUnit has them."""
 
-OF_DOCUMENTS = ("only", "long", "second", "junit_file")
+OF_DOCUMENTS = ("only", "long", "own", "second", "junit_file")
 OF_SCORES = ("count", "tables")
 SPELLED = {
     **{name: name for name in ("only", "long")},
+    "own": "case",
     "second": "beside",
     "junit_file": "junit",
     "count": "paths",
@@ -54,8 +55,20 @@ STYLES = {"worse": "bold red", "better": "green"}
         help="`bbr1`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
         completes=completing.controllers,
     ),
-    Option("--only", metavar="SECTION,…", help="Only these criteria: 5.1.3, or 5.1 with all below it."),
+    Option(
+        "--only",
+        metavar="SECTION,…",
+        help="Only these criteria: 5.1.3, 5.1 with all below it, or own for --case alone.",
+    ),
     flag("--long", help="Three times as many seeds: narrower intervals."),
+    Option(
+        "--case",
+        "own",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="A case of your own or of `check --hunt --cases`, too. Repeatable.",
+    ),
     Option(
         "--beside",
         "second",
@@ -94,6 +107,7 @@ def evaluate(
     targets: Sequence[str],
     only: str | None,
     long: bool,
+    own: Sequence[Path],
     second: str | None,
     scores: bool,
     count: int,
@@ -124,7 +138,9 @@ def evaluate(
     if len(targets) > 1:
         raise InputError(f"{' '.join(targets)}: a document is about one TARGET; --front scores several")
     (target,) = targets
-    chosen = evaluation.choose([text.strip() for text in (only or "").split(",") if text.strip()])
+    wanted = [text.strip() for text in (only or "").split(",") if text.strip()]
+    chosen = [] if own and wanted == [evaluation.OWN] else evaluation.choose(wanted)
+    added = evaluation.added(own)
     versions = [checks.target(text) for text in ([target] if second is None else [target, second])]
     found: list[evaluation.Evaluation] = []
     with Interrupts() as interrupts:
@@ -140,6 +156,7 @@ def evaluate(
                             first,
                             long=long,
                             known=known,
+                            added=added,
                             progress=at,
                         )
                     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from ackclock.checks.cases import OWN, TargetCase
 from ackclock.checks.judging import CheckInProgress, run
 from ackclock.checks.target import Target
 from ackclock.engines import Engine, Progress
 from ackclock.errors import InputError
 from ackclock.evaluation.measuring import Measure, measures
-from ackclock.evaluation.suite import LONG_SEEDS, Criterion, cases, criteria, names, with_seeds
+from ackclock.evaluation.suite import LONG_SEEDS, Criterion, cases, criteria, names, own, with_seeds
 
 VERDICTS = ("worse", "like", "better", "text")
 """The words for a criterion. ``text``: the author answers it, or nothing could be measured."""
@@ -46,6 +48,8 @@ class Evaluation:
     findings: Sequence[Finding]
     measures: Mapping[str, Measure]
     """Every measure by its id."""
+    added: Sequence[Path] = ()
+    """The files of cases that the user has added."""
 
     @property
     def tally(self) -> Counter[str]:
@@ -56,9 +60,11 @@ class Evaluation:
         """The command that repeats it, or one criterion of it."""
         import shlex
 
-        judged = [one.criterion.section for one in self.findings]
+        judged = [one.criterion.section for one in self.findings if one.criterion.section != OWN]
         only = section or (",".join(judged) if len(judged) < len(criteria()) else "")
         words = ["ackclock", "evaluate", self.target.text, *(["--only", only] if only else [])]
+        if section in ("", OWN):
+            words += [word for file in self.added for word in ("--case", str(file))]
         seeds = max(one.case.repetitions for one in self.measures.values())
         words += ["--long"] if seeds == LONG_SEEDS else []
         return shlex.join(words + (["--seed", str(self.seed)] if self.seed != 1 else []))
@@ -72,14 +78,17 @@ def evaluate(
     *,
     long: bool = False,
     known: Mapping[str, Measure] | None = None,
+    added: Mapping[str, tuple[TargetCase, ...]] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Runs the cases of some criteria and judges these.
 
-    ``known`` are measures with the same seeds, whose values of the standards hold for this target, too.
+    ``added`` are cases of the user, which make a criterion of their own. ``known`` are measures with the same
+    seeds, whose values of the standards hold for this target, too.
     Raises InputError for an exception of the target, and where the engine runs none of the cases.
     """
-    variants = {name: cases(name) for name in names(chosen)}
+    variants = {name: cases(name) for name in names(chosen)} | dict(added or {})
+    chosen = [*chosen, *([own(added)] if added else [])]
     works = {
         name: [
             CheckInProgress(one, target, seed, engine)
@@ -101,4 +110,5 @@ def evaluate(
         Finding(one, [m for key, m in found.items() if one.takes(key)], [found[key] for key in one.bears])
         for one in chosen
     ]
-    return Evaluation(target, seed, findings, found)
+    files = [variants[name][0].file for name in added or ()]
+    return Evaluation(target, seed, findings, found, files)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ackclock.cases.document import CaseError, TomlTable, read_toml
-from ackclock.checks.cases import TargetCase, read
+from ackclock.cases.model import Claim
+from ackclock.cases.reading import STANDARDS, around_standards
+from ackclock.cases.variations import REPETITIONS
+from ackclock.checks.cases import OWN, TargetCase, read
 from ackclock.errors import InputError
 from ackclock.papers.catalogue import SUITES
 
@@ -17,6 +20,9 @@ SUITE = SUITES / "bcp133"
 
 LEAST_SEEDS = 5
 """With fewer seeds an interval would say little."""
+
+SEEDS = 7
+"""The seeds of each case that a user adds."""
 
 LONG_SEEDS = 21
 """The seeds of each case with ``--long``."""
@@ -91,6 +97,42 @@ def cases(name: str, folder: Path = SUITE) -> tuple[TargetCase, ...]:
         if stray := [claim.id for claim in one.claims if not claim.better]:
             raise CaseError(f"{one.file.name}: {stray[0]}: `better` is missing")
     return found
+
+
+def added(files: Sequence[Path]) -> Mapping[str, tuple[TargetCase, ...]]:
+    """The variants of cases that a user adds, as findings of a hunt, by their names. Raises CaseError."""
+    found: dict[str, tuple[TargetCase, ...]] = {}
+    for file in files:
+        if file.stem in found or file.stem in names(criteria()):
+            raise CaseError(f"{file.name}: there is a case `{file.stem}` already")
+        own = [
+            replace(one, claims=tuple(_directed(claim, file) for claim in one.claims))
+            for one in read(file, OWN)
+        ]
+        found[file.stem] = tuple(with_seeds(own, SEEDS))
+    return found
+
+
+def _directed(claim: Claim, file: Path) -> Claim:
+    """A claim with a direction: its own, or away from an end of its band that follows from the standards."""
+    if claim.better:
+        return claim
+    ends = {
+        end: one for end, one in claim.relative.items() if set(one.beside) == set(STANDARDS) and not one.seeds
+    }
+    if len(ends) != 1 or len(claim.relative) != 1 or not isinstance(claim.measure, Mapping):
+        known = " and ".join(STANDARDS)
+        raise CaseError(f"{file.name}: {claim.id}: needs `better`, or one end of a band beside {known}")
+    ((end, one),) = ends.items()
+    measure = {key: value for key, value in claim.measure.items() if key != "statistic"}
+    directed = around_standards("more" if end == "low" else "less", one.share, one.margin)
+    return replace(claim, measure=measure, over=REPETITIONS, share=1.0, is_worst=True, **directed)
+
+
+def own(cases: Mapping[str, tuple[TargetCase, ...]]) -> Criterion:
+    """The criterion that has the cases of a user."""
+    asks = "The author asks for these cases beside those of the RFC."
+    return Criterion(OWN, "Cases of the author", asks, tuple(cases), (), (), "")
 
 
 def with_seeds(found: Sequence[TargetCase], seeds: int) -> list[TargetCase]:
