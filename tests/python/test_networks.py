@@ -10,9 +10,11 @@ import tomllib
 import numpy as np
 import pytest
 
+import ackclock
 from ackclock import networks
 from ackclock.contenders import contenders
 from ackclock.errors import InputError
+from ackclock.networks import presets
 from ackclock.report import advice
 from calling import refused, run
 
@@ -193,3 +195,44 @@ def test_boxes_lie_where_their_values_are():
     assert shapes["median"] == (60.0, 0.0)
     assert second["shapes"] == [("bar", 0.0, 50.0)]
     assert (first["text"], second["text"]) == ("6.0", "5.0")
+
+
+def test_presets_of_tools_are_networks():
+    names = presets.names()
+    assert {"devtools:slow-4g", "wpt:cable", "atc:edge-lossy"} <= set(names)
+    for one in networks.networks(",".join(names)):
+        document = one.with_controller(contenders(["cubic"])[0])
+        ackclock.Scenario.from_document(document).resolved()
+    [edge] = networks.networks("atc:edge-lossy")
+    assert edge.document["path"] == {
+        "rate": "240kbit",
+        "delay": {"forward": "400ms", "reverse": "440ms"},
+        "queue": "1000p",
+        "loss": "1%",
+        "reverse": {"rate": "200kbit", "queue": "1000p", "loss": "1%"},
+    }
+    assert "Augmented Traffic Control" in edge.left_out
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("wpt:cabel", "--networks wpt:cabel: is no preset; did you mean `wpt:cable`?"),
+        ("wtp:cable", "--networks wtp:cable: is no network; did you mean `wpt:cable`?"),
+        ("nlc:lte", "--networks nlc:lte: is no network"),
+    ],
+)
+def test_presets_that_are_none(capsys, name, sentence):
+    assert refused(capsys, "compare", "cubic", "--networks", name).startswith(sentence)
+    assert "there are atc:2g-rural, atc:2g-urban," in refused(
+        capsys, "compare", "cubic", "--networks", "atc:x"
+    )
+
+
+def test_a_preset_has_a_page(capsys, tmp_path):
+    out = tmp_path / "out"
+    arguments = ("--networks", "wpt:fios", "--duration", "2s", "--out", out)
+    status, shown, _ = run(capsys, "compare", "cubic", *arguments)
+    assert status == 0
+    assert "wpt:fios" in shown
+    assert "of WebPageTest, connectivity.ini it has rates" in (out / "index.html").read_text("utf-8")

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         "--networks",
         heading="Path",
         metavar="NAME,…",
-        help="In place of the path: home, cable, fq_codel, wifi, policer, lte, satellite, or files of "
-        "scenarios; or a call in a home, 802.11ac:stations=8,up, with --rate of its wire (default: 1gbit), "
-        "--queue of its radio (default: 200p).",
+        help="In place of the path: home, cable, fq_codel, wifi, policer, lte, satellite, presets of tools "
+        "(wpt:cable), or files of scenarios; or a call in a home, 802.11ac:stations=8,up, with --rate of its "
+        "wire (default: 1gbit), --queue of its radio (default: 200p).",
         completes=completing.named_networks,
     ),
     Option("--flows", heading="Runs", type=Number(1), default=1, help="Flows of the controller in each run."),

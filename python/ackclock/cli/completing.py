@@ -110,9 +110,9 @@ def queues(incomplete: str) -> list[str]:
 
 def named_networks(incomplete: str) -> list[str]:
     """The networks of the package with commas between, or a standard of wireless networks."""
-    from ackclock.networks import NAMES
+    from ackclock.networks import NAMES, presets
 
-    return listed(NAMES, incomplete) or beginning(incomplete, values("wlans.0.standard"))
+    return listed((*NAMES, *presets.names()), incomplete) or beginning(incomplete, values("wlans.0.standard"))
 
 
 def draws(incomplete: str) -> list[str]:
@@ -154,6 +154,17 @@ def cases(incomplete: str) -> list[str]:
     from ackclock import bench
 
     return beginning(incomplete, [case.name for case in bench.CASES])
+
+
+def judged(incomplete: str) -> list[str]:
+    """Cases of ``check`` with commas between: files of laws and rules, which the names of files identify."""
+    folder = resources.files("ackclock.checks")
+    found = (folder / "laws", *(part for part in (folder / "rules").iterdir() if part.is_dir()))
+    names = {
+        one.name.removesuffix(".toml") for part in found for one in part.iterdir() if ".toml" in one.name
+    }
+    names |= {one.name.removesuffix(".toml") for one in (folder / "rules").iterdir() if ".toml" in one.name}
+    return listed(sorted(names), incomplete)
 
 
 def formats(incomplete: str) -> list[str]:

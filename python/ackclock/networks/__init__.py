@@ -17,6 +17,7 @@ from typing import Any
 from ackclock import reading
 from ackclock.contenders import Contender
 from ackclock.errors import InputError, did_you_mean
+from ackclock.networks import presets
 
 NAMES = ("home", "cable", "fq_codel", "wifi", "policer", "lte", "satellite")
 """The networks of the package, in the order of tables."""
@@ -45,7 +46,10 @@ class Network:
 
 
 def networks(names: str) -> list[Network]:
-    """The networks that ``--networks`` names: the package's, and files. Raises InputError."""
+    """The networks that ``--networks`` names: the package's, presets of tools, and files.
+
+    Raises InputError.
+    """
     found = [network for one in names.split(",") if one.strip() for network in _named(one.strip())]
     if not found:
         raise InputError(f"--networks {names!r}: names no network; there are {', '.join(NAMES)}, and files")
@@ -64,12 +68,15 @@ def text_of(name: str) -> str:
 def _named(name: str) -> list[Network]:
     if name in NAMES:
         return [_network(name, text_of(name), Path())]
+    if presets.is_preset(name):
+        return [Network(name, *presets.preset(name))]
     file = Path(name)
     if file.suffix != ".toml":
-        near = did_you_mean(name, NAMES)
+        near = did_you_mean(name, [*NAMES, *presets.names()])
         known = ", ".join(NAMES)
         raise InputError(
-            f"--networks {name}: is no network{near}; there are {known}, and files like mine.toml"
+            f"--networks {name}: is no network{near}; there are {known}, presets like wpt:cable, and files "
+            "like mine.toml"
         )
     try:
         text = reading.text(file)
