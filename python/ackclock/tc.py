@@ -20,16 +20,26 @@ _NUMBER = re.compile(r"(?P<number>\d+\.?\d*|\.\d+)(?P<unit>.*)")
 _HANDLE = re.compile(r"[\da-f]*:[\da-f]*", re.IGNORECASE)
 """The name of a discipline or class: ``1:``, ``1:10``."""
 
-_FLAGS = {"add", "replace", "change", "qdisc", "class", "root", "ingress", "egress", "offloaded"}
+_FLAGS = {"add", "replace", "change", "qdisc", "class", "filter", "root", "ingress", "egress", "offloaded"}
 _PLACES = {"dev", "handle", "parent", "classid", "leaf", "refcnt"}
 """Words that say where a discipline sits, each with a value."""
-_SHOWN = ("qdisc", "class")
+_OF_FILTERS = {"protocol", "prio", "pref", "chain"}
+"""Words of a filter before its kind, each with a value."""
+_FILTERS = ("u32", "matchall", "basic", "flower", "fw", "bpf", "flow", "cgroup", "route")
+"""Kinds of filters, which may police."""
+_INGRESS = {"ffff:", "ffff:fff2", "ingress"}
+"""Words of a filter for the packets that a device receives."""
+_SHOWN = ("qdisc", "class", "filter")
 """How a line begins that ``tc`` prints. Lines below it that begin otherwise are statistics."""
 _QUEUELESS = {"noqueue", "mq", "clsact"}
 """Disciplines without a queue of their own."""
 
 NETEM_LIMIT = 1000
 """The packets that netem holds, where no other limit is given."""
+
+
+DEVICE_LIMIT = 1000
+"""The packets that wait at a device without a discipline of its own: ``txqueuelen`` of Ethernet."""
 
 
 @dataclass
@@ -77,8 +87,9 @@ def read(text: str) -> Direction:
     """The path that lines of ``tc`` describe, the direction of its data. Raises InputError."""
     path, *others = sorted(_directions(text), key=lambda one: not one.keys and one.delay is None)
     if not path.keys and path.delay is None:
+        known = ", ".join(sorted({*_READERS} - {*_FILTERS}))
         raise InputError(
-            f"--tc {text.strip()}: describes no path; there are {', '.join(sorted(_READERS))}, "
+            f"--tc {text.strip()}: describes no path; there are {known}, and filters that police, "
             'as in --tc "tbf rate 10mbit burst 32kbit latency 50ms"'
         )
     used = [other for other in others if other.keys or other.delay is not None]
@@ -104,10 +115,16 @@ def _directions(text: str) -> list[Direction]:
             continue
         shown = shown or first in _SHOWN
         try:
-            words = _Words(shlex.split(line, comments=True))
+            split = shlex.split(line, comments=True)
         except ValueError as error:
             raise InputError(f"--tc: {line.strip()}: {error}") from None
+        words = _Words(split)
         device, name = _place(words, device)
+        if name in _FILTERS and _INGRESS & set(split):
+            # A device receives in the direction opposite to the one in which it sends.
+            there = f"{device} ingress".strip()
+            _read_line(name, words, found.setdefault(there, Direction(there)))
+            continue
         if device and "" in found:
             # Lines before the first device that is named are of that one.
             found = {device: found[""]}
@@ -158,7 +175,7 @@ def _place(words: _Words, device: str) -> tuple[str, str | None]:
     for word in words:
         if word == "dev":
             device = f"{host} {words.value(word)}".strip()
-        elif word in _PLACES:
+        elif word in _PLACES or word in _OF_FILTERS:
             words.value(word)
         elif word not in _FLAGS and not _HANDLE.fullmatch(word) and word.strip("-"):
             name = word
@@ -410,6 +427,34 @@ def _netem_slot(words: _Words) -> dict[str, Any]:
     return slot
 
 
+def _filter(words: _Words, path: Direction) -> None:
+    """A filter describes a path if it polices: what exceeds a token bucket is dropped."""
+    passed_over = []
+    for word in words:
+        if word == "police":
+            _police(words, path)
+            return
+        passed_over.append(word)
+    path.left_out.append(" ".join(["filter", *passed_over]))
+
+
+def _police(words: _Words, path: Direction) -> None:
+    given: dict[str, str] = {}
+    for word in words:
+        if word in ("rate", "burst", "buffer", "maxburst"):
+            given["rate" if word == "rate" else "burst"] = words.value(word)
+        elif word in ("mtu", "peakrate", "avrate", "flowid", "classid", "index", *_FRAMES):
+            path.left_out.append(f"police {word} {words.value(word)}")
+        elif word in ("pass", "ok", "continue", "reclassify", "pipe"):
+            raise InputError(f"--tc: police … {word}: packets that exceed go on; `drop` polices")
+        elif word not in ("action", "conform-exceed", "exceed", "drop", "drop/pass", "drop/ok", "drop/pipe"):
+            path.left_out.append(f"police {word}")
+    if "rate" not in given or "burst" not in given:
+        raise InputError("--tc: police needs rate and burst")
+    police = {"rate": rate(given["rate"]), "burst": size(given["burst"]), "limit": f"{DEVICE_LIMIT}p"}
+    path.put("queue", {"discipline": "police", **police})
+
+
 def _queue(name: str) -> Callable[[_Words, Direction], None]:
     def reader(words: _Words, path: Direction) -> None:
         try:
@@ -432,5 +477,6 @@ _READERS: dict[str, Callable[[_Words, Direction], None]] = {
     "tbf": _tbf,
     "htb": _htb,
     "netem": _netem,
+    **dict.fromkeys(_FILTERS, _filter),
     **{word["discipline"]: _queue(word["discipline"]) for word in _engine.tc_words()},
 }

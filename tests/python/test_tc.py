@@ -164,6 +164,32 @@ def test_two_devices_are_the_two_directions(lines, devices):
     assert str(path).endswith(f"; ACKs over {devices[1]}: loss 2%, delay 30ms")
 
 
+def test_filters_that_police_are_policers():
+    policed = {"discipline": "police", "rate": "1mbit", "burst": "10240B", "limit": "1000p"}
+    for line in (
+        "tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 "
+        "police rate 1mbit burst 10k drop flowid :1",
+        "filter add dev eth0 parent ffff: matchall action police rate 1mbit burst 10k conform-exceed drop",
+        "tc filter replace dev eth0 ingress pref 10 matchall action police rate 1mbit buffer 10k drop",
+    ):
+        path = tc.read(line)
+        assert (path.keys, path.device) == ({"queue": policed}, "eth0 ingress")
+    # Wondershaper: what a device sends is shaped, and what it receives is policed.
+    path = tc.read("""
+        tc qdisc add dev eth0 root handle 1: htb
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit
+        tc filter add dev eth0 parent 1: protocol ip prio 18 u32 match ip dst 10.0.0.0/8 flowid 1:1
+        tc qdisc add dev eth0 handle ffff: ingress
+        tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 \\
+            police rate 1mbit burst 10k drop flowid :1
+    """)
+    assert (path.keys, path.reverse.keys) == ({"rate": "5mbit"}, {"queue": policed})
+    assert path.left_out == ["filter match ip dst 10.0.0.0/8 flowid 1:1", "police flowid :1"]
+    assert str(path) == (
+        "data over eth0: rate 5mbit; ACKs over eth0 ingress: queue police rate 1mbit burst 10240B limit 1000p"
+    )
+
+
 SHOWN = """
 qdisc noqueue 0: dev lo root refcnt 2
 qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000
@@ -216,6 +242,9 @@ def test_what_tc_prints_is_read():
         ("netem loss 101%", "101%: is no percentage of tc"),
         ("netem delay 10ms 1ms distribution mine", "distribution mine: there are uniform"),
         ("netem loss state 1%", "loss state: has no counterpart"),
+        ("filter add dev a matchall action police rate 1mbit drop", "police needs rate and burst"),
+        ("filter add dev a u32 police rate 1mbit burst 1k pass", "packets that exceed go on"),
+        ("filter add dev a u32 match ip dport 80 flowid 1:1", "and filters that police"),
         ("pfifo", "pfifo needs a limit"),
         ("red avpkt 1000", "red needs a limit"),
         ("fq_codel targte 5ms", "fq_codel: there is no `targte`; there are limit, flows"),
