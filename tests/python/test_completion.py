@@ -33,6 +33,8 @@ def completed(*words):
         (["compare", "newreno", "cub"], ["cubic", "cubic-rfc"]),
         # bash breaks words at `=` and `:`, and replaces the part behind them.
         (["compare", "--set", "flows.*.transport.sack", "="], ["true", "false"]),
+        (["check", "cubic", "--only", "after-l"], ["after-loss"]),
+        (["check", "cubic", "--only", "ack-loss,after-b"], ["ack-loss,after-burst"]),
         (["compare", "--set", "path.queue", "=", "fq_co"], ["fq_codel"]),
         (["sweep", "--over", "queue", "=", "1bdp,cod"], ["1bdp,codel"]),
         (["compare", "cdg", "--profile", "=", "free"], ["freebsd-9"]),

@@ -64,7 +64,9 @@ def test_a_new_controller_in_python_passes_mypy_and_ruff(capsys, folder):
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="building an engine needs cargo")
 def test_a_new_engine_builds_and_runs_its_scenario(capsys, folder):
     refusal = refused(capsys, "new", "engine", "mine")
+    assert refusal.startswith("engine mine: ")
     assert "--tree DIR says where that is" in refusal
+    assert refused(capsys, "new", "queue", "mine").startswith("queue mine: ")
     status, _, err = run(capsys, "new", "engine", "my-own", "--tree", ROOT)
     assert status == 0, err
     # It builds on the crates that the tests in Rust built.

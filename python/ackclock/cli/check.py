@@ -71,7 +71,7 @@ MOST_TRIES = 1_000_000
         help="What the target implements: a controller, `hystart++`. It has these rules, and ours beside it.",
         completes=completing.controllers,
     ),
-    Option("--only", heading="Cases", metavar="ID,…", help="Only these cases."),
+    Option("--only", heading="Cases", metavar="ID,…", help="Only these cases.", completes=completing.judged),
     flag("--long", heading="Cases", help="Cases that take minutes, too."),
     Option(
         "--case",

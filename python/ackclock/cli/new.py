@@ -106,7 +106,7 @@ def queue(name: str, force: bool) -> None:
     spelled = _checked(name)
     module = QUEUES / "mod.rs"
     if not module.is_file():
-        raise InputError(f"a queue: is part of the source tree; run this at its top, where {QUEUES} is")
+        raise InputError(f"queue {name}: is part of the source tree; run this at its top, where {QUEUES} is")
     file = QUEUES / f"{spelled.snake}.rs"
     _write({file: "queue.rs"}, name, force)
     _insert(module, f"mod {spelled.snake};", "mod ")
@@ -138,7 +138,9 @@ def engine(name: str, tree: Path | None, force: bool) -> None:
     inside = tree is None
     root = (tree or Path()).resolve()
     if not (root / CRATES / "engine" / "Cargo.toml").is_file():
-        raise InputError(f"{root}: is not the source tree of ackclock; --tree DIR says where that is")
+        raise InputError(
+            f"engine {name}: {root} is not the source tree of ackclock; --tree DIR says where that is"
+        )
     folder = (CRATES if inside else Path()) / spelled.text
     sources = ("Cargo.toml", "src/lib.rs", "src/ends.rs", "examples/run.rs", "demo.toml")
     _write({folder / file: f"engine/{Path(file).name}" for file in sources}, name, force)
