@@ -4,14 +4,17 @@
 const MEANT: f64 = 1.15;
 /// A shorter name says nothing by being contained in another.
 const SHORTEST_PART: usize = 2;
+/// In a shorter name one letter is a good part of it.
+const SHORTEST_NEAR: usize = 3;
 /// The largest likeness by spelling.
 const SAME: f64 = 2.0;
 
-/// The name among `known` that `given` may have been meant to be, `None` if there is none like it. One that contains
-/// it, or that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by
-/// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters
-/// that changed places come before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes
-/// letters for the same only at the same place. Capitals do not count.
+/// The name among `known` that `given` may have been meant to be, `None` if there is none like it. A name one letter
+/// away comes first: `fqcodel` is `fq_codel` rather than `codel`. One that contains it, or that it contains, comes
+/// before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by letters (Jaro-Winkler), which
+/// alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters that changed places come
+/// before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes letters for the same only
+/// at the same place. Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {
@@ -25,15 +28,18 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         };
         if given.contains(['_', '-']) && words(&name) == words(&given) {
             // The same words in another order.
-            return 4.0 * SAME;
+            return 6.0 * SAME;
         }
-        let swapped = strsim::damerau_levenshtein(&name, &given) == 1 && strsim::levenshtein(&name, &given) == 2;
+        let edits = strsim::damerau_levenshtein(&name, &given);
+        let swapped = edits == 1 && strsim::levenshtein(&name, &given) == 2;
+        let near = edits <= 1 && name.len().min(given.len()) >= SHORTEST_NEAR;
         let alike = strsim::jaro_winkler(&name, &given) + strsim::normalized_damerau_levenshtein(&name, &given);
         alike
-            + if contained {
+            + if swapped { SAME } else { 0.0 }
+            + if near {
+                3.0 * SAME
+            } else if contained {
                 2.0 * SAME
-            } else if swapped {
-                SAME
             } else {
                 0.0
             }
@@ -68,6 +74,14 @@ mod tests {
         assert_eq!(nearest("cgd", ["cdg", "chd"]), Some("cdg"));
         assert_eq!(nearest("cgd", ["chd", "cdg"]), Some("cdg"));
         assert_eq!(nearest("dgc", ["cdg", "dgx"]), Some("dgx"), "one letter is nearer than two");
+    }
+
+    #[test]
+    fn one_letter_comes_before_a_part() {
+        assert_eq!(nearest("fqcodel", ["codel", "fq_codel", "fq"]), Some("fq_codel"));
+        assert_eq!(nearest("fq_pi", ["fq", "fq_pie", "pie"]), Some("fq_pie"));
+        assert_eq!(nearest("CDG", ["cda", "cdg"]), Some("cdg"));
+        assert_eq!(nearest("bfif", ["fifo", "bfifo", "f"]), Some("bfifo"));
     }
 
     #[test]
