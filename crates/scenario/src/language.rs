@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
+use crate::transport_options::IN_SEGMENTS;
 use crate::values::{
     ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
 };
@@ -467,5 +468,15 @@ fn linux() -> String {
 fn transport_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let mut schema = <crate::TransportOptions as schemars::JsonSchema>::json_schema(generator);
     schema.remove("required");
+    let size = generator.subschema_for::<Bytes>();
+    if let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) {
+        for name in IN_SEGMENTS {
+            let Some(option) = properties.get_mut(name).and_then(serde_json::Value::as_object_mut) else { continue };
+            let description = option.remove("description");
+            let either = serde_json::json!({ "anyOf": [option, size] });
+            properties.insert(name.to_owned(), either);
+            properties[name]["description"] = description.unwrap_or_default();
+        }
+    }
     schema
 }

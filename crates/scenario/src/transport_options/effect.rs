@@ -3,7 +3,7 @@
 use control::{ControllerRef, Counting, Parameters, registry};
 use serde_json::Value;
 use transport::{EcnMode, MAX_THRESHOLD, Marks, Stack};
-use units::Span;
+use units::{Bytes, Span};
 
 use super::TransportOptions;
 use crate::document::plain;
@@ -13,6 +13,9 @@ use crate::plan::Kind;
 
 /// A timeout below that would come again and again while nothing else happens.
 const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
+
+/// Windows that count segments, and take a size as well.
+pub(crate) const IN_SEGMENTS: [&str; 2] = ["initial_window", "receive_window"];
 
 /// No kernel looks at its timers more rarely.
 const LONGEST_TICK: Span = Span::from_secs(1);
@@ -61,6 +64,7 @@ pub(crate) fn check_kind(flow: &Flow, kind: Kind) -> Result<(), FlowError> {
 /// The stack `profile` with single options replaced. An option that has no effect is refused, unless it repeats the
 /// stack's own value.
 pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, FlowError> {
+    let overrides = &in_segments(profile, overrides)?;
     let own = TransportOptions::of(profile);
     let mut given = own.clone();
     for (name, value) in overrides {
@@ -91,6 +95,26 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
         }
     }
     Ok(stack)
+}
+
+/// `overrides` with sizes of windows in whole segments.
+fn in_segments(profile: &Stack, overrides: &Overrides) -> Result<Overrides, FlowError> {
+    let given = overrides.get("segment_size").and_then(Value::as_str).and_then(|size| size.parse::<Bytes>().ok());
+    let segment = given.unwrap_or(profile.segment_size);
+    let mut overrides = overrides.clone();
+    for name in IN_SEGMENTS {
+        let Some(size) = overrides.get(name).and_then(Value::as_str) else { continue };
+        let fail = |message: String| flow_error(format!("transport.{name}"), message);
+        let bytes: Bytes = size.parse().map_err(|error| {
+            fail(format!("{error}; a window is a number of segments, like 45, or a size, like \"64KiB\""))
+        })?;
+        let segments = bytes.get().checked_div(segment.get()).unwrap_or_default();
+        if segments == 0 {
+            return Err(fail(format!("`{size}` is less than a segment of {segment}")));
+        }
+        overrides.insert(name.to_owned(), u32::try_from(segments).unwrap_or(u32::MAX).into());
+    }
+    Ok(overrides)
 }
 
 /// Sets option `name` to `value`.

@@ -14,7 +14,7 @@ use units::{Bytes, Span};
 
 use sysctls::{ECN, MODES, PROBES, SWITCH, compressed, divisor, number, options, receive_buffer, time, words};
 
-pub(crate) use effect::{LARGEST_PACKET, check_keeping, check_kind, overlay};
+pub(crate) use effect::{IN_SEGMENTS, LARGEST_PACKET, check_keeping, check_kind, overlay};
 pub use sysctls::{Configured, Sysctl, configure, sysctls};
 
 /// Options that depend on one that the stack does not use, once a scenario switches that on: the delay of ACKs…
@@ -27,9 +27,9 @@ options! {
     pub struct TransportOptions;
     /// Payload of a full segment (SMSS).
     pub segment_size: Bytes,
-    /// Initial window in segments (RFC 3390, RFC 6928).
+    /// Initial window in segments (RFC 3390, RFC 6928), or a size, of which whole segments count.
     pub initial_window: u32,
-    /// Receive window in segments.
+    /// Receive window in segments, or a size, like `64KiB`, of which whole segments count.
     pub receive_window: u32,
     /// The receive buffer: `"unlimited"`, a size as an application sets it by SO_RCVBUF, which does not grow (Linux
     /// takes twice as much memory), or three sizes of memory as in `tcp_rmem`, the second at first and the third at

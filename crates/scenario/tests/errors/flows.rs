@@ -153,6 +153,24 @@ fn timers_that_are_too_short_too_coarse_or_in_the_wrong_order() {
 }
 
 #[test]
+fn windows_of_less_than_a_segment_or_without_a_unit() {
+    for name in ["initial_window", "receive_window"] {
+        assert_eq!(
+            flow(&format!("transport = {{ {name} = \"1000B\" }}")),
+            format!("demo.toml, line 10: flows.0.transport.{name}: `1000B` is less than a segment of 1448B")
+        );
+        assert_eq!(
+            flow(&format!("transport = {{ {name} = \"64\" }}")),
+            format!(
+                "demo.toml, line 10: flows.0.transport.{name}: `64` has no unit: write `64B` or `64kB`; a window is a \
+                 number of segments, like 45, or a size, like \"64KiB\""
+            )
+        );
+    }
+    accepted("transport = { receive_window = \"1000B\", segment_size = \"500B\" }");
+}
+
+#[test]
 fn an_option_that_has_no_effect_beside_the_others() {
     let at = "demo.toml, line 11: flows.0.transport.";
     let refused = |profile: &str, options: &str| {
