@@ -62,6 +62,39 @@ def test_a_table_over_time_is_a_path(capsys, folder):
     assert main(["sweep", "cubic", "--duration", "1s", "--over", "trace=leo.csv,link.trace"]) == 0
 
 
+def test_columns_behind_the_file_choose_one_of_two_rates(capsys, folder):
+    times = "2019.11.25_15.34.34", "2019.11.25_15.34.36"
+    log = f"Timestamp,DL_bitrate,UL_bitrate\n{times[0]},2000,9\n{times[1]},4000,9\n"
+    (folder / "bus.csv").write_text(log)
+    columns = "DL_bitrate=rate_kbit"
+    scenario, messages = said(capsys, *compare("--trace", f"bus.csv:{columns}"))
+    assert scenario["path"]["rate"] == {"trace": str(folder / "bus.csv"), "columns": columns}
+    assert "path.rate is that of `bus.csv`: a mean of 3mbit, and it repeats every 4s" in messages
+    (folder / "two.csv").write_text("time_s,ul_rate_mbit,dl_rate_mbit,jitter_ms\n0,5,50,1\n10,5,50,1\n")
+    asked = refused(capsys, *compare("--trace", "two.csv"))
+    assert asked == (
+        "--trace two.csv: `ul_rate_mbit` and `dl_rate_mbit` are both rates: choose one, as in columns = "
+        "\"dl_rate_mbit\" beside `trace`, or --trace 'FILE:dl_rate_mbit'"
+    )
+    scenario, messages = said(capsys, *compare("--trace", "two.csv:dl_rate_mbit"))
+    assert "a mean of 50mbit" in messages
+    (folder / "one.csv").write_text("time_s,rate_mbps,jitter_ms\n0,5,1\n10,5,1\n")
+    assert (
+        "note: `one.csv` counts bits in `rate_mbps`, and has no use here for `jitter_ms`"
+        in said(capsys, *compare("--trace", "one.csv"))[1]
+    )
+
+
+def test_a_window_of_bytes_is_so_many_whole_segments(capsys):
+    def sent(window):
+        options = ("--rate", "1gbit", "--rtt", "100ms", "--set", f"flows.0.transport.receive_window={window}")
+        assert main([*compare(*options), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)["runs"][0]["flows"][0]["data_packets"]
+
+    # 65536 / 1448 = 45.3.
+    assert sent("64KiB") == sent(45) > sent(44)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -21,6 +21,7 @@ use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::Network;
 use crate::routing::Routes;
+use crate::tables::add_notes;
 use crate::transport_options::{LARGEST_PACKET, check_keeping, check_kind, overlay};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
@@ -44,7 +45,7 @@ impl Scenario {
     /// The plan of a scenario whose delays and losses are no files.
     fn planned(&self, notes: Vec<String>, files: &dyn Files) -> Result<Plan, Error> {
         let mut network = Network::of(self, files)?;
-        network.notes.extend(notes);
+        add_notes(&mut network.notes, notes);
         let flows = self.plan_flows(&network, files)?;
         check_duplicates(&network.links, &flows).map_err(|message| self.origin.error("", message))?;
         check_early(&network.links, &flows).map_err(|message| self.origin.error("", message))?;

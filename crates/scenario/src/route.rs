@@ -12,7 +12,7 @@ use crate::plan::{Hop, PlannedLink, PlannedMedium};
 use crate::queue_remarks::{queue_warning, short_queue, short_trace};
 use crate::reader::Reader;
 use crate::routing::{Border, Edge, Routes, graph_routes};
-use crate::tables::{TimeTable, is_table, note};
+use crate::tables::{TimeTable, add_notes, is_table, note};
 use crate::values::{ChangingQueue, Delay, DuplicateSpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
@@ -268,7 +268,7 @@ impl Network {
                     let in_file = |error| format!("the table `{file}`: {error}");
                     let table = TimeTable::parse(&text, trace.columns.as_deref()).map_err(in_file)?;
                     let (steps, mean) = table.rates(self.end).map_err(in_file)?;
-                    self.notes.push(note(key, file, table.period, mean));
+                    add_notes(&mut self.notes, table.notes(key, file, mean));
                     return Ok((Service::Steps(steps), Some(mean)));
                 }
                 let read = Trace::parse(&text).map_err(|error| format!("the trace `{file}`, {error}"))?;

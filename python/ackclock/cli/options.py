@@ -47,9 +47,9 @@ LOSS = _path("--loss", default="0%", help="Random loss on the way of the data.")
 TRACE = _path(
     "--trace",
     type=FILE,
-    metavar="FILE",
-    help="A file over time in place of --rate: a trace of mm-link, or a table with columns like time_s, "
-    "rate_mbit, rtt_ms, loss.",
+    metavar="FILE[:COLUMNS]",
+    help="A file over time in place of --rate: a trace of mm-link, or a table or JSON with columns like "
+    "time_s, rate_mbit, rtt_ms, loss; COLUMNS chooses some.",
 )
 TC = _path(
     "--tc",

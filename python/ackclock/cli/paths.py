@@ -20,6 +20,7 @@ class PathGiven:
     values: Mapping[str, Any]
     """The keys of the path."""
     trace: Path | None
+    """The file of ``--trace``, perhaps with columns behind a colon."""
     lines: str | None
     """The lines of ``--tc``."""
     given: frozenset[str]
@@ -42,8 +43,9 @@ class PathGiven:
 
 
 def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_rate: bool) -> dict[str, Any]:
+    file, columns = _with_columns(trace)
     try:
-        keys = _engine.trace_keys(reading.text(trace, reading.MOST_OF_TABLE))
+        keys = _engine.trace_keys(reading.text(file, reading.MOST_OF_TABLE), columns)
     except OSError as error:
         raise InputError(f"--trace {trace}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -59,7 +61,16 @@ def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_r
     # A delay is one way of an RTT.
     ours = {"rtt" if key == "delay" else key for key in given}
     named = {"rtt" if key == "delay" else key for key in keys} - ours
-    return path | {key: {"trace": str(trace)} for key in named}
+    chosen = {} if columns is None else {"columns": columns}
+    return path | {key: {"trace": str(file), **chosen} for key in named}
+
+
+def _with_columns(trace: Path) -> tuple[Path, str | None]:
+    """The file of ``--trace`` and its columns: ``lte.csv:DL_bitrate=rate_kbit``."""
+    file, colon, columns = str(trace).rpartition(":")
+    if colon and not trace.exists() and Path(file).is_file():
+        return Path(file), columns
+    return trace, None
 
 
 def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def _words(value: Any) -> str:
     """A value of a path in words: of a table its values, as ``tc`` would write them."""
     if not isinstance(value, Mapping):
         return str(value)
-    if set(value) == {"trace"}:
+    if "trace" in value:
         return str(value["trace"])
     return " ".join(f"{key} {_words(inner)}" for key, inner in value.items())
 

@@ -3,245 +3,91 @@
 //! A row holds from its time until the time of the next row, the last one as long as the one before. Then the table
 //! begins again. The names of the columns include units.
 
+mod columns;
+mod dates;
+mod rows;
+mod sheet;
+
 use std::borrow::Cow;
 
 use units::{Fraction, Rate, Span, Time};
 
+use self::columns::Column;
+use self::rows::{MOST_ROWS, cells, first_line, is_json};
+use self::sheet::{Series, Sheet};
 use crate::reader::Reader;
 use crate::values::{Delay, DelaySpec, LossSpec, TraceRef};
 use crate::{Error, Files, Scenario};
 
-/// More rows than this, repeated until the end of the run, are refused.
-const MOST_ROWS: usize = 2_000_000;
 /// Rates and delays beyond these are taken for a mistaken unit.
 const LARGEST_RATE: f64 = 1e13;
 const SMALLEST_MEAN: f64 = 100.0;
 const LONGEST_DELAY: f64 = 60.0;
-const SHORTEST_PERIOD: Span = Span::from_millis(1);
-
-/// The meaning of a column, with the factor that its unit brings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Column {
-    Time(f64),
-    Rate(f64),
-    /// Bytes that passed in the interval of the row.
-    Bytes,
-    Interval(f64),
-    Delay(f64),
-    Rtt(f64),
-    Loss(f64),
-    Ignored,
-}
-
-/// Words in names of columns for times, and their lengths in seconds.
-const SECONDS: [(&str, f64); 10] = [
-    ("s", 1.0),
-    ("sec", 1.0),
-    ("secs", 1.0),
-    ("seconds", 1.0),
-    ("ms", 1e-3),
-    ("millis", 1e-3),
-    ("us", 1e-6),
-    ("µs", 1e-6),
-    ("ns", 1e-9),
-    ("min", 60.0),
-];
-
-/// Words for rates, in bits per second.
-const BITS: [(&str, f64); 10] = [
-    ("bit", 1.0),
-    ("kbit", 1e3),
-    ("mbit", 1e6),
-    ("gbit", 1e9),
-    ("bit/s", 1.0),
-    ("kbit/s", 1e3),
-    ("mbit/s", 1e6),
-    ("gbit/s", 1e9),
-    ("bytes/s", 8.0),
-    ("byte/s", 8.0),
-];
-
-/// Units of a rate that some read as bits and others as bytes.
-const AMBIGUOUS: [&str; 4] = ["bps", "kbps", "mbps", "gbps"];
-
-impl Column {
-    /// The column called `name`.
-    fn named(name: &str) -> Result<Self, String> {
-        let lower = name.to_lowercase();
-        let words: Vec<&str> =
-            lower.split(|c: char| !(c.is_alphanumeric() || c == '/' || c == '%')).filter(|w| !w.is_empty()).collect();
-        let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
-        let unit = |known: &[(&str, f64)], example: &str| {
-            let found = words.iter().rev().find_map(|word| known.iter().find(|(unit, _)| unit == word));
-            if let Some(word) = words.iter().find(|word| AMBIGUOUS.contains(word)) {
-                return Err(format!(
-                    "the column `{name}`: `{word}` is bits to some and bytes to others, tc among them; name it like \
-                     `{example}`"
-                ));
-            }
-            found
-                .map(|&(_, factor)| factor)
-                .ok_or_else(|| format!("the column `{name}` has no unit that is known here: name it like `{example}`"))
-        };
-        Ok(if has(&["interval", "elapsed"]) {
-            Self::Interval(unit(&SECONDS, "interval_ms")?)
-        } else if has(&["rate", "throughput", "bandwidth", "capacity", "bw"]) {
-            Self::Rate(unit(&BITS, "rate_mbit")?)
-        } else if has(&["rtt"]) {
-            Self::Rtt(unit(&SECONDS, "rtt_ms")?)
-        } else if has(&["delay", "latency", "owd"]) {
-            Self::Delay(unit(&SECONDS, "delay_ms")?)
-        } else if has(&["loss", "plr"]) {
-            Self::Loss(if has(&["%", "percent", "pct"]) { 0.01 } else { 1.0 })
-        } else if has(&["bytes"]) {
-            Self::Bytes
-        } else if has(&["time", "t", "timestamp"]) {
-            Self::Time(unit(&SECONDS, "time_s")?)
-        } else {
-            Self::Ignored
-        })
-    }
-}
 
 /// Values over time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TimeTable {
     /// The time of each row, from 0.
     times: Vec<Time>,
     /// The time after which it begins again, or zero if it has one row only.
     pub(crate) period: Span,
-    rate: Option<Vec<f64>>,
+    /// An error where several columns have rates, and so for the others.
+    rate: Values,
     /// In seconds.
-    delay: Option<Vec<f64>>,
-    rtt: Option<Vec<f64>>,
-    loss: Option<Vec<f64>>,
+    delay: Values,
+    rtt: Values,
+    loss: Values,
+    /// Clauses about columns that a reader may take otherwise.
+    remarks: Vec<String>,
+}
+
+type Values = Result<Option<Series>, String>;
+
+/// The values of a column, if there is one.
+fn values(column: &Values) -> Result<Option<&[f64]>, String> {
+    Ok(column.as_ref().map_err(Clone::clone)?.as_ref().map(|(_, values)| values.as_slice()))
 }
 
 /// True if `text` is a table, and no trace in the format of mm-link with its one number a line.
 pub(crate) fn is_table(text: &str, columns: Option<&str>) -> bool {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    columns.is_some() || first.is_some_and(|line| cells(line).len() > 1)
-}
-
-/// The cells of a line, which commas, semicolons, tabs or blanks keep apart.
-fn cells(line: &str) -> Vec<&str> {
-    let cut: Vec<&str> = match line.find([',', ';', '\t']).and_then(|at| line[at..].chars().next()) {
-        Some(separator) => line.split(separator).collect(),
-        None => line.split_whitespace().collect(),
-    };
-    cut.into_iter().map(|cell| cell.trim().trim_matches('"')).collect()
-}
-
-/// The numbers of a row, or nothing if it is a header.
-fn numbers(line: &str) -> Option<Vec<f64>> {
-    let parse = |cell: &str| cell.parse::<f64>().ok().filter(|value| value.is_finite());
-    cells(line).into_iter().map(parse).collect()
+    columns.is_some() || is_json(text) || first_line(text).is_some_and(|line| cells(line).len() > 1)
 }
 
 impl TimeTable {
-    /// Reads `text`; `columns` are named in place of a header.
+    /// Reads `text`; `columns` are named in place of a header, or choose some of it.
     pub(crate) fn parse(text: &str, columns: Option<&str>) -> Result<Self, String> {
-        let lines = (1..).zip(text.lines().map(str::trim));
-        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
-        let &(_, first) = lines.peek().ok_or("the table is empty")?;
-        let has_header = numbers(first).is_none();
-        let names: Vec<String> = match columns {
-            Some(columns) => cells(columns).into_iter().map(str::to_owned).collect(),
-            None if has_header => cells(first).into_iter().map(str::to_owned).collect(),
-            None => {
-                return Err(format!(
-                    "the table has no header: write one like `time_s,rate_mbit`, or columns = \"time_s rate_mbit\" \
-                     beside `trace` (it begins with `{}`)",
-                    first.chars().take(40).collect::<String>()
-                ));
-            }
-        };
-        if has_header {
-            lines.next();
-        }
-        let columns = names.iter().map(|name| Column::named(name)).collect::<Result<Vec<_>, _>>()?;
-        let mut rows: Vec<Vec<f64>> = Vec::new();
-        for (number, line) in lines {
-            let found = cells(line);
-            if found.len() != columns.len() {
-                return Err(format!(
-                    "line {number} has {} cells, not the {} of the header",
-                    found.len(),
-                    columns.len()
-                ));
-            }
-            let value = |(cell, column): (&&str, &Column)| match cell.parse::<f64>() {
-                Ok(value) if value.is_finite() && (value >= 0.0 || matches!(column, Column::Ignored)) => Ok(value),
-                _ if *column == Column::Ignored => Ok(0.0),
-                _ => Err(format!("line {number}: `{cell}` is not a number, zero or more")),
-            };
-            rows.push(found.iter().zip(&columns).map(value).collect::<Result<_, _>>()?);
-            if rows.len() > MOST_ROWS {
-                return Err(format!("the table has more than {MOST_ROWS} rows"));
-            }
-        }
-        Self::of_rows(&names, &columns, &rows)
+        let sheet = Sheet::read(text, columns)?;
+        let (times, period) = sheet.times()?;
+        let length = |at: usize| times.get(at + 1).map_or(Time::ZERO + period, |next| *next).since(times[at]);
+        let rate = sheet.rates(length);
+        let delay = sheet.column(|column| matches!(column, Column::Delay(_)));
+        let rtt = sheet.column(|column| matches!(column, Column::Rtt(_)));
+        let loss = sheet.column(|column| matches!(column, Column::Loss(_)));
+        let table = Self { rate, delay, rtt, loss, remarks: sheet.remarks(), times, period };
+        table.check()?;
+        Ok(table)
     }
 
-    fn of_rows(names: &[String], columns: &[Column], rows: &[Vec<f64>]) -> Result<Self, String> {
-        let column = |wanted: fn(&Column) -> Option<f64>| {
-            let (at, factor) = columns.iter().enumerate().find_map(|(at, column)| Some((at, wanted(column)?)))?;
-            Some((names[at].as_str(), rows.iter().map(|row| row[at] * factor).collect::<Vec<f64>>()))
-        };
-        let time = column(|c| if let Column::Time(f) = c { Some(*f) } else { None });
-        let Some((time, seconds)) = time else {
-            return Err(format!("there is no column of times, like `time_s`, among {}", names.join(", ")));
-        };
-        let Some(&start) = seconds.first() else { return Err("the table has no rows".to_owned()) };
-        if let Some(at) = seconds.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err(format!("row {} of `{time}` is not later than the row before: times must increase", at + 2));
-        }
-        let times: Vec<Time> = seconds.iter().map(|&s| Time::ZERO + Span::from_secs_f64(s - start)).collect();
-        let last = times.len() - 1;
-        let period =
-            if last == 0 { Span::ZERO } else { times[last].since(times[last - 1]) + times[last].since(Time::ZERO) };
-        if last > 0 && period < SHORTEST_PERIOD {
-            return Err(format!("the table is over after {period}: is the unit of `{time}` meant?"));
-        }
-        let lengths = |at: usize| if at < last { times[at + 1] } else { Time::ZERO + period }.since(times[at]);
-        let rate = column(|c| if let Column::Rate(f) = c { Some(*f) } else { None });
-        let bytes = column(|c| (*c == Column::Bytes).then_some(8.0));
-        let interval = column(|c| if let Column::Interval(f) = c { Some(*f) } else { None });
-        let rate = match (rate, bytes, interval) {
-            (Some(rate), ..) => Some(rate),
-            (None, Some((name, bits)), interval) => {
-                let seconds = |at: usize| match &interval {
-                    Some((_, seconds)) => seconds[at],
-                    None => lengths(at).as_secs_f64(),
-                };
-                let over = |(at, bits): (usize, f64)| if seconds(at) > 0.0 { bits / seconds(at) } else { 0.0 };
-                Some((name, bits.into_iter().enumerate().map(over).collect()))
-            }
-            _ => None,
-        };
-        let delay = column(|c| if let Column::Delay(f) = c { Some(*f) } else { None });
-        let rtt = column(|c| if let Column::Rtt(f) = c { Some(*f) } else { None });
-        let loss = column(|c| if let Column::Loss(f) = c { Some(*f) } else { None });
-        let table = Self { times, period, rate: None, delay: None, rtt: None, loss: None };
-        if let Some((name, values)) = &rate {
-            let (mean, most) = (table.mean(values), values.iter().copied().fold(0.0, f64::max));
+    /// Refuses values whose unit cannot be meant.
+    fn check(&self) -> Result<(), String> {
+        if let Ok(Some((name, values))) = &self.rate {
+            let (mean, most) = (self.mean(values), values.iter().copied().fold(0.0, f64::max));
             if most > LARGEST_RATE || mean < SMALLEST_MEAN {
                 let mean = Rate::from_bits_per_second(mean as u64);
                 return Err(format!("the mean of `{name}` is {mean}: its unit cannot be meant"));
             }
         }
-        for (name, values) in [&delay, &rtt].into_iter().flatten() {
+        for (name, values) in [&self.delay, &self.rtt].into_iter().flatten().flatten() {
             if let Some(most) = values.iter().find(|&&value| value > LONGEST_DELAY) {
                 return Err(format!("`{name}` has {most} s, more than {LONGEST_DELAY}: its unit cannot be meant"));
             }
         }
-        if let Some((name, values)) = &loss
+        if let Ok(Some((name, values))) = &self.loss
             && let Some(most) = values.iter().find(|&&value| value > 1.0)
         {
             return Err(format!("`{name}` has {most}, and is a share from 0 to 1; name percentages `loss_percent`"));
         }
-        let values = |column: Option<(&str, Vec<f64>)>| column.map(|(_, values)| values);
-        Ok(Self { rate: values(rate), delay: values(delay), rtt: values(rtt), loss: values(loss), ..table })
+        Ok(())
     }
 
     /// The mean of `values` over a period.
@@ -286,14 +132,14 @@ impl TimeTable {
 
     /// The rates until `end`, and the mean.
     pub(crate) fn rates(&self, end: Span) -> Result<(Vec<(Time, Rate)>, Rate), String> {
-        let rates = self.rate.as_deref().ok_or("has no column of rates, like `rate_mbit`")?;
+        let rates = values(&self.rate)?.ok_or("has no column of rates, like `rate_mbit`")?;
         let of = |value: f64| Rate::from_bits_per_second(value.round() as u64);
         Ok((self.steps(rates, end, of)?, of(self.mean(rates))))
     }
 
     /// The delays until `end`, of a round trip or one way, and the mean.
     fn delays(&self, end: Span, round_trip: bool) -> Result<(DelaySpec, Span), String> {
-        let (values, factor) = match (&self.rtt, &self.delay) {
+        let (values, factor) = match (values(&self.rtt)?, values(&self.delay)?) {
             (Some(rtt), _) if round_trip => (rtt, 1.0),
             (_, Some(delay)) if !round_trip => (delay, 1.0),
             (Some(rtt), _) => (rtt, 0.5),
@@ -306,26 +152,33 @@ impl TimeTable {
 
     /// The losses until `end`, and the mean.
     fn losses(&self, end: Span) -> Result<(LossSpec, Fraction), String> {
-        let values = self.loss.as_deref().ok_or("has no column of losses, like `loss` or `loss_percent`")?;
+        let values = values(&self.loss)?.ok_or("has no column of losses, like `loss` or `loss_percent`")?;
         let of = |value: f64| Fraction::new(value).unwrap_or_default();
         Ok((LossSpec::of_steps(&self.steps(values, end, of)?), of(self.mean(values))))
     }
 
     /// The keys of a path that the table has values for.
-    pub(crate) fn keys(&self) -> Vec<&'static str> {
-        let delay = if self.rtt.is_some() { "rtt" } else { "delay" };
-        let has = [
-            ("rate", self.rate.is_some()),
-            (delay, self.rtt.is_some() || self.delay.is_some()),
-            ("loss", self.loss.is_some()),
-        ];
-        has.into_iter().filter_map(|(key, has)| has.then_some(key)).collect()
+    pub(crate) fn keys(&self) -> Result<Vec<&'static str>, String> {
+        let has = |column: &Values| values(column).map(|values| values.is_some());
+        let (delay, rtt) = (has(&self.delay)?, has(&self.rtt)?);
+        let keys =
+            [("rate", has(&self.rate)?), (if rtt { "rtt" } else { "delay" }, rtt || delay), ("loss", has(&self.loss)?)];
+        Ok(keys.into_iter().filter_map(|(key, has)| has.then_some(key)).collect())
+    }
+
+    /// Sentences about the table in `file`, whose values are those of `key`.
+    pub(crate) fn notes(&self, key: &str, file: &str, mean: impl std::fmt::Display) -> Vec<String> {
+        let mut notes = vec![note(key, file, self.period, mean)];
+        if !self.remarks.is_empty() {
+            notes.push(format!("`{}` {}", name_of(file), self.remarks.join(", and ")));
+        }
+        notes
     }
 }
 
 /// The keys of a path that the file with `text` has values for.
 pub fn trace_keys(text: &str, columns: Option<&str>) -> Result<Vec<&'static str>, String> {
-    if is_table(text, columns) { TimeTable::parse(text, columns).map(|table| table.keys()) } else { Ok(vec!["rate"]) }
+    if is_table(text, columns) { TimeTable::parse(text, columns)?.keys() } else { Ok(vec!["rate"]) }
 }
 
 impl Scenario {
@@ -339,10 +192,8 @@ impl Scenario {
                 filler.delay("path.rtt", rtt, true)?;
             }
             if let Some(Delay { forward, reverse }) = &mut path.delay {
-                let before = filler.notes.len();
                 filler.delay("path.delay", forward, false)?;
                 filler.delay("path.delay", reverse, false)?;
-                filler.notes.truncate(before + 1);
             }
             filler.loss("path.loss", &mut path.loss)?;
             filler.loss("path.reverse.loss", &mut path.reverse.loss)?;
@@ -408,17 +259,29 @@ impl Filler<'_> {
     }
 
     fn note(&mut self, key: &str, trace: &TraceRef, mean: impl std::fmt::Display) -> Result<(), Error> {
-        let period = self.read(key, trace, |table, _| Ok(table.period))?;
-        self.notes.push(note(key, &trace.trace, period, mean));
+        let notes = self.read(key, trace, |table, _| Ok(table.notes(key, &trace.trace, &mean)))?;
+        add_notes(&mut self.notes, notes);
         Ok(())
+    }
+}
+
+/// Adds those of `more` that are not among `notes`.
+pub(crate) fn add_notes(notes: &mut Vec<String>, more: Vec<String>) {
+    for note in more {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
 }
 
 /// A sentence about a file with values over time.
 pub(crate) fn note(key: &str, file: &str, period: Span, mean: impl std::fmt::Display) -> String {
     let period = Span::from_nanos(period.as_nanos() / 1000 * 1000);
-    let file = std::path::Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy());
-    format!("{key} is that of `{file}`: a mean of {mean}, and it repeats every {period}")
+    format!("{key} is that of `{}`: a mean of {mean}, and it repeats every {period}", name_of(file))
+}
+
+fn name_of(file: &str) -> Cow<'_, str> {
+    std::path::Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy())
 }
 
 #[cfg(test)]
@@ -458,11 +321,79 @@ mod tests {
         // LEO: delays and losses as well.
         let leo = "Time (s);RTT (ms);Throughput [Mbit/s];Loss (%)\n0;40;100;0\n15;55;80;1.5\n";
         let table = TimeTable::parse(leo, None).unwrap();
-        assert_eq!(table.keys(), ["rate", "rtt", "loss"]);
+        assert_eq!(table.keys().unwrap(), ["rate", "rtt", "loss"]);
         assert_eq!(table.delays(Span::from_secs(20), true).unwrap().1, Span::from_micros(47_500));
         assert_eq!(table.delays(Span::from_secs(20), false).unwrap().0.delay.initial(), Span::from_millis(20));
         assert!((table.losses(Span::from_secs(20)).unwrap().1.get() - 0.0075).abs() < 1e-12);
         assert!(is_table(leo, None) && !is_table("1\n2\n", None));
+    }
+
+    #[test]
+    fn logs_with_dates_and_columns_of_their_own_are_read() {
+        // Raca et al. (2020): dates with full stops, kbit/s without a unit, text, and a rate each way.
+        let log = "Timestamp,Operator,Speed,DL_bitrate,UL_bitrate\n\
+                   2019.11.25_15.34.34,\"B, 5G\",0,1000,20\n2019.11.25_15.34.36,B,1,3000,-\n";
+        let chosen = Some("DL_bitrate=rate_kbit");
+        assert_eq!(rates(log, chosen, 3000), [(at(0), 1_000_000), (at(2000), 3_000_000)]);
+        // Rows with their durations, as players have them. The last one holds as long as it says.
+        let player = r#"[{"duration_ms": 1000, "bandwidth_kbps": 500, "latency_ms": 20},
+                         {"duration_ms": 250, "bandwidth_kbps": 800, "latency_ms": 20}]"#;
+        let table = TimeTable::parse(player, None).unwrap();
+        assert_eq!((table.period, table.keys().unwrap()), (Span::from_millis(1250), vec!["rate", "delay"]));
+        assert_eq!(rates(player, None, 1300), [(at(0), 500_000), (at(1000), 800_000), (at(1250), 500_000)]);
+        // A dish of Starlink: a sample a second, and a rate each way.
+        let dish = r#"{"dishGetHistory": {"current": "2", "popPingDropRate": [0, 0.5, 0],
+                       "popPingLatencyMs": [40, 60, 0], "downlinkThroughputBps": [1, 2, 3],
+                       "uplinkThroughputBps": [1, 2, 3]}}"#;
+        let table = TimeTable::parse(dish, None).unwrap();
+        assert_eq!(table.delays(Span::from_secs(2), true).unwrap().1, Span::from_millis(50));
+        assert_eq!(table.losses(Span::from_secs(2)).unwrap().1.get(), 0.25);
+        assert_eq!(
+            table.keys().unwrap_err(),
+            "`downlinkThroughputBps` and `uplinkThroughputBps` are both rates: choose one, as in columns = \
+             \"uplinkThroughputBps\" beside `trace`, or --trace 'FILE:uplinkThroughputBps'"
+        );
+    }
+
+    #[test]
+    fn two_columns_of_one_kind_are_a_question() {
+        for (header, kind) in [
+            ("time_s,ul_rate_mbit,dl_rate_mbit", "rates"),
+            ("time_s,rtt_stddev_ms,rtt_avg_ms", "RTTs"),
+            ("time_s,min_delay_ms,delay_ms", "delays"),
+            ("time_s,loss,plr", "losses"),
+        ] {
+            let table = TimeTable::parse(&format!("{header}\n0,0.5,0.5\n1,0.5,0.5\n"), None);
+            let error = table.and_then(|table| table.keys()).unwrap_err();
+            let names: Vec<&str> = header.split(',').skip(1).collect();
+            let begins = format!("`{}` and `{}` are both {kind}: choose one, as in columns = ", names[0], names[1]);
+            assert!(error.starts_with(&begins), "{error}");
+        }
+        let twice = "time_s,t_s,rate_mbit\n0,0,1\n";
+        assert!(TimeTable::parse(twice, None).unwrap_err().starts_with("`time_s` and `t_s` are both times"));
+        // A question about one key is none about another.
+        let table = TimeTable::parse("time_s,ul_mbit_rate,dl_mbit_rate,rtt_ms\n0,1,2,30\n", None).unwrap();
+        assert_eq!(table.delays(Span::from_secs(1), true).unwrap().1, Span::from_millis(30));
+        let chosen = TimeTable::parse("time_s,ul_mbit_rate,dl_mbit_rate\n0,1,2\n", Some("dl_mbit_rate")).unwrap();
+        assert_eq!(chosen.rates(Span::from_secs(1)).unwrap().1, Rate::from_mbit(2));
+        let other = TimeTable::parse("time_s,rate_mbit\n0,1\n", Some("a b c")).unwrap_err();
+        assert!(other.ends_with("not one for each of its columns: time_s, rate_mbit"), "{other}");
+    }
+
+    #[test]
+    fn columns_without_a_use_are_named() {
+        let table = TimeTable::parse("time_s,rate_mbps,jitter_ms,a,b,c\n0,1,2,x,,\n", None).unwrap();
+        let notes = table.notes("path.rate", "logs/lte.csv", "1mbit");
+        assert_eq!(
+            notes,
+            [
+                "path.rate is that of `lte.csv`: a mean of 1mbit, and it repeats every 0s",
+                "`lte.csv` counts bits in `rate_mbps`, and has no use here for `jitter_ms`, `a`, `b` and 1 more"
+            ]
+        );
+        let mut once = notes.clone();
+        add_notes(&mut once, notes.clone());
+        assert_eq!(once, notes);
     }
 
     #[test]
@@ -471,8 +402,11 @@ mod tests {
         assert!(refused("0.0,4.0\n1.0,2.5\n", None).contains("has no header: write one like `time_s,rate_mbit`"));
         assert!(refused("time_s,rate_gbit\n0,4000000\n1,5000000\n", None).contains("its unit cannot be meant"));
         assert!(refused("time_us,rate_mbit\n0,4\n1,5\n", None).starts_with("the table is over after 2us"));
-        assert!(refused("time_s,throughput_mbps\n0,4\n", None).contains("bits to some and bytes to others"));
+        assert!(refused("time_s,throughput_MBps\n0,4\n", None).contains("bits to some and bytes to others"));
         assert!(refused("time,rate_mbit\n0,4\n", None).contains("has no unit"));
+        assert!(refused("time,rate_mbit\nyesterday,4\n", None).contains("no date like `2024-05-01 10:00:00`"));
+        let zones = "time,rate_mbit\n2023-11-05 01:59:59 CDT,4\n2023-11-05 01:00:00 CST,4\n";
+        assert!(refused(zones, None).starts_with("line 3: the zone changes from CDT to CST"));
         assert!(refused("time_s,loss\n0,5\n", None).contains("name percentages `loss_percent`"));
         assert!(refused("time_s,rtt_s\n0,400\n", None).contains("more than 60"));
         assert!(refused("time_s,rate_mbit\n1,4\n1,5\n", None).contains("times must increase"));
