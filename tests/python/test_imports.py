@@ -184,3 +184,11 @@ def test_an_answer_without_figures_loads_no_library_of_numbers(arguments):
     if arguments != ["--help"]:
         # Help on all commands imports them all.
         assert not {"ackclock.report", "ackclock.plots", "ackclock.metrics", "rich.progress"} & modules
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "newreno", "--only", "answers-loss"], ["evaluate", "cubic", "--only", "7.4"]]
+)
+def test_a_verdict_without_a_report_loads_no_library_of_figures(arguments):
+    modules = loaded(f"from ackclock.cli import main; assert main({arguments!r}) == 0")
+    assert "matplotlib" not in {name.split(".")[0] for name in modules}

@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from matplotlib.figure import Figure
 
 from ackclock.cases.document import CaseError, refuse_unknown
 from ackclock.cases.expressions import Leaf, parse_leaf
@@ -30,9 +29,10 @@ from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import MODELS, Array, Curve
 from ackclock.papers import reported
 from ackclock.papers.experiment import Experiment
-from ackclock.plots import draw
-from ackclock.plots.draw import page_looks
 from ackclock.report.charts import panels_as_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PERCENTILES = (20, 50, 80)
 """Low end, marker and high end of percentile bars."""
@@ -109,10 +109,14 @@ class PaperFigure(ABC):
 
     def draw(self, panels: Sequence[Panel]) -> Figure:
         """The picture."""
+        from ackclock.plots import draw
+
         return draw(panels, self.x, self.y, self.columns)
 
     def as_json(self, panels: Sequence[Panel]) -> list[dict[str, Any]]:
         """The panels for interactive charts."""
+        from ackclock.plots.draw import page_looks
+
         return panels_as_json(panels, self.x, self.y, page_looks(panels))
 
 
