@@ -27,3 +27,11 @@ def text(file: Path, most: int = MOST_OF_DOCUMENT) -> str:
 def too_long(most: int) -> str:
     """Why a longer text is not read."""
     return f"it has more than the {most >> 10} KiB that are allowed"
+
+
+def trace_file(trace: str) -> tuple[str, str | None]:
+    """The file of a trace and the columns that are chosen behind it: ``lte.csv:DL_bitrate=rate_kbit``."""
+    file, colon, columns = trace.rpartition(":")
+    if colon and not Path(trace).exists() and Path(file).is_file():
+        return file, columns
+    return trace, None

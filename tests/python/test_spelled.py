@@ -78,6 +78,11 @@ def test_columns_behind_the_file_choose_one_of_two_rates(capsys, folder):
     )
     scenario, messages = said(capsys, *compare("--trace", "two.csv:dl_rate_mbit"))
     assert "a mean of 50mbit" in messages
+    over = "trace=two.csv:dl_rate_mbit,two.csv:ul_rate_mbit"
+    assert main(["sweep", "cubic", "--duration", "1s", "--over", over]) == 0
+    shown = capsys.readouterr().err
+    assert "a mean of 50mbit" in shown
+    assert "a mean of 5mbit" in shown
     (folder / "one.csv").write_text("time_s,rate_mbps,jitter_ms\n0,5,1\n10,5,1\n")
     assert (
         "note: `one.csv` counts bits in `rate_mbps`, and has no use here for `jitter_ms`"

@@ -43,9 +43,9 @@ class PathGiven:
 
 
 def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_rate: bool) -> dict[str, Any]:
-    file, columns = _with_columns(trace)
+    file, columns = reading.trace_file(str(trace))
     try:
-        keys = _engine.trace_keys(reading.text(file, reading.MOST_OF_TABLE), columns)
+        keys = _engine.trace_keys(reading.text(Path(file), reading.MOST_OF_TABLE), columns)
     except OSError as error:
         raise InputError(f"--trace {trace}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -62,15 +62,7 @@ def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_r
     ours = {"rtt" if key == "delay" else key for key in given}
     named = {"rtt" if key == "delay" else key for key in keys} - ours
     chosen = {} if columns is None else {"columns": columns}
-    return path | {key: {"trace": str(file), **chosen} for key in named}
-
-
-def _with_columns(trace: Path) -> tuple[Path, str | None]:
-    """The file of ``--trace`` and its columns: ``lte.csv:DL_bitrate=rate_kbit``."""
-    file, colon, columns = str(trace).rpartition(":")
-    if colon and not trace.exists() and Path(file).is_file():
-        return Path(file), columns
-    return trace, None
+    return path | {key: {"trace": file, **chosen} for key in named}
 
 
 def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ackclock import _engine
+from ackclock import _engine, reading
 from ackclock.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
     """The axis over ``key``. ``values`` is text as in ``parse``, or a list."""
     if key.strip() == TRACE:
         files = _split(values, ",") if isinstance(values, str) else [str(value) for value in values]
-        return axis("rate", [f"{{ trace = {json.dumps(file.strip())} }}" for file in files])
+        return axis("rate", [_trace(file.strip()) for file in files])
     keys = tuple(dotted(one.strip()) for one in key.split(":"))
     if not all(keys) or len(set(keys)) < len(keys):
         raise InputError(f"over {key}: must name different keys of the scenario")
@@ -235,6 +235,13 @@ def axis(key: str, values: str | Sequence[object]) -> Axis:
     if isinstance(values, str):
         check_shares(f"over {key}", keys, listed)
     return Axis(keys, tuple(listed))
+
+
+def _trace(text: str) -> str:
+    """The rate of a file, as the scenario language spells it."""
+    file, columns = reading.trace_file(text)
+    chosen = "" if columns is None else f", columns = {json.dumps(columns)}"
+    return f"{{ trace = {json.dumps(file)}{chosen} }}"
 
 
 def dotted(key: str) -> str:
