@@ -153,6 +153,15 @@ def loss_percent(data_packets: Sequence[float], loss_rate: Sequence[float]) -> f
     ``loss_rate`` is NaN for a flow without packets. NaN if none was sent.
     """
 
+def limit(
+    measured_s: Sequence[float], completion_s: Sequence[float | None], times_us: Sequence[Sequence[float]]
+) -> tuple[str, float] | None:
+    """The limit of the flows that lasted longest, its part of the time in percent; None for the window.
+
+    ``times_us`` are the columns ``busy_us``, ``app_limited_us``, ``rwnd_limited_us`` and
+    ``sndbuf_limited_us``.
+    """
+
 def jain(values: Sequence[float]) -> float:
     """Jain's fairness index: 1 when all are equal, 1/n when one has everything (RFC 5166, section 2.3).
 

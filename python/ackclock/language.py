@@ -315,5 +315,5 @@ class Document:
     record: Record | None = None
     """The series and events that the run writes down."""
     buffers: str | None = None
-    """The receive buffers of the hosts of TCP flows: without a limit, or as the profile of a flow has them.
-    ``transport.receive_buffer`` sets the one of a flow."""
+    """The buffers of the hosts of TCP flows: without a limit, or as the profile of a flow has them.
+    ``transport.receive_buffer`` and ``transport.send_buffer`` set a flow's."""

@@ -119,6 +119,28 @@ def fairness(summaries: Sequence[Summary]) -> dict[str, float]:
     return {label: statistics.median(values) for label, values in found.items()}
 
 
+TIMES = ("busy_us", "app_limited_us", "rwnd_limited_us", "sndbuf_limited_us")
+"""The columns of the times that a flow spends with each limit."""
+
+
+def limits(summaries: Sequence[Summary]) -> list[str]:
+    """A sentence for each label whose flows the window did not limit for longest: the median repetition."""
+    found: dict[str, list[tuple[str, float] | None]] = {}
+    for s in summaries:
+        flows = s["flows"]
+        measured, completed, *times = (
+            [flow[column] for flow in flows] for column in ("measured_s", "completion_s", *TIMES)
+        )
+        found.setdefault(str(s["label"]), []).append(_engine.limit(measured, completed, times))
+    sentences = []
+    for label, of in found.items():
+        limited = sorted((one for one in of if one is not None), key=lambda one: one[1])
+        if len(limited) > len(of) // 2:
+            name, percent = limited[len(of) // 2]
+            sentences.append(f"{label} was limited by its {name} {percent:.3g} % of the time")
+    return sentences
+
+
 def engine_line(summaries: Sequence[Summary]) -> str:
     """Packets and their cost. If some runs are in real time, only these count, with their lateness."""
     live = [s["engine"] for s in summaries if "lateness_us" in s["engine"]]

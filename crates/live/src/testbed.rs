@@ -53,7 +53,8 @@ impl Testbed {
     ) -> Result<Self, String> {
         let build = || {
             let mtu = place_size(plan) as u32;
-            let ahead = ahead(plan.bottleneck.and_then(|link| plan.links[link].rate));
+            let limited = plan.flows.iter().any(|flow| flow.options.buffers.sizes.send.limits());
+            let ahead = (!limited).then(|| ahead(plan.bottleneck.and_then(|link| plan.links[link].rate)));
             let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
             let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
             let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;

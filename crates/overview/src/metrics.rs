@@ -19,6 +19,45 @@ pub fn loss_percent(data_packets: &[f64], loss_rate: &[f64]) -> f64 {
     if sent == 0.0 { f64::NAN } else { 100.0 * sum(&lost) / sent }
 }
 
+/// The times of flows: how long each was measured, in seconds, when it completed, or NaN, and the microseconds with
+/// data and with each limit.
+#[derive(Clone, Copy)]
+pub struct FlowTimes<'a> {
+    /// `measured_s`.
+    pub measured_s: &'a [f64],
+    /// `completion_s`.
+    pub completion_s: &'a [f64],
+    /// `busy_us`: zero for a flow without times.
+    pub busy_us: &'a [f64],
+    /// `app_limited_us`.
+    pub app_limited_us: &'a [f64],
+    /// `rwnd_limited_us`.
+    pub rwnd_limited_us: &'a [f64],
+    /// `sndbuf_limited_us`.
+    pub sndbuf_limited_us: &'a [f64],
+}
+
+impl FlowTimes<'_> {
+    /// What limited the flows for longest, unless it was the window, and for how much of their time in percent.
+    ///
+    /// A flow that has completed waits for no application, and has no time without data.
+    pub fn limit(&self) -> Option<(&'static str, f64)> {
+        let (mut lasting, mut application) = (Vec::new(), Vec::new());
+        for (row, &busy) in self.busy_us.iter().enumerate() {
+            let completed = self.completion_s.get(row).is_some_and(|time| time.is_finite());
+            let is_lasting = busy > 0.0 && !completed;
+            lasting.push(if is_lasting { self.measured_s[row] * 1e6 } else { busy });
+            application.push(if is_lasting { self.app_limited_us[row] } else { 0.0 });
+        }
+        let [all, application] = [&lasting, &application].map(|times| sum(times));
+        let [receiver, sender] = [self.rwnd_limited_us, self.sndbuf_limited_us].map(sum);
+        let limits = [("application", application), ("receive buffer", receiver), ("send buffer", sender)];
+        let longest = limits.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let window = all - application - receiver - sender;
+        (longest.1 > window).then_some((longest.0, 100.0 * longest.1 / all))
+    }
+}
+
 /// Jain's fairness index: 1 if all values are equal, 1/n if one of n has everything (RFC 5166, section 2.3).
 ///
 /// NaN without values, and if all are 0.
@@ -119,6 +158,32 @@ mod tests {
         assert!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, 3.0, f64::NAN]).is_nan());
         assert_eq!(fairness(&greedy(&json!([{}])), &[4.0], &[f64::NAN]), 1.0);
         assert!(fairness(&[true], &[4.0], &[3.0]).is_nan());
+    }
+
+    /// The limit of two flows that are measured for 8 s and 2 s, from the seconds of each.
+    fn limit(
+        busy: [f64; 2],
+        app: [f64; 2],
+        rwnd: [f64; 2],
+        sndbuf: [f64; 2],
+        done: [f64; 2],
+    ) -> Option<(&'static str, f64)> {
+        let [busy_us, app_limited_us, rwnd_limited_us, sndbuf_limited_us] =
+            &[busy, app, rwnd, sndbuf].map(|seconds| seconds.map(|time| time * 1e6));
+        let (measured_s, completion_s) = (&[8.0, 2.0], &done);
+        FlowTimes { measured_s, completion_s, busy_us, app_limited_us, rwnd_limited_us, sndbuf_limited_us }.limit()
+    }
+
+    #[test]
+    fn the_limit_that_lasts_longest_has_its_part_of_the_time() {
+        let (none, last) = ([0.0; 2], [f64::NAN; 2]);
+        // The window has 3 s of 10 s, the receive window 6 s, the send buffer 1 s.
+        assert_eq!(limit([8.0, 2.0], none, [6.0, 0.0], [0.0, 1.0], last), Some(("receive buffer", 60.0)));
+        assert_eq!(limit([8.0, 2.0], none, [1.0, 0.0], [6.0, 1.0], last), Some(("send buffer", 70.0)));
+        assert_eq!(limit([8.0, 2.0], none, [4.0, 0.0], none, last), None, "the window has 6 s");
+        assert_eq!(limit([2.0, 2.0], [6.0, 0.0], none, none, last), Some(("application", 60.0)));
+        assert_eq!(limit([2.0, 2.0], [6.0, 0.0], none, none, [3.0, f64::NAN]), None, "the first has completed");
+        assert_eq!(limit(none, none, none, none, last), None, "datagrams have no times");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::metrics::FlowTimes;
 use crate::panels::Curve;
 
 /// The tables and columns that a page reads. `stations` is read in wireless networks only.
@@ -19,6 +20,10 @@ pub const COLUMNS: [(&str, &[&str]); 6] = [
             "delivered_bytes",
             "goodput_bps",
             "data_packets",
+            "busy_us",
+            "app_limited_us",
+            "rwnd_limited_us",
+            "sndbuf_limited_us",
             "loss_rate",
             "rtt_p50_ms",
             "completion_s",
@@ -108,6 +113,19 @@ impl<'a> Run<'a> {
     /// A column of the flows.
     pub(crate) fn flows(&self, column: &str) -> &'a [f64] {
         self.numbers("flows", column)
+    }
+
+    /// What limited the flows for longest, unless it was the window, and for how much of the time in percent.
+    pub(crate) fn limit(&self) -> Option<(&'static str, f64)> {
+        let times = FlowTimes {
+            measured_s: self.flows("measured_s"),
+            completion_s: self.flows("completion_s"),
+            busy_us: self.flows("busy_us"),
+            app_limited_us: self.flows("app_limited_us"),
+            rwnd_limited_us: self.flows("rwnd_limited_us"),
+            sndbuf_limited_us: self.flows("sndbuf_limited_us"),
+        };
+        times.limit()
     }
 
     pub(crate) fn flow_count(&self) -> usize {

@@ -19,6 +19,10 @@ pub(crate) fn sentences(labels: &[Label<'_>]) -> Value {
             format!("{mean} of queueing on average{}; 95 % of the time at most {most}", place(labels)),
         ));
     }
+    let limits = limits(&all);
+    if !limits.is_empty() {
+        rows.insert(0, ("Limit", limits));
+    }
     let mut silent = all.clone();
     silent.retain(|label| label.of.iter().all(|run| goodput(run) == 0.0));
     if !silent.is_empty() {
@@ -32,6 +36,19 @@ pub(crate) fn sentences(labels: &[Label<'_>]) -> Value {
     rows.push(("Loss", said(&all, &loss_percent, "% of the data packets, on the way")));
     rows.push(("Fairness", fairness(labels)));
     rows.into_iter().map(|(question, answer)| Value::from(vec![question.to_owned(), answer])).collect()
+}
+
+/// What limited the flows of each label, unless it was the window: the median over its repetitions.
+fn limits(all: &[&Label<'_>]) -> String {
+    let mut limits = Vec::new();
+    for label in all {
+        let mut found: Vec<(&str, f64)> = label.of.iter().filter_map(Run::limit).collect();
+        found.sort_by(|one, other| one.1.total_cmp(&other.1));
+        if let Some(&(limit, percent)) = found.get(label.of.len() / 2) {
+            limits.push(format!("{} was limited by its {limit} {} % of the time", label.name, digits(percent)));
+        }
+    }
+    limits.join("; ")
 }
 
 /// The median over the repetitions of each label: `cubic 48.2, cdg 43.9 Mbit/s`.

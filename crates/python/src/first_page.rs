@@ -31,6 +31,26 @@ pub(crate) fn loss_percent(data_packets: Vec<f64>, loss_rate: Vec<f64>) -> f64 {
     metrics::loss_percent(&data_packets, &loss_rate)
 }
 
+/// What limited the flows for longest, unless it was the window, and for how much of the time in percent.
+#[pyfunction]
+pub(crate) fn limit(
+    measured_s: Vec<f64>,
+    completion_s: Vec<Option<f64>>,
+    times_us: [Vec<f64>; 4],
+) -> Option<(&'static str, f64)> {
+    let completion_s: Vec<f64> = completion_s.into_iter().map(|time| time.unwrap_or(f64::NAN)).collect();
+    let [busy_us, app_limited_us, rwnd_limited_us, sndbuf_limited_us] = &times_us;
+    metrics::FlowTimes {
+        measured_s: &measured_s,
+        completion_s: &completion_s,
+        busy_us,
+        app_limited_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+    }
+    .limit()
+}
+
 /// Jain's fairness index.
 #[pyfunction]
 pub(crate) fn jain(values: Vec<f64>) -> f64 {

@@ -51,7 +51,7 @@ mod _engine {
     #[pymodule_export]
     use crate::failure::MachineError;
     #[pymodule_export]
-    use crate::first_page::{fairness, first_page, first_page_columns, goodput, jain, loss_percent};
+    use crate::first_page::{fairness, first_page, first_page_columns, goodput, jain, limit, loss_percent};
     #[pymodule_export]
     use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json, trace_keys};
     #[pymodule_export]

@@ -35,8 +35,8 @@ pub struct Scenario {
     /// The TCP options of flows that name no profile.
     #[serde(default = "linux")]
     pub profile: String,
-    /// The receive buffers of the hosts of TCP flows: without a limit, or as the profile of a flow has them.
-    /// `transport.receive_buffer` sets the one of a flow.
+    /// The buffers of the hosts of TCP flows: without a limit, or as the profile of a flow has them.
+    /// `transport.receive_buffer` and `transport.send_buffer` set a flow's.
     #[serde(default, skip_serializing_if = "HostBuffers::is_unlimited")]
     pub buffers: HostBuffers,
     /// One bottleneck that all flows share (a dumbbell).

@@ -473,10 +473,10 @@ fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
     Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
 }
 
-/// The `stack` with the buffer of its hosts.
+/// The `stack` with the buffers of its hosts.
 fn with_buffers(mut stack: Stack, buffers: HostBuffers) -> Stack {
     if buffers == HostBuffers::Profile {
-        stack.buffers.receive = stack.buffers.usual;
+        stack.buffers.sizes = stack.buffers.usual;
     }
     stack
 }

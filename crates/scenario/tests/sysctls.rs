@@ -128,14 +128,14 @@ prop_compose! {
         duplicate_threshold in 1u32..=16,
         (rto_min, rto_max) in (1u64..1_000_000, 1_000u64..1_000_000),
         compression in prop_oneof![Just(0), 1u64..10_000_000],
-        receive_buffer in buffer(),
+        (receive_buffer, send_buffer) in (buffer(), buffer()),
         ecn in prop_oneof![Just(EcnMode::Off), Just(EcnMode::Classic)],
     ) -> TransportOptions {
         let [sack, timestamps, tail_loss_probe, forward_rto, slow_start_restart] = flags;
         let rto_min = Span::from_micros(rto_min);
         let options = TransportOptions {
             sack, timestamps, tail_loss_probe, forward_rto, slow_start_restart, duplicate_threshold, rto_min, ecn,
-            receive_buffer,
+            receive_buffer, send_buffer,
             rto_variance_min: rto_min,
             rto_max: Span::from_millis(rto_max).max(rto_min),
             sack_compression: Span::from_nanos(compression),

@@ -390,7 +390,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         self.send(now, index);
         A::on_ack(self, now, index);
         if self.endpoints.senders[i].transient && self.endpoints.receivers[i].is_complete() {
-            self.retire(index);
+            self.retire(now, index);
         }
     }
 

@@ -125,7 +125,7 @@ impl Recorder {
         let (window, threshold) = sending.window();
         let times = sending.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
-        let counters = sending.counters();
+        let counters = sending.counters(now);
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
@@ -159,7 +159,7 @@ impl Recorder {
         Halves { senders, receivers, dropped }: Halves<'_>,
     ) {
         for ((sender, receiver), &dropped) in senders.iter_mut().zip(receivers).zip(dropped) {
-            if let Some((meter, counters)) = measured(sender, receiver, dropped) {
+            if let Some((meter, counters)) = measured(now, sender, receiver, dropped) {
                 meter.restart(now, counters);
             }
         }
@@ -176,14 +176,14 @@ impl Recorder {
     /// Flow `index` is about to give up its ends: what it did is known.
     pub(crate) fn retire(
         &mut self,
+        now: Time,
         plan: &Plan,
-        index: u32,
-        drawn: &DrawnFlow,
+        (index, drawn): (u32, &DrawnFlow),
         sender: &mut SenderHalf,
         receiver: &ReceiverHalf,
     ) {
         let lifetime = lifetime(sender, receiver, self.openings[index as usize]);
-        let Some((meter, counters)) = measured(sender, receiver, self.dropped[index as usize]) else { return };
+        let Some((meter, counters)) = measured(now, sender, receiver, self.dropped[index as usize]) else { return };
         self.left.push(flow_row((meter, &counters), plan, index, drawn, lifetime));
         self.left_sent += counters.sender.data_packets;
     }
@@ -191,7 +191,7 @@ impl Recorder {
     /// Data packets that the flows sent in the whole run.
     pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf>]) -> u64 {
         let ends = senders.iter().filter_map(|sender| sender.end.as_ref());
-        ends.map(|end| end.counters().data_packets).sum::<u64>() + self.left_sent
+        ends.map(|end| end.counters(Time::ZERO).data_packets).sum::<u64>() + self.left_sent
     }
 
     /// The tables, when the run ends.
@@ -209,7 +209,8 @@ impl Recorder {
         while let (Some(mut sender), Some(receiver)) = (senders.pop(), receivers.pop()) {
             let index = senders.len();
             let lifetime = lifetime(&sender, &receiver, openings[index]);
-            if let Some((meter, counters)) = measured(&mut sender, &receiver, dropped[index]) {
+            let end = Time::ZERO + plan.duration;
+            if let Some((meter, counters)) = measured(end, &mut sender, &receiver, dropped[index]) {
                 let row = flow_row((meter, &counters), plan, index as u32, &drawn[index], lifetime);
                 self.tables.flows.push(row);
             }
@@ -232,8 +233,9 @@ pub(crate) struct Halves<'a> {
     pub(crate) dropped: &'a [u64],
 }
 
-/// The meter of a flow, and its counters, or `None` if it has no ends.
+/// The meter of a flow, and its counters until `now`, or `None` if it has no ends.
 fn measured<'a>(
+    now: Time,
     sender: &'a mut SenderHalf,
     receiver: &ReceiverHalf,
     dropped: u64,
@@ -245,7 +247,8 @@ fn measured<'a>(
         arrived_bytes: receiver.arrived_bytes,
         marked_packets: u64::from(receiver.marked_packets),
         dropped_packets: dropped,
-        sender: sending.counters(),
+        // A flow that was stopped waits for nothing more.
+        sender: sending.counters(now.min(sender.stop)),
     };
     Some((sending.meter(), counters))
 }

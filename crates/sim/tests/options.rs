@@ -130,11 +130,12 @@ const EXERCISES: [(&str, &str, &str); 10] = [
 ];
 
 /// Values of the options that are neither switches nor names.
-const NUMBERS: [(&str, &[&str]); 21] = [
+const NUMBERS: [(&str, &[&str]); 22] = [
     ("segment_size", &[r#""500B""#, r#""1460B""#]),
     ("initial_window", &["1", "4", "10", "40"]),
     ("receive_window", &["2", "8"]),
     ("receive_buffer", &[r#""unlimited""#, r#""10kB""#, r#""4096 16384 32768""#]),
+    ("send_buffer", &[r#""unlimited""#, r#""1kB""#, r#""4096 16384 32768""#]),
     ("clock_tick", &[r#""0s""#, r#""1ms""#, r#""10ms""#]),
     ("timestamp_tick", &[r#""0s""#, r#""100ms""#]),
     ("timer_tick", &[r#""0s""#, r#""1ms""#, r#""10ms""#]),

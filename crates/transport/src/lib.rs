@@ -19,10 +19,10 @@ pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{
-    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, MAX_THRESHOLD, Marks,
-    Opening, PROFILES, Pacing, Profile, Reduction, Repair, Resending, Resends, Retransmits, Rule, Selective, Stack,
-    StateMachine, Timers, Variance, WindowValidation, freebsd_9, linux, linux_2_6_33, linux_3_5, ns2_linux, plain,
-    real_1992,
+    Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses,
+    MAX_THRESHOLD, Marks, Opening, PROFILES, Pacing, Profile, Reduction, Repair, Resending, Resends, Retransmits, Rule,
+    Selective, Stack, StateMachine, Timers, Variance, WindowValidation, freebsd_9, linux, linux_2_6_33, linux_3_5,
+    ns2_linux, plain, real_1992,
 };
 pub use tcp::{
     ActiveOpen, Decision, DelayedAckDetector, DeliveryRate, DeliveryState, Driver, Opened, OpeningKind, OpeningPacket,

@@ -72,6 +72,17 @@ counters! {
         recoveries,
         /// Loss events that proved spurious.
         spurious,
+        /// Time in which data of TCP were outstanding or waited (`tcpi_busy_time`).
+        busy_us in "us",
+        /// Time in which the application had no more to send, before the window was full. In live runs it is looked at
+        /// each millisecond.
+        app_limited_us in "us",
+        /// Time in which the receive window held the next segment back (`tcpi_rwnd_limited`).
+        rwnd_limited_us in "us",
+        /// Time in which the application waited for room in the send buffer, and all that it had written had left. In
+        /// live runs it is looked at each millisecond. `tcpi_sndbuf_limited` leaves out round trips in which the window
+        /// was full once.
+        sndbuf_limited_us in "us",
     }
 }
 
@@ -83,8 +94,8 @@ mod tests {
     fn counters_count_from_a_base_add_up_and_are_columns() {
         let base = SenderCounters { data_packets: 3, timeouts: 1, ..SenderCounters::default() };
         let counted = SenderCounters { data_packets: 10, timeouts: 1, spurious: 2, ..base } - base;
-        assert_eq!(counted.values(), [7, 0, 0, 0, 0, 2]);
-        assert_eq!((counted + base).values(), [10, 0, 0, 1, 0, 2]);
+        assert_eq!(counted.values(), [7, 0, 0, 0, 0, 2, 0, 0, 0, 0]);
+        assert_eq!((counted + base).values(), [10, 0, 0, 1, 0, 2, 0, 0, 0, 0]);
         let (name, unit, meaning) = SenderCounters::COLUMNS[0];
         assert_eq!((name, unit), ("data_packets", Some("packets")));
         assert_eq!(meaning, "Data packets sent, retransmissions included.");

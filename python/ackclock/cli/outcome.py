@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from ackclock import repetitions, summary
 from ackclock.cli.interrupts import Interrupts
@@ -114,8 +115,9 @@ class Outcome:
             raise click.exceptions.Exit(INVALID)
 
     def answer(self, done: Finished) -> Sequence[Any]:
-        """The tables, and the cost of the runs."""
-        return *self.tables(done), summary.engine_line(done.summaries)
+        """The buffers that limited flows, the tables, and the cost of the runs."""
+        limits = map(Text, summary.limits(done.summaries))
+        return *limits, *self.tables(done), summary.engine_line(done.summaries)
 
     def _run_into(
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts

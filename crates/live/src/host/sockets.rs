@@ -26,15 +26,17 @@ const MOST_AHEAD: u64 = 8 << 20;
 pub(crate) struct Sockets {
     pub(crate) sender: OwnedFd,
     pub(crate) listener: Option<OwnedFd>,
-    /// So many bytes may wait unsent.
-    pub(crate) ahead: u32,
+    /// So many bytes may wait unsent, unless a send buffer limits the flow.
+    pub(crate) ahead: Option<u32>,
 }
 
 impl Sockets {
     /// The socket of the sender of flow `index`, in the namespace of the calling thread, controlled by `algorithm`.
-    pub(crate) fn sender(index: usize, algorithm: &str, ahead: u32) -> Result<Self, String> {
+    pub(crate) fn sender(index: usize, algorithm: &str, ahead: Option<u32>) -> Result<Self, String> {
         let sender = socket(NEAR, SENDER_PORT, index, algorithm).map_err(|error| described(&error, algorithm))?;
-        system::set_not_sent_limit(sender.as_fd(), ahead).map_err(|error| format!("TCP_NOTSENT_LOWAT: {error}"))?;
+        if let Some(ahead) = ahead {
+            system::set_not_sent_limit(sender.as_fd(), ahead).map_err(|error| format!("TCP_NOTSENT_LOWAT: {error}"))?;
+        }
         let read_back = sockopt::tcp_congestion(&sender).unwrap_or_default();
         if read_back != algorithm {
             return Err(format!("the kernel took `{read_back}` where `{algorithm}` was asked for"));

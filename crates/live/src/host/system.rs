@@ -313,6 +313,9 @@ pub(crate) struct TcpInfo {
     pub(crate) timeouts: u16,
     /// Bytes that wait unsent.
     pub(crate) not_sent: u32,
+    /// Microseconds with data, and the part of them that the receive window has limited.
+    pub(crate) busy_us: u64,
+    pub(crate) rwnd_limited_us: u64,
 }
 
 /// TCP_ESTABLISHED of linux/tcp.h.
@@ -327,6 +330,11 @@ impl TcpInfo {
         let mut bytes = [0u8; Self::SIZE];
         option_of(socket, libc::TCP_INFO, &mut bytes)?;
         Ok(Self::read(&bytes))
+    }
+
+    /// Segments in flight (tcp_packets_in_flight).
+    pub(crate) fn in_flight(&self) -> u32 {
+        (self.unacknowledged + self.retransmitted).saturating_sub(self.sacked + self.lost)
     }
 
     fn read(bytes: &[u8; Self::SIZE]) -> Self {
@@ -348,6 +356,8 @@ impl TcpInfo {
             not_sent: word(144),
             pacing_rate: wide(104),
             min_rtt_us: word(148),
+            busy_us: wide(168),
+            rwnd_limited_us: wide(176),
             timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
         }
     }
@@ -437,10 +447,14 @@ mod tests {
         bytes[24..28].copy_from_slice(&40u32.to_ne_bytes());
         bytes[80..84].copy_from_slice(&41u32.to_ne_bytes());
         bytes[104..112].copy_from_slice(&(5u64 << 32 | 7).to_ne_bytes());
+        for (at, number) in [(168, 11u64), (176, 12)] {
+            bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+        }
         bytes[240..242].copy_from_slice(&9u16.to_ne_bytes());
         let info = TcpInfo::read(&bytes);
         assert_eq!((info.congestion_state, info.unacknowledged, info.window), (3, 40, 41));
         assert_eq!((info.pacing_rate, info.timeouts), (5 << 32 | 7, 9));
+        assert_eq!((info.busy_us, info.rwnd_limited_us), (11, 12));
     }
 
     #[test]

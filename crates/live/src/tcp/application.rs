@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use scenario::{DrawnFlow, PlannedFlow};
@@ -18,12 +19,14 @@ enum Writing {
 /// Writes into the socket of the sender.
 pub(crate) struct Application {
     writing: Writing,
+    /// The bytes that it had to write at the last write.
+    offered: u64,
     written: u64,
 }
 
 impl Application {
     pub(crate) fn new(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Self {
-        Self { writing: writing(planned, drawn, seed), written: 0 }
+        Self { writing: writing(planned, drawn, seed), offered: 0, written: 0 }
     }
 
     /// The flow starts at `at`.
@@ -38,15 +41,20 @@ impl Application {
         matches!(self.writing, Writing::Greedy)
     }
 
+    /// True if the socket did not take all that it had to write.
+    pub(crate) fn has_more(&self) -> bool {
+        self.written < self.offered
+    }
+
     /// Writes what there is at `at`, in pieces of `zeros`, as far as `socket` takes it.
     pub(crate) fn write(&mut self, at: Time, socket: &OwnedFd, zeros: &[u8]) -> Result<(), Errno> {
-        let offered = match &mut self.writing {
+        self.offered = match &mut self.writing {
             Writing::Greedy => u64::MAX,
             Writing::Finite(total) => *total,
             Writing::Paced { pace, unit, total } => (pace.written(at, u64::MAX - 1) * *unit).min(*total),
         };
-        while self.written < offered {
-            let length = (offered - self.written).min(zeros.len() as u64) as usize;
+        while self.has_more() {
+            let length = (self.offered - self.written).min(zeros.len() as u64) as usize;
             match send(socket, &zeros[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(written) => {
                     self.written += written as u64;
@@ -59,6 +67,14 @@ impl Application {
         }
         Ok(())
     }
+}
+
+/// True if a program that waits for room in the send buffer of `socket` goes on (sk_stream_is_writeable). A write that
+/// does not wait would fill the last buffer of the queue whatever the limit.
+pub(crate) fn is_writable(socket: &OwnedFd) -> Result<bool, Errno> {
+    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec::default()))?;
+    Ok(polled[0].revents().contains(PollFlags::OUT))
 }
 
 /// Takes the bytes delivered to `sink`, discards them, and adds their number to `delivered`. After the last byte it

@@ -285,7 +285,9 @@ impl<'a> Endpoints<'a> {
         let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return };
         let before = std::mem::replace(&mut flow.info, info);
         // Changes until its end may show in the look.
-        (flow.look_began, flow.looked) = (began, self.settings.run_time(system::monotonic()));
+        let looked = self.settings.run_time(system::monotonic());
+        flow.count_limits(looked);
+        (flow.look_began, flow.looked) = (began, looked);
         flow.window_before = before.window;
         if self.trace.is_none() {
             let mut changes = Vec::new();

@@ -13,12 +13,15 @@ use crate::emulator::SharedCounters;
 use crate::host::arrivals::Arrivals;
 use crate::host::sockets::Sockets;
 use crate::host::system::TcpInfo;
-use crate::tcp::application::{Application, take, unless_later};
+use crate::tcp::application::{Application, is_writable, take, unless_later};
 use crate::tcp::settings::Settings;
 use crate::tcp::tcp_events::{TracedState, state};
 
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// Written at once where a send buffer limits the flow (`iperf3 --length`).
+const WRITE: usize = 128 << 10;
 
 /// The stages of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,13 +127,31 @@ impl Flow {
     }
 
     /// Writes the data that the application has at `at`. A greedy one writes once a quarter of the data that may wait
-    /// has left.
+    /// has left. With a send buffer that limits the flow it waits for room as a program does, until a third is free.
     pub(super) fn write(&mut self, at: Time, buffer: &[u8]) -> Result<(), Errno> {
         let Some(sockets) = &self.sockets else { return Ok(()) };
-        if self.application.is_greedy() && self.info.not_sent > sockets.ahead / 4 * 3 {
+        let (waits, most) = match sockets.ahead {
+            Some(ahead) => (self.application.is_greedy() && self.info.not_sent > ahead / 4 * 3, buffer.len()),
+            None => (!is_writable(&sockets.sender)?, WRITE),
+        };
+        if waits {
             return Ok(());
         }
-        self.application.write(at, &sockets.sender, buffer)
+        self.application.write(at, &sockets.sender, &buffer[..most])
+    }
+
+    /// Counts the time until the look at `at`, at the limit that it shows.
+    pub(super) fn count_limits(&mut self, at: Time) {
+        let (info, sender) = (&self.info, &mut self.counts.sender);
+        (sender.busy_us, sender.rwnd_limited_us) = (info.busy_us, info.rwnd_limited_us);
+        let since = self.looked.max(self.opened.unwrap_or(at));
+        let micros = at.since(since).as_nanos() / 1000;
+        let limited = self.sockets.as_ref().is_some_and(|sockets| sockets.ahead.is_none());
+        match (info.not_sent == 0 && info.in_flight() < info.window, self.application.has_more()) {
+            (true, false) => sender.app_limited_us += micros,
+            (true, true) if limited => sender.sndbuf_limited_us += micros,
+            _ => {}
+        }
     }
 
     /// Takes the delivered data.
@@ -167,7 +188,7 @@ impl Flow {
             flow: self.index,
             window_segments: f64::from(info.window),
             threshold_segments: threshold(info.threshold),
-            in_flight_segments: (info.unacknowledged + info.retransmitted).saturating_sub(info.sacked + info.lost),
+            in_flight_segments: info.in_flight(),
             latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
             smoothed_rtt_ms: millis(info.smoothed_rtt_us),
             min_rtt_ms: millis(info.min_rtt_us),

@@ -76,7 +76,7 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
     }
     let stack = given.stack(profile);
     if stack.smallest_window() == Some(0) {
-        let message = format!("`{}` makes a window of less than a segment", stack.buffers.receive);
+        let message = format!("`{}` makes a window of less than a segment", stack.buffers.sizes.receive);
         return Err(flow_error("transport.receive_buffer", message));
     }
     for name in overrides.keys() {

@@ -7,12 +7,12 @@ mod sysctls;
 use control::Counting;
 use serde::{Deserialize, Serialize};
 use transport::{
-    Acks, Buffer, Buffers, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing, Reduction,
-    Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
+    Acks, Buffer, BufferSizes, Buffers, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing,
+    Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
 };
 use units::{Bytes, Span};
 
-use sysctls::{ECN, MODES, PROBES, SWITCH, compressed, divisor, number, options, receive_buffer, time, words};
+use sysctls::{ECN, MODES, PROBES, SWITCH, buffer, compressed, divisor, number, options, time, words};
 
 pub(crate) use effect::{IN_SEGMENTS, LARGEST_PACKET, check_keeping, check_kind, overlay};
 pub use sysctls::{Configured, Sysctl, configure, sysctls};
@@ -34,7 +34,10 @@ options! {
     /// The receive buffer: `"unlimited"`, a size as an application sets it by SO_RCVBUF, which does not grow (Linux
     /// takes twice as much memory), or three sizes of memory as in `tcp_rmem`, the second at first and the third at
     /// most. The window follows from the memory by the rules of the stack.
-    pub receive_buffer: Buffer => [receive_buffer("tcp_rmem")],
+    pub receive_buffer: Buffer => [buffer("tcp_rmem")],
+    /// The send buffer, with the spellings of `receive_buffer`, by SO_SNDBUF and `tcp_wmem`. The application writes
+    /// until its memory is used up, and goes on once a third is free.
+    pub send_buffer: Buffer => [buffer("tcp_wmem")],
     /// Selective acknowledgements (RFC 2018), duplicate SACK included (RFC 2883). Without them NewReno recovery (RFC
     /// 6582).
     pub sack: bool => [words("tcp_sack", SWITCH)],
@@ -162,7 +165,8 @@ impl TransportOptions {
             segment_size: stack.segment_size,
             initial_window: stack.initial_window,
             receive_window: stack.receive_window,
-            receive_buffer: stack.buffers.receive,
+            receive_buffer: stack.buffers.sizes.receive,
+            send_buffer: stack.buffers.sizes.send,
             sack: stack.sack(),
             timestamps: stack.timestamps,
             clock_tick: stack.clock.tick,
@@ -215,7 +219,10 @@ impl TransportOptions {
             segment_size: self.segment_size,
             initial_window: self.initial_window,
             receive_window: self.receive_window,
-            buffers: Buffers { receive: self.receive_buffer, ..profile.buffers },
+            buffers: Buffers {
+                sizes: BufferSizes { receive: self.receive_buffer, send: self.send_buffer },
+                ..profile.buffers
+            },
             handshake: self.handshake,
             opening: profile.opening,
             timestamps: self.timestamps,

@@ -14,7 +14,7 @@ use super::effect::{by_name, check_range};
 use crate::language::Overrides;
 
 pub(super) use forms::{
-    Declared, ECN, MODES, PROBES, SWITCH, SetsOption, compressed, divisor, number, receive_buffer, time, words,
+    Declared, ECN, MODES, PROBES, SWITCH, SetsOption, buffer, compressed, divisor, number, time, words,
 };
 use others::OTHERS;
 

@@ -59,7 +59,7 @@ fn a_buffer_has_one_size_or_three_and_room_for_a_segment() {
         with("many"),
         format!(
             "{at}`many` is not \"unlimited\", a size as the application sets it, like \"256kB\", or the three numbers \
-             of tcp_rmem, like \"4096 131072 6291456\""
+             of tcp_rmem or tcp_wmem, like \"4096 131072 6291456\""
         )
     );
 }

@@ -278,12 +278,13 @@ impl SendingEnd {
         }
     }
 
-    pub(crate) fn counters(&self) -> SenderCounters {
+    /// Counters since the start, until `now`.
+    pub(crate) fn counters(&self, now: Time) -> SenderCounters {
         match self {
-            Self::Tcp(tcp) => tcp.end.counters(),
+            Self::Tcp(tcp) => tcp.end.counters_until(now),
             Self::Datagram(source) => source.end.counters(),
             Self::Tfrc(source) => source.end.0.counters(),
-            Self::Opening(opening) => opening.sender.end.counters(),
+            Self::Opening(opening) => opening.sender.end.counters_until(now),
         }
     }
 

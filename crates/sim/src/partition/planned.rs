@@ -82,13 +82,13 @@ impl<A: Agents> Partition<'_, A> {
     /// One connection of many is complete: if its sender knows, its two ends are given up. Later packets, such as a
     /// copy of a segment, are dropped.
     #[inline(never)]
-    pub(super) fn retire(&mut self, index: u32) {
+    pub(super) fn retire(&mut self, now: Time, index: u32) {
         let i = index as usize;
         let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
         let (sender, receiver): (&mut SenderHalf, &mut ReceiverHalf) = (&mut senders[i], &mut receivers[i]);
         if sender.end.as_ref().is_some_and(|end| end.in_flight() == 0 && end.deadline().is_none()) {
             sender.running = false;
-            recorder.retire(self.plan, index, &self.drawn[i], sender, receiver);
+            recorder.retire(now, self.plan, (index, &self.drawn[i]), sender, receiver);
             (sender.end, receiver.end) = (None, None);
             self.look_at(index, Time::NEVER);
             self.delayed_ack_timers.clear(index);

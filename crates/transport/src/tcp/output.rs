@@ -1,12 +1,14 @@
 //! The output: limits on new segments. These are the window, the receive window, pacing, the train that a segment
 //! leaves in, and the use of the window.
 
+mod limits;
 mod pacing;
 mod trains;
 mod usage;
 
 use units::{Bytes, Rate, Span, Time};
 
+use self::limits::{Limit, Limits, Times};
 use self::pacing::Pacer;
 use self::trains::Trains;
 use self::usage::Usage;
@@ -23,6 +25,8 @@ pub(super) enum Blocked {
     Receiver,
     Pace,
     Application,
+    /// The application, which waits for room in the send buffer.
+    SendBuffer,
 }
 
 /// The output of a sender. State that every segment touches comes first.
@@ -32,6 +36,7 @@ pub(super) struct Output {
     /// The receive window in segments.
     peer_window: u32,
     blocked: Blocked,
+    limit: Limit,
     /// A new segment has left since nothing more did.
     has_left: bool,
     /// What happens now sends only lost segments.
@@ -40,6 +45,8 @@ pub(super) struct Output {
     last_sent_at: Time,
     usage: Usage,
     pacer: Pacer,
+    /// Boxed, as limits change rarely.
+    limits: Box<Limits>,
 }
 
 impl Output {
@@ -49,11 +56,13 @@ impl Output {
             trains: Trains::new(stack),
             peer_window: stack.first_window(),
             blocked: Blocked::Application,
+            limit: Limit::default(),
             last_sent_at: Time::NEVER,
             has_left: false,
             only_repairs: false,
             usage: Usage::default(),
             pacer: Pacer::new(stack.pacing),
+            limits: Box::default(),
         }
     }
 
@@ -61,6 +70,7 @@ impl Output {
     pub(super) fn open(&mut self, now: Time, initial: u32) {
         self.pacer.begin(now);
         self.usage.open(initial);
+        self.limits.open(now);
     }
 
     /// The controller has decided.
@@ -162,6 +172,11 @@ impl Output {
         self.trains.counts_piece()
     }
 
+    /// True if the next new segment begins a piece.
+    pub(super) fn is_between_pieces(&self) -> bool {
+        self.trains.is_between_pieces()
+    }
+
     /// A piece has ended with a segment, which carries PSH.
     #[inline]
     pub(super) fn ends_piece(&mut self, room: impl FnOnce() -> Room) -> bool {
@@ -247,6 +262,32 @@ impl Output {
             self.usage.note(limited, first, next);
         }
         shows
+    }
+
+    /// Nothing more leaves now, with `outstanding` segments.
+    #[inline(always)]
+    pub(super) fn note_limit(&mut self, now: Time, outstanding: u64) {
+        let limit = match self.blocked {
+            Blocked::Window | Blocked::Pace => Limit::Window,
+            Blocked::Receiver => Limit::Receiver,
+            Blocked::Application if outstanding == 0 => Limit::Idle,
+            Blocked::Application => Limit::Application,
+            Blocked::SendBuffer => Limit::SendBuffer,
+        };
+        if limit != self.limit {
+            self.turn(now, limit);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self, now: Time, limit: Limit) {
+        self.limits.turn(now, std::mem::replace(&mut self.limit, limit));
+    }
+
+    /// The times with each limit until `now`.
+    pub(super) fn times(&self, now: Time) -> Times {
+        self.limits.until(now, self.limit)
     }
 
     /// True if a window, with this threshold and `in_flight` segments before the ACK, counts as used, so that it may

@@ -25,7 +25,7 @@ use super::flight::Flight;
 use super::opening::Opened;
 use super::output::{Blocked, Output};
 use super::repair::Repair;
-use crate::application::{Application, Backlog};
+use crate::application::{Application, Backlog, SendBuffer};
 use crate::segment::Data;
 use crate::{Marks, Stack};
 
@@ -57,7 +57,7 @@ impl Sender {
             flight: Flight::new(&stack, driver.wants()),
             driver,
             output: Output::new(&stack),
-            backlog: Backlog::new(application, stack.segment_size),
+            backlog: Backlog::new(application, stack.segment_size).into_buffer(SendBuffer::of(&stack)),
             repair: Repair::new(),
             stack,
         }
@@ -179,7 +179,7 @@ impl Sender {
         let next = match self.output.blocked() {
             Blocked::Application => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
             Blocked::Pace => timers.min(self.output.departure()),
-            Blocked::Window | Blocked::Receiver => timers,
+            Blocked::Window | Blocked::Receiver | Blocked::SendBuffer => timers,
         };
         (next != Time::NEVER).then_some(next)
     }

@@ -24,7 +24,7 @@ pub(in crate::transport_options) const MODES: Words<EcnMode> = &[
     ("1", EcnMode::Accurate),
 ];
 
-/// Sizes with which the buffer does not limit the window of a live run.
+/// Sizes with which a buffer does not limit a live run.
 const UNLIMITED: &str = "4096 8388608 268435456";
 /// The first of three sizes.
 const LEAST: u64 = 4096;
@@ -89,8 +89,8 @@ pub(in crate::transport_options) const fn compressed(name: &'static str) -> Form
     Form { name, takes: "0 or 44", spelling: Spelling::Other { write, read } }
 }
 
-/// The receive buffer, in three sizes of memory.
-pub(in crate::transport_options) const fn receive_buffer(name: &'static str) -> Form<Buffer> {
+/// A buffer, in three sizes of memory.
+pub(in crate::transport_options) const fn buffer(name: &'static str) -> Form<Buffer> {
     let write = |buffer: &Buffer| Some(sizes(buffer));
     let read = |value: &str, buffer: &mut Buffer| {
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -32,7 +32,7 @@ const NO_PROBING: &str = "tcp_mtu_probing is 0";
 const NO_BALANCING: &str = "tcp_plb_enabled is 0";
 const NO_PACING: &str = "no queue discipline paces";
 const NO_DEVICE: &str = "the device takes packets at once";
-const NO_BUFFER: &str = "buffers have no limit";
+const NO_BUFFER: &str = "SO_RCVBUF and SO_SNDBUF have no effect";
 const NO_FIELD: &str = "scripts do not show it";
 const READ_ONLY: &str = "it is only read";
 const ANNOUNCED: &str = "the windows that an endpoint announces are not modelled";
@@ -46,7 +46,6 @@ pub(super) const OTHERS: &[Other] = &[
         "tcp_congestion_control",
         Role::Endpoint { takes: "a controller", read: controller, why: "the controller of the next socket" },
     ),
-    live("tcp_wmem", "4096 4194304 268435456", Role::Passed("the send buffer has no limit")),
     live("tcp_window_scaling", "1", Role::Only(&["1"], "as windows are scaled")),
     live("tcp_moderate_rcvbuf", "1", Role::Only(&["1"], "as the receive buffer grows")),
     live("tcp_recovery", "1", Role::Only(&["0", "1"], "as RACK is on with either since Linux 6.17")),
@@ -107,7 +106,7 @@ pub(super) const OTHERS: &[Other] = &[
     script("tcp_pacing_ss_ratio", Role::Passed(NO_PACING)),
     script("tcp_autocorking", Role::Passed(NO_DEVICE)),
     script("tcp_limit_output_bytes", Role::Passed(NO_DEVICE)),
-    script("tcp_notsent_lowat", Role::Passed(NO_BUFFER)),
+    script("tcp_notsent_lowat", Role::Passed("no write waits")),
     script("net.core.rmem_max", Role::Passed(NO_BUFFER)),
     script("net.core.wmem_max", Role::Passed(NO_BUFFER)),
     script("tcp_reflect_tos", Role::Passed(NO_FIELD)),

@@ -225,6 +225,11 @@ impl Trains {
         self.piece == 0
     }
 
+    /// True if no piece has been begun.
+    pub(super) fn is_between_pieces(&self) -> bool {
+        self.piece == 0
+    }
+
     /// The next piece begins.
     #[inline]
     pub(super) fn begin_next_piece(&mut self, room: impl FnOnce() -> Room) {

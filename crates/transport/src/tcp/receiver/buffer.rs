@@ -59,7 +59,7 @@ impl ReceiveBuffer {
     /// The buffer of `stack`, if that has a limit.
     pub(super) fn of(stack: &Stack) -> Option<Self> {
         let rules = stack.buffers.rules;
-        let (memory, most) = match stack.buffers.receive {
+        let (memory, most) = match stack.buffers.sizes.receive {
             Buffer::Unlimited => return None,
             // Linux doubles the size that an application sets (sock_setsockopt).
             Buffer::Fixed(bytes) if rules == BufferRules::Payload => (bytes.get(), bytes.get()),
@@ -298,7 +298,7 @@ mod tests {
 
     fn receiver(stack: Stack, receive: Buffer) -> Receiver {
         let mut stack = stack;
-        stack.buffers.receive = receive;
+        stack.buffers.sizes.receive = receive;
         Receiver::new(&stack, RTT)
     }
 
@@ -410,13 +410,13 @@ mod tests {
     fn a_buffer_for_less_than_a_segment_makes_no_window() {
         let window = |bytes| {
             let mut stack = linux();
-            stack.buffers.receive = Buffer::Fixed(Bytes::new(bytes));
+            stack.buffers.sizes.receive = Buffer::Fixed(Bytes::new(bytes));
             stack.smallest_window()
         };
         // Half of twice the size at first.
         assert_eq!([1447, 1448, 2896].map(window), [Some(0), Some(1), Some(2)]);
         let mut stack = linux();
-        stack.buffers.receive = Buffer::Fixed(Bytes::new(2896));
+        stack.buffers.sizes.receive = Buffer::Fixed(Bytes::new(2896));
         assert_eq!((stack.first_window(), linux().first_window()), (2, 1 << 30));
         assert_eq!(linux().smallest_window(), None);
     }

@@ -1,7 +1,7 @@
 //! The state of a sender at any moment, as `TCP_INFO` of Linux gives it, and the calls of an interactive application.
 
 use control::Controller;
-use units::{SenderCounters, Span};
+use units::{SenderCounters, Span, Time};
 
 use super::Sender;
 use crate::tcp::repair::Phase;
@@ -56,11 +56,23 @@ impl Sender {
         self.repair.phase()
     }
 
-    /// Counters since the start.
+    /// Counters since the start, without times.
     pub fn counters(&self) -> SenderCounters {
         let counters = *self.repair.counters();
         let data_packets = self.flight.next() + counters.retransmitted_packets;
         SenderCounters { data_packets, lost_packets: self.flight.lost(), ..counters }
+    }
+
+    /// The same with the times until `now`.
+    pub fn counters_until(&self, now: Time) -> SenderCounters {
+        let times = self.output.times(now);
+        SenderCounters {
+            busy_us: times.busy.as_nanos() / 1000,
+            app_limited_us: times.application.as_nanos() / 1000,
+            rwnd_limited_us: times.receiver.as_nanos() / 1000,
+            sndbuf_limited_us: times.send_buffer.as_nanos() / 1000,
+            ..self.counters()
+        }
     }
 
     /// Segments in flight (pipe).

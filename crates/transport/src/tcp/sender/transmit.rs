@@ -5,7 +5,7 @@ use control::{Transmission, TransmitStart};
 use units::Time;
 
 use super::{Blocked, Sender};
-use crate::application::Backlog;
+use crate::application::{Backlog, Windows};
 use crate::journal::{Event, Journal};
 use crate::segment::Data;
 use crate::tcp::driver::Driver;
@@ -38,8 +38,11 @@ impl Sender {
             let sequence = self.flight.push(now);
             return Some(self.leave(now, Leaving { sequence, how: How::New }));
         }
-        let leaving =
+        let mut leaving =
             if self.repair.take_probe() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
+        while leaving.is_none() && self.backlog.is_buffered() && self.refill(now) {
+            leaving = self.next_segment(now, journal);
+        }
         if leaving.is_none() {
             self.note_usage(now);
             self.repair.arm(now, &self.flight, &self.stack);
@@ -75,6 +78,7 @@ impl Sender {
         let Self { output, backlog, flight, driver, repair, .. } = self;
         let is_full = || flight.in_flight() >= repair.limit(driver.window());
         let shows = output.close(first, next, is_full, || next < backlog.written(now, next));
+        output.note_limit(now, next - first);
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -176,7 +180,7 @@ impl Sender {
         }
         if next >= self.backlog.written(now, next) && !self.sends_held(next) {
             self.flight.application_limits(in_flight);
-            return Some(Blocked::Application);
+            return Some(if self.backlog.is_full() { Blocked::SendBuffer } else { Blocked::Application });
         }
         None
     }
@@ -184,6 +188,18 @@ impl Sender {
     /// True if the test of a timeout sends a small segment that waits for an ACK otherwise.
     fn sends_held(&mut self, next: u64) -> bool {
         self.repair.sends_new() && self.backlog.holds(next)
+    }
+
+    /// The send buffer gets room for acknowledged data. Says whether the application has written more.
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self, now: Time) -> bool {
+        let windows = Windows {
+            window: self.repair.limit(self.driver.window()),
+            in_flight: self.flight.in_flight(),
+            peer: self.output.peer_window(),
+        };
+        self.backlog.write_more(now, self.flight.first(), windows)
     }
 
     #[inline(always)]
@@ -270,6 +286,9 @@ impl Sender {
         }
         let ends_piece = !retransmission && self.output.counts_piece() && self.ends_piece();
         let push = ends_piece || self.backlog.is_last_written(sequence, now);
+        if self.backlog.is_buffered() && !retransmission {
+            self.backlog.note_sent(sequence, ends_piece || self.output.is_between_pieces());
+        }
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
 

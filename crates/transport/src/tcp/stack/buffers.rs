@@ -1,4 +1,4 @@
-//! The receive buffer of a host: its size, the window that its memory makes, and how it grows.
+//! The buffers of a host: their sizes, the data that their memory holds, and how they grow.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,31 +9,44 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Bytes;
 
-/// The receive buffer of a connection: data that wait for the application, or for a hole to be filled.
+/// The buffers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
-    /// Its size.
-    pub receive: Buffer,
-    /// The size that the stack has by default.
-    pub usual: Buffer,
-    /// The rules of the stack for it.
+    /// Their sizes.
+    pub sizes: BufferSizes,
+    /// The sizes that the stack has by default.
+    pub usual: BufferSizes,
+    /// The rules of the stack for them.
     pub rules: BufferRules,
 }
 
-/// How memory becomes a window, and how the buffer grows.
+/// The sizes of the two buffers of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSizes {
+    /// The receive buffer: data that wait for the application, or for a hole to be filled.
+    pub receive: Buffer,
+    /// The send buffer: data that wait to be sent, or to be acknowledged.
+    pub send: Buffer,
+}
+
+impl BufferSizes {
+    /// Buffers that never limit a flow.
+    pub const UNLIMITED: Self = Self { receive: Buffer::Unlimited, send: Buffer::Unlimited };
+}
+
+/// How memory holds data, and how a buffer grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferRules {
-    /// Linux since 6.6: the ratio of the payload of a segment to its memory. The buffer grows to twice the data of the
-    /// latest round trip, and more while that grows.
+    /// Linux since 6.6: the ratio of the payload of a segment to its memory. The receive buffer grows to twice the data
+    /// of the latest round trip, and more while that grows, the send buffer to two windows.
     Ratio,
-    /// Linux before 6.6: all but 1 / 2^`reserved` of the memory (tcp_adv_win_scale). The buffer grows to twice the data
-    /// of the largest round trip.
+    /// Linux before 6.6: all but 1 / 2^`reserved` of the memory (tcp_adv_win_scale). The receive buffer grows to twice
+    /// the data of the largest round trip, the send buffer to two windows.
     Share {
         /// The power of two.
         reserved: u32,
     },
-    /// FreeBSD: payload alone counts, and the buffer grows by a constant number of bytes when it was nearly filled in a
-    /// round trip.
+    /// FreeBSD: payload alone counts, and a buffer grows by a constant number of bytes when it was nearly filled.
     Payload,
 }
 
@@ -43,9 +56,9 @@ pub enum Buffer {
     /// It never limits the flow.
     #[default]
     Unlimited,
-    /// As the application sets it (SO_RCVBUF). It does not grow.
+    /// As the application sets it (SO_RCVBUF, SO_SNDBUF). It does not grow.
     Fixed(Bytes),
-    /// It grows with the flow. Linux has the three sizes in `tcp_rmem`, in bytes of memory.
+    /// It grows with the flow. Linux has the three sizes in `tcp_rmem` and `tcp_wmem`, in bytes of memory.
     Tuned {
         /// The size under memory pressure, which no simulated host has.
         least: Bytes,
@@ -58,7 +71,7 @@ pub enum Buffer {
 
 const UNLIMITED: &str = "unlimited";
 const SPELLINGS: &str = "\"unlimited\", a size as the application sets it, like \"256kB\", or the three numbers of \
-     tcp_rmem, like \"4096 131072 6291456\"";
+     tcp_rmem or tcp_wmem, like \"4096 131072 6291456\"";
 
 /// As of a size, or of the other spellings.
 const PATTERN: &str =

@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Buffer, BufferRules, Buffers, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction, Resending,
-    Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
+    Acks, Buffer, BufferRules, BufferSizes, Buffers, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction,
+    Resending, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// FreeBSD 9.
@@ -15,8 +15,11 @@ pub fn freebsd_9() -> Stack {
         // net.inet.tcp.rfc3390.
         initial_window: 3,
         buffers: Buffers {
-            // net.inet.tcp.recvspace, net.inet.tcp.recvbuf_max.
-            usual: Buffer::tuned(65_536, 65_536, 2_097_152),
+            // net.inet.tcp.recvspace and recvbuf_max, net.inet.tcp.sendspace and sendbuf_max.
+            usual: BufferSizes {
+                receive: Buffer::tuned(65_536, 65_536, 2_097_152),
+                send: Buffer::tuned(32_768, 32_768, 2_097_152),
+            },
             // sbspace; tcp_do_segment, tcp_output.
             rules: BufferRules::Payload,
             ..plain().buffers

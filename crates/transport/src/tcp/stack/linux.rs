@@ -4,8 +4,9 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Pacing,
-    Reduction, Repair, Resending, Rule, Selective, Stack, StateMachine, Timers, Variance, WindowValidation, plain,
+    Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening,
+    Pacing, Reduction, Repair, Resending, Rule, Selective, Stack, StateMachine, Timers, Variance, WindowValidation,
+    plain,
 };
 
 /// Linux 6.
@@ -105,12 +106,15 @@ pub fn linux() -> Stack {
     }
 }
 
-/// The receive buffer of a host.
+/// The buffers of a host.
 fn buffers() -> Buffers {
     Buffers {
-        // net.ipv4.tcp_rmem with 4 GB of memory or more: tcp_init. Since 6.16 the largest is 32 MB.
-        usual: Buffer::tuned(4096, 131_072, 6_291_456),
-        // tcp_measure_rcv_mss, tcp_rcvbuf_grow.
+        // net.ipv4.tcp_rmem and tcp_wmem with 4 GB of memory or more: tcp_init. Since 6.16 the first is 32 MB at most.
+        usual: BufferSizes {
+            receive: Buffer::tuned(4096, 131_072, 6_291_456),
+            send: Buffer::tuned(4096, 16_384, 4_194_304),
+        },
+        // tcp_measure_rcv_mss, tcp_rcvbuf_grow, tcp_sndbuf_expand.
         rules: BufferRules::Ratio,
         ..plain().buffers
     }

@@ -5,7 +5,7 @@
 
 use units::Span;
 
-use super::{Buffer, BufferRules, Buffers, Opening, Stack, Timers, linux_3_5};
+use super::{Buffer, BufferRules, BufferSizes, Buffers, Opening, Stack, Timers, linux_3_5};
 
 /// Linux 2.6.33.
 pub fn linux_2_6_33() -> Stack {
@@ -15,7 +15,7 @@ pub fn linux_2_6_33() -> Stack {
         initial_window: 3,
         buffers: Buffers {
             // net.ipv4.tcp_rmem, until 3.4.
-            usual: Buffer::tuned(4096, 87_380, 4_194_304),
+            usual: BufferSizes { receive: Buffer::tuned(4096, 87_380, 4_194_304), ..newer.buffers.usual },
             // net.ipv4.tcp_adv_win_scale, until 3.3.
             rules: BufferRules::Share { reserved: 2 },
             ..newer.buffers

@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening, Reduction,
-    Resending, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
+    Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses, Opening,
+    Reduction, Resending, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers, WindowValidation, plain,
 };
 
 /// Linux 3.5.
@@ -15,8 +15,11 @@ pub fn linux_3_5() -> Stack {
         // TCP_INIT_CWND, since 2.6.39.
         initial_window: 10,
         buffers: Buffers {
-            // net.ipv4.tcp_rmem: tcp_init.
-            usual: Buffer::tuned(4096, 87_380, 6_291_456),
+            // net.ipv4.tcp_rmem, net.ipv4.tcp_wmem: tcp_init.
+            usual: BufferSizes {
+                receive: Buffer::tuned(4096, 87_380, 6_291_456),
+                send: Buffer::tuned(4096, 16_384, 4_194_304),
+            },
             // net.ipv4.tcp_adv_win_scale, since 3.4; tcp_rcv_space_adjust.
             rules: BufferRules::Share { reserved: 1 },
             ..plain().buffers

@@ -15,7 +15,7 @@ mod opening;
 mod real_1992;
 mod rfc;
 
-pub use buffers::{Buffer, BufferRules, Buffers};
+pub use buffers::{Buffer, BufferRules, BufferSizes, Buffers};
 pub use clock::Clock;
 pub use freebsd_9::freebsd_9;
 pub use linux::linux;

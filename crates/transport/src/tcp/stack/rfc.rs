@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, Buffer, BufferRules, Buffers, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing, Reduction,
-    Repair, Resending, Stack, StateMachine, Timers, Variance, WindowValidation,
+    Acks, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing,
+    Reduction, Repair, Resending, Stack, StateMachine, Timers, Variance, WindowValidation,
 };
 
 /// TCP of RFC 5681, RFC 6298 and RFC 6582.
@@ -17,8 +17,12 @@ pub fn plain() -> Stack {
         initial_window: 3,
         // No limit in practice.
         receive_window: 1 << 30,
-        // No standard has a size.
-        buffers: Buffers { receive: Buffer::Unlimited, usual: Buffer::Unlimited, rules: BufferRules::Payload },
+        buffers: Buffers {
+            sizes: BufferSizes::UNLIMITED,
+            // No standard has a size.
+            usual: BufferSizes::UNLIMITED,
+            rules: BufferRules::Payload,
+        },
         handshake: false,
         opening: Opening {
             // RFC 9293, section 3.8.3: a SYN for three minutes at least.

@@ -1,0 +1,403 @@
+//! The send buffer: data that the application has written and the receiver has not acknowledged. The application
+//! writes until the memory is used up, and goes on once a third of it is free.
+//!
+//! Linux tests the memory before it begins a piece, and not while it fills the last one. A long write sends a train of
+//! the last piece, fills it again, and so on while the window has room: much more may be in flight than the memory
+//! holds. Then the application waits until most of it is acknowledged.
+//!
+//! The functions in the comments are Linux's, in net/ipv4/tcp.c, tcp_input.c, tcp_output.c and net/core/stream.c. A
+//! piece is a buffer of the kernel (struct sk_buff): the application fills long ones, and each train that leaves is one
+//! of its own.
+
+use std::collections::VecDeque;
+
+use crate::{Buffer, BufferRules, Stack};
+
+/// Room for headers in front of a segment (MAX_TCP_HEADER, without wireless meshes and tunnels).
+const HEADERS: u64 = 192;
+/// The largest segment without options (mss_clamp) has so many more bytes than one with timestamps.
+const OPTIONS: u64 = 12;
+/// Shared information behind the data, and the descriptor.
+const SHARED: u64 = 320;
+const DESCRIPTOR: u64 = 256;
+/// Memory of a piece besides its data: the allocation for its headers (SKB_SMALL_HEAD_SIZE) and the descriptor.
+const PIECE: u64 = 576 + DESCRIPTOR;
+/// Bytes of the longest piece (gso_max_size).
+const LONGEST: u64 = 65_536 - HEADERS - 1;
+/// Segments that fit at least (TCP_INIT_CWND).
+const LEAST_SEGMENTS: u64 = 10;
+/// No application sets less memory (SOCK_MIN_SNDBUF).
+const LEAST: u64 = 4608;
+/// FreeBSD: net.inet.tcp.sendbuf_inc, and the free room at which the application goes on (sb_lowat).
+const STEP: u64 = 8192;
+const LOW_WATER: u64 = 2048;
+
+/// The limits of a sender on segments that are not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Windows {
+    /// The window, and the segments in flight.
+    pub(crate) window: u32,
+    pub(crate) in_flight: u32,
+    /// The receive window.
+    pub(crate) peer: u32,
+}
+
+/// The send buffer of a connection. Sizes are bytes, ends of pieces are numbers of segments.
+#[derive(Clone, Debug)]
+pub(crate) struct SendBuffer {
+    rules: BufferRules,
+    segment: u64,
+    /// Its memory (sk_sndbuf), now and at most.
+    memory: u64,
+    most: u64,
+    /// Memory for each segment of the window (tcp_sndbuf_expand).
+    per_segment: u64,
+    /// Memory of a piece besides its data.
+    per_piece: u64,
+    /// Segments of the longest piece, and of the one that the application fills now.
+    longest: u64,
+    goal: u64,
+    /// Segments below are acknowledged, have left, and were written.
+    acknowledged: u64,
+    sent_to: u64,
+    written: u64,
+    /// Segments that the application has made.
+    made: u64,
+    /// The ends of the pieces that have left, and of those that wait.
+    sent: VecDeque<u64>,
+    waiting: VecDeque<u64>,
+    /// Segments of the last one that wait.
+    last: u64,
+    /// The application waits for room (SOCK_NOSPACE).
+    is_full: bool,
+}
+
+impl SendBuffer {
+    /// The buffer of `stack`, if that has a limit.
+    pub(crate) fn of(stack: &Stack) -> Option<Self> {
+        let rules = stack.buffers.rules;
+        let (memory, most) = match stack.buffers.sizes.send {
+            Buffer::Unlimited => return None,
+            Buffer::Fixed(bytes) if rules == BufferRules::Payload => (bytes.get(), bytes.get()),
+            // Linux doubles the size that an application sets (sock_setsockopt).
+            Buffer::Fixed(bytes) => ((2 * bytes.get()).max(LEAST), (2 * bytes.get()).max(LEAST)),
+            Buffer::Tuned { initial, most, .. } => (initial.get(), most.get()),
+        };
+        let segment = stack.segment_size.get();
+        let whole = segment + OPTIONS + HEADERS + SHARED;
+        let per_segment = match rules {
+            BufferRules::Ratio => whole.next_power_of_two() + DESCRIPTOR,
+            BufferRules::Share { .. } => whole + DESCRIPTOR,
+            BufferRules::Payload => segment,
+        };
+        let mut buffer = Self {
+            rules,
+            segment,
+            memory,
+            most,
+            per_segment,
+            per_piece: if rules == BufferRules::Payload { 0 } else { PIECE },
+            longest: if stack.segmentation_offload { (LONGEST / segment).max(1) } else { 1 },
+            goal: 1,
+            acknowledged: 0,
+            sent_to: 0,
+            written: 0,
+            made: 0,
+            sent: VecDeque::new(),
+            waiting: VecDeque::new(),
+            last: 0,
+            is_full: false,
+        };
+        // tcp_init_buffer_space.
+        match rules {
+            BufferRules::Ratio => buffer.grow_to(2 * LEAST_SEGMENTS * per_segment),
+            BufferRules::Share { .. } => buffer.grow_to(u64::from(stack.initial_window) * per_segment),
+            BufferRules::Payload => {}
+        }
+        Some(buffer)
+    }
+
+    /// Segments that the application has written.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The application waits for room.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The receive window is `segments`: no piece is longer than half of the largest (tcp_bound_to_half_wnd).
+    pub(super) fn note_peer_window(&mut self, segments: u32) {
+        self.goal = self.goal.max(u64::from(segments / 2)).min(self.longest);
+    }
+
+    /// The application, which has made `total` segments so far, fills the last piece, or begins one if there is room.
+    /// Says whether it has written any. Linux sends between two pieces (tcp_sendmsg_locked).
+    pub(super) fn write_piece(&mut self, total: u64) -> bool {
+        self.made = total;
+        if self.is_full || self.written >= total {
+            return false;
+        }
+        let begins = self.waiting.is_empty() || self.last >= self.goal;
+        if begins && !self.has_room() {
+            self.is_full = true;
+            return false;
+        }
+        if begins {
+            self.last = 0;
+            self.waiting.push_back(self.written);
+        }
+        self.fill_last();
+        true
+    }
+
+    /// The application fills the last piece that waits.
+    fn fill_last(&mut self) {
+        let Some(end) = self.waiting.back_mut() else { return };
+        let more = self.made.saturating_sub(self.written).min(self.goal.saturating_sub(self.last));
+        (self.last, self.written) = (self.last + more, self.written + more);
+        *end = self.written;
+    }
+
+    /// True if the application may begin a piece (sk_stream_memory_free). Linux looks before a piece, however long it
+    /// becomes, FreeBSD at all of it.
+    fn has_room(&self) -> bool {
+        let used = self.used();
+        match self.rules {
+            BufferRules::Payload => used == 0 || used + self.segment <= self.memory,
+            _ => used < self.memory,
+        }
+    }
+
+    /// The new segment `sequence` leaves. `ends_piece` says whether it is the last of a train.
+    pub(super) fn note_sent(&mut self, sequence: u64, ends_piece: bool) {
+        self.sent_to = sequence + 1;
+        self.last = self.last.min(self.written.saturating_sub(self.sent_to));
+        let was_last = self.waiting.front() == Some(&self.sent_to);
+        if was_last {
+            self.waiting.pop_front();
+        }
+        if was_last || ends_piece {
+            self.sent.push_back(self.sent_to);
+            if !self.is_full {
+                self.fill_last();
+            }
+        }
+    }
+
+    /// Segments below `acknowledged` have arrived, and nothing more leaves now: an application that waits may go on
+    /// (tcp_check_space).
+    pub(super) fn make_room(&mut self, acknowledged: u64, windows: Windows) {
+        self.acknowledged = acknowledged;
+        while self.sent.front().is_some_and(|&end| end <= acknowledged) {
+            self.sent.pop_front();
+        }
+        self.note_peer_window(windows.peer);
+        if !self.is_full {
+            return;
+        }
+        self.grow(windows);
+        let used = self.used();
+        let goes_on = match self.rules {
+            BufferRules::Payload => self.memory.saturating_sub(used) >= LOW_WATER.min(self.memory),
+            // sk_stream_write_space.
+            _ => used < self.memory && self.memory - used >= used / 2,
+        };
+        self.is_full = !goes_on;
+    }
+
+    /// Bytes of memory in use (sk_wmem_queued). A piece that has partly arrived keeps the memory besides its data.
+    fn used(&self) -> u64 {
+        let pieces = (self.sent.len() + self.waiting.len()) as u64;
+        self.written.saturating_sub(self.acknowledged) * self.segment + pieces * self.per_piece
+    }
+
+    /// The application has waited for room: the memory may grow with the window.
+    fn grow(&mut self, Windows { window, in_flight, peer }: Windows) {
+        let outstanding = self.sent_to - self.acknowledged;
+        match self.rules {
+            // tcp_should_expand_sndbuf, tcp_sndbuf_expand: recovery may need 1.7 windows.
+            BufferRules::Ratio if in_flight < window => {
+                self.grow_to(2 * u64::from(window).max(LEAST_SEGMENTS) * self.per_segment);
+            }
+            // tcp_new_space.
+            BufferRules::Share { .. } if outstanding < u64::from(window) => {
+                self.grow_to(2 * u64::from(window) * self.per_segment);
+            }
+            // tcp_output.
+            BufferRules::Payload => {
+                let used = self.used();
+                let waiting = self.written.saturating_sub(self.sent_to) * self.segment;
+                let may_send = u64::from(window.min(peer)).saturating_mul(self.segment);
+                let is_filled = used >= self.memory / 8 * 7 && used < self.most;
+                let is_offered = u64::from(peer).saturating_mul(self.segment) / 4 * 5 >= self.memory;
+                if is_filled && is_offered && may_send >= waiting {
+                    self.grow_to(self.memory + STEP);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn grow_to(&mut self, memory: u64) {
+        self.memory = self.memory.max(memory.min(self.most));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Bytes;
+
+    use super::*;
+    use crate::{freebsd_9, linux, linux_2_6_33, linux_3_5};
+
+    fn buffer(stack: Stack, send: Buffer) -> SendBuffer {
+        let mut stack = stack;
+        stack.buffers.sizes.send = send;
+        SendBuffer::of(&stack).unwrap()
+    }
+
+    fn windows(window: u32, in_flight: u32) -> Windows {
+        Windows { window, in_flight, peer: 1 << 20 }
+    }
+
+    /// Fills `buffer` of an application that always has data.
+    fn fill(buffer: &mut SendBuffer) {
+        while buffer.write_piece(u64::MAX) {}
+    }
+
+    /// Segments below `end` leave, two at a time.
+    fn send_to(buffer: &mut SendBuffer, end: u64) {
+        (buffer.sent_to..end).for_each(|sequence| buffer.note_sent(sequence, sequence % 2 == 1));
+    }
+
+    const USUAL: Buffer = Buffer::tuned(4096, 16_384, 4_194_304);
+
+    // The numbers of the three tests that follow were read in Linux 6.18 (SO_MEMINFO).
+
+    #[test]
+    fn the_first_write_fills_the_piece_of_which_a_part_has_left() {
+        let mut buffer = buffer(linux(), USUAL);
+        assert_eq!(buffer.memory, 46_080, "20 segments of 2304");
+        // The receive window of the SYN-ACK has 45 segments: pieces of 22.
+        buffer.note_peer_window(45);
+        assert!(buffer.write_piece(u64::MAX));
+        send_to(&mut buffer, 10);
+        fill(&mut buffer);
+        assert_eq!((buffer.written * 1448, buffer.used(), buffer.is_full()), (46_336, 51_328, true));
+    }
+
+    #[test]
+    fn the_memory_grows_to_two_windows_of_a_flow_that_it_limits() {
+        let mut buffer = buffer(linux(), USUAL);
+        buffer.note_peer_window(1 << 20);
+        fill(&mut buffer);
+        let mut with = |window, in_flight| {
+            buffer.is_full = true;
+            buffer.make_room(0, windows(window, in_flight));
+            buffer.memory
+        };
+        assert_eq!(with(22, 22), 46_080, "the window limits it");
+        assert_eq!([with(22, 21), with(48, 40), with(95, 90)], [101_376, 221_184, 437_760]);
+        assert_eq!([with(50, 40), with(1000, 999)], [437_760, 4_194_304]);
+    }
+
+    #[test]
+    fn the_last_piece_is_filled_beyond_the_memory_and_the_application_goes_on_at_a_third() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
+        buffer.note_peer_window(1 << 20);
+        fill(&mut buffer);
+        // Four pieces of 45 segments, of which three are less than 200,000 bytes.
+        assert_eq!((buffer.memory, buffer.used()), (200_000, 4 * (45 * 1448 + 832)));
+        // It waits until two thirds are left: 133,333 bytes, which are 90 segments in two pieces, and one in a third.
+        send_to(&mut buffer, 90);
+        buffer.make_room(88, windows(100, 2));
+        assert_eq!((buffer.used(), buffer.is_full()), (92 * 1448 + 3 * 832, true));
+        buffer.make_room(90, windows(100, 0));
+        assert_eq!((buffer.used(), buffer.is_full()), (90 * 1448 + 2 * 832, false));
+    }
+
+    #[test]
+    fn a_long_write_fills_the_last_piece_again_while_the_window_has_room() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(10_000)));
+        buffer.note_peer_window(1 << 20);
+        assert!(buffer.write_piece(u64::MAX));
+        // Trains of two leave one piece of 45 segments: 20,000 bytes of memory hold 14.
+        send_to(&mut buffer, 100);
+        assert!(!buffer.write_piece(u64::MAX) && buffer.is_full());
+        assert_eq!((buffer.written, buffer.used()), (145, 145 * 1448 + 51 * 832));
+        send_to(&mut buffer, 110);
+        assert_eq!(buffer.written, 145, "the application waits");
+    }
+
+    #[test]
+    fn a_train_as_long_as_a_piece_leaves_none_to_fill() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(10_000)));
+        buffer.note_peer_window(1 << 20);
+        assert!(buffer.write_piece(u64::MAX));
+        (0..45).for_each(|sequence| buffer.note_sent(sequence, sequence == 44));
+        assert!(!buffer.write_piece(u64::MAX) && buffer.is_full());
+        assert_eq!(buffer.written, 45);
+    }
+
+    #[test]
+    fn a_piece_that_has_partly_arrived_keeps_its_memory_besides_the_data() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
+        buffer.note_peer_window(1 << 20);
+        fill(&mut buffer);
+        send_to(&mut buffer, 4);
+        let before = buffer.used();
+        buffer.make_room(1, windows(4, 3));
+        assert_eq!(before - buffer.used(), 1448, "segment 1 left with segment 0");
+        buffer.make_room(2, windows(4, 2));
+        assert_eq!(before - buffer.used(), 2 * 1448 + 832);
+    }
+
+    #[test]
+    fn an_application_writes_no_more_than_it_has_and_goes_on_in_the_last_piece() {
+        let mut buffer = buffer(linux(), USUAL);
+        buffer.note_peer_window(45);
+        assert!(buffer.write_piece(3) && !buffer.write_piece(3) && buffer.write_piece(5) && !buffer.write_piece(5));
+        assert_eq!((buffer.written(), buffer.used(), buffer.is_full()), (5, 5 * 1448 + 832, false));
+        send_to(&mut buffer, 5);
+        assert!(buffer.write_piece(6));
+        assert_eq!(buffer.waiting.len(), 1, "the first has left");
+    }
+
+    #[test]
+    fn the_least_memory_holds_a_segment() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(1)));
+        fill(&mut buffer);
+        assert_eq!((buffer.memory, buffer.written), (4608, 3));
+    }
+
+    #[test]
+    fn older_linux_counts_a_segment_without_the_power_of_two() {
+        // 1460 + 192 + 320 + 256 bytes, at first as many as the initial window has.
+        assert_eq!(buffer(linux_3_5(), USUAL).memory, 22_280);
+        let mut buffer = buffer(linux_2_6_33(), USUAL);
+        assert_eq!(buffer.memory, 16_384, "three are less");
+        fill(&mut buffer);
+        send_to(&mut buffer, 5);
+        buffer.make_room(0, windows(5, 4));
+        assert_eq!(buffer.memory, 16_384, "five are outstanding");
+        buffer.make_room(1, windows(5, 4));
+        assert_eq!(buffer.memory, 22_280);
+    }
+
+    #[test]
+    fn freebsd_counts_payload_and_grows_in_steps() {
+        let mut buffer = buffer(freebsd_9(), Buffer::tuned(32_768, 32_768, 49_152));
+        fill(&mut buffer);
+        // 22 whole segments, as 23 are 33,304 bytes.
+        assert_eq!((buffer.written, buffer.is_full()), (22, true));
+        send_to(&mut buffer, 10);
+        buffer.make_room(0, windows(10, 10));
+        assert_eq!(buffer.memory, 32_768, "12 segments wait, and the window lets ten leave");
+        buffer.make_room(0, windows(12, 10));
+        assert_eq!((buffer.memory, buffer.is_full()), (40_960, false));
+        fill(&mut buffer);
+        assert_eq!(buffer.written, 28);
+    }
+}
