@@ -229,6 +229,22 @@ fn a_sack_of_what_left_before_the_retransmission_restarts_the_timer() {
     s.at(60).arrives(ack(0).sack(1, 6)).nothing_leaves().timer_at(1060);
 }
 
+// The same after an undo (tcp_clean_rtx_queue knows no state). Before, the timer went on at 4040 ms.
+#[test]
+fn a_sack_of_what_left_before_it_restarts_the_timer_of_a_spurious_timeout_too() {
+    let options = with(testing(), |s| {
+        linux_rack(s);
+        s.undo = true;
+        s.receive_window = 4;
+    });
+    let mut s = SenderScript::new(options, 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).phase(Phase::Loss);
+    // The RTT of 1010 ms makes a timeout of 1010 + 4 * 505 ms.
+    s.at(1010).arrives(ack(0).window(4).sack(1, 2)).nothing_leaves().phase(Phase::Disorder).timer_at(4040);
+    // The next one of 1026 ms raises the smoothed RTT by 2 ms.
+    s.at(1026).arrives(ack(0).window(4).sack(1, 3)).nothing_leaves().phase(Phase::Disorder).timer_at(4058);
+}
+
 // RFC 3465, section 2.3. Before, the ACK counted two segments: 1 + 2.
 #[test]
 fn after_a_timeout_byte_counting_takes_one_segment_an_ack() {

@@ -382,8 +382,7 @@ impl Sender {
     /// True if an ACK that only SACKs shows an arrival from before the oldest segment left last. In Linux that
     /// restarts the timer as well: it must not expire on a retransmission that cannot be acknowledged yet.
     fn shows_older_arrival(&self, summary: &AckSummary) -> bool {
-        let repairing = self.repair.stage().is_repairing() && self.stack.losses.is_linux_rack();
-        repairing && self.flight.shows_older_arrival(summary)
+        self.stack.losses.is_linux_rack() && self.flight.shows_older_arrival(summary)
     }
 
     /// Reports the fate of segments to a controller that asks for it, delivered ones first.
