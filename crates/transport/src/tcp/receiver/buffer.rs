@@ -317,7 +317,7 @@ mod tests {
         numbers.map(arrive).collect()
     }
 
-    // The numbers of the two tests that follow were read in Linux 6.18 (TCP_INFO, SO_RCVBUF).
+    // The numbers of the three tests that follow were read in Linux 6.18 (TCP_INFO, SO_RCVBUF).
 
     #[test]
     fn the_window_of_linux_opens_by_two_segments_each_and_acks_are_quick_meanwhile() {
@@ -329,6 +329,22 @@ mod tests {
         let acks: Vec<usize> = (0..30).filter(|&number| found[number].0).collect();
         // Six of them are due to the window.
         assert_eq!(acks, [(0..22).collect::<Vec<_>>(), vec![23, 25, 27, 29]].concat());
+    }
+
+    #[test]
+    fn a_window_opens_for_segments_that_are_more_than_half_of_their_memory() {
+        // ACKs for 80 segments that arrive 4 ms apart: 16 are quick, then every second one.
+        let acks = |size: u32| {
+            let stack = Stack { segment_size: Bytes::new(size.into()), ..linux() };
+            let mut receiver = receiver(stack, Buffer::tuned(4096, 8_388_608, 268_435_456));
+            let is_acknowledged = |&number: &u64| {
+                let now = Time::ZERO + RTT + Span::from_millis(4) * number;
+                receiver.on_data(now, &Data { payload: size, ..segment(now, number) }, false);
+                receiver.poll_transmit(now).is_some()
+            };
+            (0..80).filter(is_acknowledged).count()
+        };
+        assert_eq!([536, 1000, 1300, 1448].map(acks), [48, 48, 80, 80]);
     }
 
     #[test]
