@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from pages.measurements import load
+from pages.measurements import Measurement, load
 from pages.tables import Table, maker
 
 FILE = "evaluate/front.json"
@@ -21,17 +21,14 @@ SCORES = ("use", "delay", "harm", "own", "worst")
 def front() -> Table:
     """A row for each controller: its scores with their intervals over the stated paths."""
     measured, document = load(FILE)
-    stated = document["stated"]
-    rows = [
-        [
-            f"[{one['name']}](controllers/{one['name']}.md)",
-            *(_score(one[key]) for key in SCORES),
-            f"{one['on_front']:.2f}",
-        ]
-        for one in stated["controllers"]
-    ]
-    above = f"{stated['paths']} paths, drawn from seed {stated['seed']}."
-    return Table(("controller", *SCORES, "on the front"), rows, [measured], above)
+    return _table(measured, document["stated"])
+
+
+@maker("scores")
+def scores(file: str) -> Table:
+    """The same from the output of one `ackclock evaluate --front`."""
+    measured, document = load(file)
+    return _table(measured, document["result"]["evaluate"]["front"])
 
 
 @maker("front-again")
@@ -60,6 +57,20 @@ def again() -> Table:
         f"- A share of at least {FAIR:g} and no more harm than NewReno, in both sets: {fair}."
     )
     return Table(("score", "pairs in the same order", "largest change"), rows, [measured], above)
+
+
+def _table(measured: Measurement, found: dict[str, Any]) -> Table:
+    rows = [
+        [_linked(one["name"]), *(_score(one[key]) for key in SCORES), f"{one['on_front']:.2f}"]
+        for one in found["controllers"]
+    ]
+    above = f"{found['paths']} paths, drawn from seed {found['seed']}."
+    return Table(("controller", *SCORES, "on the front"), rows, [measured], above)
+
+
+def _linked(name: str) -> str:
+    """A controller with a link to its page, or as it is spelled with parameters."""
+    return f"`{name}`" if "(" in name else f"[{name}](controllers/{name}.md)"
 
 
 def _fair(found: dict[str, Any]) -> set[str]:
