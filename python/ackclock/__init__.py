@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ackclock._engine import (
         Ack,
         Context,
+        ControllerError,
         Loss,
         MachineError,
         Marks,
@@ -52,6 +53,7 @@ else:
             *(
                 "Ack",
                 "Context",
+                "ControllerError",
                 "Loss",
                 "MachineError",
                 "Marks",
@@ -94,6 +96,7 @@ __all__ = [
     "Ack",
     "Context",
     "Controller",
+    "ControllerError",
     "Flow",
     "Link",
     "Loss",

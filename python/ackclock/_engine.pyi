@@ -17,6 +17,9 @@ class ScenarioError(ValueError):
     key: str
     """The dotted key (``path.rate``, ``flows.0.cc``); empty for the document as a whole."""
 
+class ControllerError(ValueError):
+    """A controller failed, or decided on a value that no run can go on with. The message is one sentence."""
+
 class MachineError(RuntimeError):
     """The machine lacks something for the request. The message is one sentence that names it."""
 
@@ -339,7 +342,7 @@ class Batch:
     def next(self, timeout_s: float | None = None) -> tuple[int, Run] | None:
         """The next run that finishes and the index of its job; None if none does in time, or none is left.
 
-        Raises what made a run fail: the exception of a controller written in Python, ScenarioError,
+        Raises what made a run fail: the exception of a controller in Python, ControllerError, ScenarioError,
         MachineError, or RuntimeError. The other runs go on.
         """
 

@@ -56,7 +56,8 @@ class Broken(NamedTuple, Generic[Key]):
     @property
     def why(self) -> str:
         """The exception, in a line."""
-        return " ".join(f"{type(self.error).__name__}: {self.error}".split())
+        is_sentence = isinstance(self.error, _engine.ControllerError)
+        return " ".join(f"{'' if is_sentence else f'{type(self.error).__name__}: '}{self.error}".split())
 
 
 class _Use(NamedTuple, Generic[Key]):

@@ -17,6 +17,7 @@ struct Readme;
 pub mod controllers;
 mod entry;
 mod intern;
+pub mod law;
 mod nearest;
 mod parameters;
 mod parts;

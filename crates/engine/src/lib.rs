@@ -19,7 +19,7 @@ mod source;
 mod state;
 
 pub use capture::{CaptureTo, Interfaces, comment};
-pub use controllers::{Factory, controller};
+pub use controllers::{Conduct, Factory, controller};
 pub use cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 pub use event_queue::EventQueue;
 pub use fabric::{Fabric, mark_bottleneck};

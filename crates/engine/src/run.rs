@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use control::ControllerRef;
 use record::Tables;
 use scenario::Plan;
+
+use crate::Conduct;
 
 /// Something that runs plans. A value belongs to one run, and holds what that needs beside its job.
 pub trait Engine: Sized {
@@ -60,6 +62,20 @@ pub struct Watch {
     /// Called on the thread of the run whenever it looks at `stop`, so that a caller can let other threads run or show
     /// progress.
     pub looking: Option<fn()>,
+    /// A breach of the law for decisions of controllers stops the run as well.
+    pub conduct: Conduct,
+}
+
+impl Watch {
+    /// True if the run is to end soon.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.conduct.is_broken()
+    }
+
+    /// Why a run that was stopped has no tables.
+    pub fn failure(&self) -> Failure {
+        self.conduct.breach().map_or(Failure::Interrupted, |sentence| Failure::Controller(sentence.to_owned()))
+    }
 }
 
 /// The result of a run.
@@ -113,7 +129,7 @@ pub enum Failure {
     Scenario(scenario::Error),
     /// The engine cannot run the plan.
     Refused(String),
-    /// A controller could not be made.
+    /// A controller could not be made, or decided what no run can go on with.
     Controller(String),
     /// The plan has no place where packets are to be captured.
     CapturePoint(String),

@@ -3,19 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use control::law::{self, Breach};
 use control::{Controller, Parameters, Probe, Wants};
 use engine::Watch;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use units::{Ecn, Rate, Span, Time};
 
 use crate::attached::{attach, attribute, call, import, is_ours};
 use crate::event::{Ack, Context, Loss, Shown};
-
-/// A larger window, in segments, is taken for a typing error: all of it may leave at once, and is remembered.
-const LARGEST_WINDOW: f64 = 10_000_000.0;
+use crate::failure::ControllerError;
 
 /// Later than anything that happens, in seconds: as good as never.
 const FAR_S: f64 = 1e9;
@@ -60,7 +59,10 @@ impl Guard {
         match attach(python) {
             Some(Ok(value)) => return Some(value),
             Some(Err(error)) => {
-                self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(Raised::Exception(error));
+                let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+                if let (None, Some(error)) = (&*raised, attach(|py| ordinary(py, error))) {
+                    *raised = Some(Raised::Exception(error));
+                }
             }
             None => {}
         }
@@ -69,15 +71,31 @@ impl Guard {
     }
 }
 
-/// The controller that the factory at `index` makes, or `None` if there is no such factory. If it raises, the run is
-/// stopped and the returned value no longer matters.
-pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> Option<Box<dyn Controller>> {
+/// `error`, or one that `except Exception` catches in place of SystemExit, GeneratorExit and their like. Ctrl-C stays.
+fn ordinary(py: Python<'_>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return error;
+    }
+    let found = ControllerError::new_err(error.to_string());
+    found.set_cause(py, Some(error));
+    found
+}
+
+/// The controller called `label` that the factory at `index` makes, or `None` if there is no such factory. If it
+/// raises, the run is stopped and the returned value no longer matters.
+pub(crate) fn build(
+    factories: &Factories,
+    (index, label): (usize, Option<&str>),
+    guard: &Arc<Guard>,
+) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
     let built = guard.attach(|py| {
         let object = call(factory.bind(py), &PyTuple::empty(py))?.unbind();
+        let name = named(object.bind(py), label)?;
         let (mut wants, pauses) = wants(object.bind(py))?;
         wants.l4s = codepoint(object.bind(py))? == Ecn::Ect1;
         let mut decided = Decided {
+            name,
             wants,
             window: 1.0,
             threshold: f64::INFINITY,
@@ -89,7 +107,7 @@ pub(crate) fn build(factories: &Factories, index: usize, guard: &Arc<Guard>) -> 
         };
         let taken_over = import(pyo3::intern!(py, "ackclock.calls"))?.getattr("taken_over")?;
         let first = call(&taken_over, &(&object,).into_pyobject(py)?)?;
-        decided.take(object.bind(py), &first)?;
+        decided.take(object.bind(py), &first, "it is made")?;
         Ok(PythonController { calls: Calls::new(py)?, object, guard: guard.clone(), decided })
     });
     match built {
@@ -106,8 +124,19 @@ struct PythonController {
     decided: Decided,
 }
 
+/// The name in errors of the class of `object`, with its file where `label` is one.
+fn named(object: &Bound<'_, PyAny>, label: Option<&str>) -> PyResult<String> {
+    let class = object.get_type().name()?.to_string();
+    Ok(match label {
+        None => class,
+        Some(label) if label.rsplit(':').next() == Some(&class) => label.to_owned(),
+        Some(label) => format!("{label}:{class}"),
+    })
+}
+
 /// The decisions of the controller.
 struct Decided {
+    name: String,
     window: f64,
     threshold: f64,
     pacing: Option<Rate>,
@@ -176,7 +205,7 @@ impl PythonController {
             };
             let answer = call(calls.function(py, method)?, &arguments);
             context.get().put_back(cx, py);
-            decided.take(object.bind(py), &answer?)
+            decided.take(object.bind(py), &answer?, method.name())
         });
     }
 
@@ -194,84 +223,60 @@ impl PythonController {
             let answer = call(calls.function(py, method)?, reused.arguments.bind(py));
             reused.context.get().put_back(cx, py);
             calls.ack = Some(reused);
-            decided.take(object.bind(py), &answer?)
+            decided.take(object.bind(py), &answer?, method.name())
         });
     }
 }
 
 impl Decided {
-    /// Takes over what `decisions` of controller.py gives, unless something in it is out of range.
-    fn take(&mut self, object: &Bound<'_, PyAny>, decisions: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Takes over what `decisions` of controller.py gives after `event`, unless something in it is outside the law.
+    fn take(&mut self, object: &Bound<'_, PyAny>, decisions: &Bound<'_, PyAny>, event: &str) -> PyResult<()> {
         let decisions = decisions.cast::<PyTuple>()?;
-        let window: f64 = number(object, "window", decisions, 0)?;
-        let threshold: f64 = number(object, "slow_start_threshold", decisions, 1)?;
-        let rate: Option<f64> = number(object, "pacing_rate", decisions, 2)?;
-        let refuse = |attribute: &str, value: f64, allowed: &str| {
-            let class = object.get_type().name()?;
-            Err(PyValueError::new_err(format!("{class}.{attribute} is {value}: allowed is {allowed}")))
-        };
-        if !(0.0..=LARGEST_WINDOW).contains(&window) {
-            return refuse("window", window, &format!("a number of segments from 0 to {LARGEST_WINDOW}"));
-        }
-        if threshold.is_nan() {
-            return refuse("slow_start_threshold", threshold, "a number of segments, or infinity");
-        }
-        (self.window, self.threshold) = (window, threshold);
-        match rate {
-            Some(rate) if rate.is_finite() && rate >= 1.0 => {
-                self.pacing = Some(Rate::from_bits_per_second(rate as u64));
-                let quantum: f64 = number(object, "send_quantum", decisions, 3)?;
-                if !(1.0..=LARGEST_WINDOW).contains(&quantum) {
-                    let allowed = format!("a number of segments from 1 to {LARGEST_WINDOW}");
-                    return refuse("send_quantum", quantum, &allowed);
-                }
-                self.quantum = quantum as u32;
-            }
-            Some(rate) => return refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or None"),
-            None => self.pacing = None,
+        let name = &self.name;
+        let refuse = |breach: Breach| ControllerError::new_err(format!("{name}.{breach} (after {event})"));
+        self.window = law::window(number(name, "window", decisions, 0)?).map_err(refuse)?;
+        self.threshold = law::threshold(number(name, "slow_start_threshold", decisions, 1)?).map_err(refuse)?;
+        let rate: Option<f64> = number(name, "pacing_rate", decisions, 2)?;
+        self.pacing = rate.map(law::rate).transpose().map_err(refuse)?;
+        if rate.is_some() {
+            self.quantum = law::quantum(number(name, "send_quantum", decisions, 3)?).map_err(refuse)?;
         }
         if self.wants.timer {
-            self.wake_up_at = point(object, pyo3::intern!(object.py(), "wake_up_at"))?.filter(|&at| at < FAR);
+            self.wake_up_at = point(name, object, pyo3::intern!(object.py(), "wake_up_at"))?.filter(|&at| at < FAR);
         }
         if self.pauses {
-            let at = point(object, pyo3::intern!(object.py(), "pause_until"))?;
+            let at = point(name, object, pyo3::intern!(object.py(), "pause_until"))?;
             self.pause_until = at.unwrap_or(Time::ZERO);
         }
         Ok(())
     }
 }
 
-/// The number at `index` of `decisions`, the value of `attribute`.
+/// The number at `index` of `decisions`, which is `attribute` of the controller `name`.
 fn number<'py, T: FromPyObjectOwned<'py>>(
-    object: &Bound<'py, PyAny>,
+    name: &str,
     attribute: &str,
     decisions: &Bound<'py, PyTuple>,
     index: usize,
 ) -> PyResult<T> {
-    checked(object, attribute, &*decisions.get_borrowed_item(index)?)
+    checked(name, attribute, &*decisions.get_borrowed_item(index)?)
 }
 
-/// The time in an attribute.
-fn point(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
-    let at: Option<f64> = checked(object, name.to_str()?, &attribute(object, name)?)?;
+/// The time in `attribute` of the controller called `name`.
+fn point(name: &str, object: &Bound<'_, PyAny>, of: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
+    let at: Option<f64> = checked(name, of.to_str()?, &attribute(object, of)?)?;
     match at {
         Some(at) if at.is_nan() => {
-            let class = object.get_type().name()?;
-            Err(PyValueError::new_err(format!("{class}.{name} is NaN: allowed is a time in seconds, or None")))
+            Err(ControllerError::new_err(format!("{name}.{of} is NaN: allowed is a time in seconds, or None")))
         }
         at => Ok(at.map(|at| Time::ZERO + Span::from_secs_f64(at.min(FAR_S)))),
     }
 }
 
-fn checked<'py, T: FromPyObjectOwned<'py>>(
-    object: &Bound<'py, PyAny>,
-    attribute: &str,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<T> {
+fn checked<'py, T: FromPyObjectOwned<'py>>(name: &str, attribute: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
     value.extract().map_err(|_| {
-        let (class, kind) = (object.get_type(), value.get_type());
-        let name = |of: &Bound<'py, PyType>| of.name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("{}.{attribute} is of type {}: it must be a number", name(&class), name(&kind)))
+        let kind = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        ControllerError::new_err(format!("{name}.{attribute} is of type {kind}: it must be a number"))
     })
 }
 
@@ -348,25 +353,40 @@ enum Method {
     Timer,
 }
 
-impl Method {
-    fn interned(self, py: Python<'_>) -> &Bound<'_, PyString> {
-        match self {
-            Self::Start => pyo3::intern!(py, "on_start"),
-            Self::Ack => pyo3::intern!(py, "on_ack"),
-            Self::DuplicateAck => pyo3::intern!(py, "on_duplicate_ack"),
-            Self::Loss => pyo3::intern!(py, "on_loss"),
-            Self::Ecn => pyo3::intern!(py, "on_ecn"),
-            Self::Recovered => pyo3::intern!(py, "on_recovered"),
-            Self::Timeout => pyo3::intern!(py, "on_timeout"),
-            Self::Spurious => pyo3::intern!(py, "on_spurious"),
-            Self::IdleRestart => pyo3::intern!(py, "on_idle_restart"),
-            Self::Sent => pyo3::intern!(py, "on_sent"),
-            Self::TransmitStart => pyo3::intern!(py, "on_transmit_start"),
-            Self::SegmentDelivered => pyo3::intern!(py, "on_segment_delivered"),
-            Self::SegmentLost => pyo3::intern!(py, "on_segment_lost"),
-            Self::Timer => pyo3::intern!(py, "on_timer"),
+/// The names of the methods in Python.
+macro_rules! methods {
+    ($($method:ident: $name:literal,)+) => {
+        impl Method {
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$method => $name,)+
+                }
+            }
+
+            fn interned(self, py: Python<'_>) -> &Bound<'_, PyString> {
+                match self {
+                    $(Self::$method => pyo3::intern!(py, $name),)+
+                }
+            }
         }
-    }
+    };
+}
+
+methods! {
+    Start: "on_start",
+    Ack: "on_ack",
+    DuplicateAck: "on_duplicate_ack",
+    Loss: "on_loss",
+    Ecn: "on_ecn",
+    Recovered: "on_recovered",
+    Timeout: "on_timeout",
+    Spurious: "on_spurious",
+    IdleRestart: "on_idle_restart",
+    Sent: "on_sent",
+    TransmitStart: "on_transmit_start",
+    SegmentDelivered: "on_segment_delivered",
+    SegmentLost: "on_segment_lost",
+    Timer: "on_timer",
 }
 
 /// No argument beside the context.
@@ -436,12 +456,10 @@ impl Controller for PythonController {
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
         self.event(cx, Method::Timer, NONE);
         if let Some(at) = self.decided.wake_up_at.filter(|&at| at <= cx.now) {
-            // It would be called again and again at this time.
-            self.guard.attach(|py| -> PyResult<()> {
-                let class = self.object.bind(py).get_type().name()?;
-                let (at, now) = (record::seconds(at), record::seconds(cx.now));
-                Err(PyValueError::new_err(format!(
-                    "{class}.wake_up_at is {at} after on_timer at {now} s: allowed is a later time, or None"
+            self.guard.attach(|_| -> PyResult<()> {
+                let (name, at, now) = (&self.decided.name, record::seconds(at), record::seconds(cx.now));
+                Err(ControllerError::new_err(format!(
+                    "{name}.wake_up_at is {at} after on_timer at {now} s: allowed is a later time, or None"
                 )))
             });
         }

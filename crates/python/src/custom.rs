@@ -10,7 +10,7 @@ use scenario::{Error, Plan};
 use crate::attached::let_go;
 use crate::controller::{Factories, Guard, Raised, build};
 use crate::engines::Options;
-use crate::failure::{Failure, refusal};
+use crate::failure::Failure;
 use crate::sources::{Compiled, Report};
 use crate::threads::PythonThreads;
 
@@ -54,18 +54,18 @@ impl CustomControllers {
         let report: Report = Arc::new(move |sentence| reporting.stop(sentence));
         let controllers = move |cc: &ControllerRef, parameters: &Parameters| match cc {
             ControllerRef::Source(path) => sources.build(path, parameters, &report),
-            ControllerRef::Python { index, .. } => build(&custom.factories, *index, &guarded),
+            ControllerRef::Python { index, label } => build(&custom.factories, (*index, label.as_deref()), &guarded),
             ControllerRef::Registered(_) | ControllerRef::Engine(_) => None,
         };
         Ok((Arc::new(controllers), guard))
     }
 }
 
-/// The failure of a controller in the finished run of `plan`, if one failed.
-pub(crate) fn raised(plan: &Plan, guard: &Guard) -> Option<Failure> {
+/// The failure of a controller in a finished run, if one failed.
+pub(crate) fn raised(guard: &Guard) -> Option<Failure> {
     let_go();
     guard.take().map(|raised| match raised {
         Raised::Exception(error) => Failure::Raised(error),
-        Raised::Panic(sentence) => Failure::Scenario(refusal(plan, sentence)),
+        Raised::Panic(sentence) => Failure::Controller(sentence),
     })
 }

@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use scenario::{Error, Plan};
 
 use crate::language::exception;
 
 create_exception!(ackclock._engine, MachineError, PyRuntimeError);
+create_exception!(ackclock._engine, ControllerError, PyValueError);
 
 /// Why a run gave no tables.
 pub(crate) enum Failure {
     Scenario(Error),
     Raised(PyErr),
+    /// A controller failed, or decided what no run can go on with.
+    Controller(String),
     /// Stopped on request.
     Interrupted,
     /// A packet capture that cannot be written.
@@ -38,7 +41,7 @@ impl Failure {
             }
             engine::Failure::Capture(error) => Self::Capture(pcap.unwrap_or(Path::new("")).to_owned(), error),
             engine::Failure::Machine(message) => Self::Machine(message),
-            engine::Failure::Controller(message) => Self::Fault(message),
+            engine::Failure::Controller(message) => Self::Controller(message),
         }
     }
 
@@ -53,6 +56,7 @@ impl Failure {
                 PyOSError::new_err((error.raw_os_error(), reason, path))
             }
             Self::Interrupted => PyRuntimeError::new_err("the run was stopped"),
+            Self::Controller(message) => ControllerError::new_err(message),
             Self::Machine(message) => MachineError::new_err(message),
             Self::Fault(message) => PyRuntimeError::new_err(message),
         }

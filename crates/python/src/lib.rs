@@ -49,7 +49,7 @@ mod _engine {
     #[pymodule_export]
     use crate::event::{Ack, Context, Loss, Marks, RateSample, SegmentReport, SentState, Transmission};
     #[pymodule_export]
-    use crate::failure::MachineError;
+    use crate::failure::{ControllerError, MachineError};
     #[pymodule_export]
     use crate::first_page::{fairness, first_page, first_page_columns, goodput, jain, limit, loss_percent};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{DueAtAcks, EventQueue, Failure, ProbeRows, Tap, flow_event, flow_row, pace, sender_event};
+use engine::{DueAtAcks, EventQueue, Failure, ProbeRows, Tap, Watch, flow_event, flow_row, pace, sender_event};
 use network::Discard;
 use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
@@ -57,6 +57,8 @@ pub struct Of<'a> {
     pub drawn: &'a [DrawnFlow],
     /// The engine.
     pub engine: &'a Quic,
+    /// It takes breaches of the law for decisions of controllers.
+    pub watch: &'a Watch,
 }
 
 /// The tables of a run but for the rows of flows and links.
@@ -121,6 +123,16 @@ impl<'a> Endpoints<'a> {
     /// The rows by which the connections are named, which are the rows of their first objects.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
         self.flows.iter().map(Flow::first_row)
+    }
+
+    /// Holds one of the connections, another each turn, to the law for decisions of controllers.
+    pub fn check_decisions(&self, turn: u64) {
+        let Some(index) = turn.checked_rem(self.flows.len() as u64) else { return };
+        let flow = &self.flows[index as usize];
+        if let Some(open) = &flow.open {
+            let Of { plan, watch, .. } = self.of;
+            watch.conduct.note(&plan.flows[flow.of], open.ledger.lock().check_decisions());
+        }
     }
 
     /// When a timer expires next.
@@ -299,7 +311,7 @@ impl<'a> Endpoints<'a> {
 
     /// The connection of flow `index`, which begins at `now`.
     fn open(&self, now: Time, index: u32) -> Result<OpenConnection, Failure> {
-        let Of { plan, seed, drawn, engine } = self.of;
+        let Of { plan, seed, drawn, engine, watch } = self.of;
         let drawn = &drawn[self.flows[index as usize].objects[0].row as usize];
         let planned = &plan.flows[drawn.of];
         let stack = &planned.options;
@@ -316,7 +328,7 @@ impl<'a> Endpoints<'a> {
                 Control::Noq(controller.build(instant, rules.packet_size, initial_window))
             }
             None => {
-                let controller = engine.controller(planned)?;
+                let controller = engine.controller(planned, &watch.conduct)?;
                 Control::Ackclock(Box::new(Driver::new(controller, false, stream("flow"))), None)
             }
         };

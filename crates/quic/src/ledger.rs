@@ -12,6 +12,7 @@ mod tests;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use control::law::{self, Breach};
 use control::{
     Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reports, RttSample, Transmission,
     TransmitStart,
@@ -176,6 +177,14 @@ impl Ledger {
                 (packets(controller.window()), threshold.map_or(f64::INFINITY, packets))
             }
             Control::Ackclock(driver, _) => driver.decided(),
+        }
+    }
+
+    /// Checks the decisions of a controller of this project by the law for them.
+    pub(crate) fn check_decisions(&self) -> Result<(), Breach> {
+        match &self.control {
+            Control::Ackclock(driver, _) => law::check(driver.controller()),
+            Control::Noq(_) => Ok(()),
         }
     }
 

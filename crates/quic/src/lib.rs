@@ -20,7 +20,7 @@ mod peer;
 mod world;
 
 use control::{Controller, ControllerRef};
-use engine::{Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
+use engine::{Conduct, Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
 use scenario::{Plan, PlannedFlow};
 use units::Time;
 
@@ -61,8 +61,8 @@ impl Quic {
     }
 
     /// The controller of `flow`, which is none of noq's.
-    fn controller(&self, flow: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
-        let made = engine::controller(self.controllers.as_ref(), flow, &flow.given);
+    fn controller(&self, flow: &PlannedFlow, conduct: &Conduct) -> Result<Box<dyn Controller>, Failure> {
+        let made = engine::controller(self.controllers.as_ref(), flow, &flow.given, conduct);
         let controller = made.map_err(|failure| Failure::Refused(failure.to_string()))?;
         check::check_wants(flow, &controller.wants()).map_err(|message| refused(flow, &message))?;
         Ok(controller)
@@ -89,7 +89,7 @@ impl Engine for Quic {
         for flow in &plan.flows {
             check::check_flow(flow).map_err(|message| refused(flow, &message))?;
             if let ControllerRef::Registered(_) = flow.cc {
-                self.controller(flow)?;
+                self.controller(flow, &Conduct::default())?;
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Engine for Quic {
         self.check(plan)?;
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
         let end = Time::ZERO + plan.duration;
-        let mut world = World::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &self });
+        let mut world = World::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &self, watch });
         world.run(end, watch)?;
         let (tables, [events, data_packets]) = world.finish(end);
         self.check_logs()?;

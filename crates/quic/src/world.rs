@@ -39,13 +39,14 @@ impl<'a> World<'a> {
             if self.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
                 watch.elapsed_nanos.store(now.as_nanos(), Ordering::Relaxed);
                 watch.looking.inspect(|looking| looking());
-                if watch.stop.load(Ordering::Relaxed) {
-                    return Err(Failure::Interrupted);
+                self.ends.check_decisions(self.events / EVENTS_BETWEEN_LOOKS);
+                if watch.is_stopped() {
+                    return Err(watch.failure());
                 }
             }
         }
         watch.elapsed_nanos.store(end.as_nanos(), Ordering::Relaxed);
-        Ok(())
+        if watch.conduct.is_broken() { Err(watch.failure()) } else { Ok(()) }
     }
 
     /// Does the next event, if it is before `end`, and gives its time. At one instant packets move first, then timers
@@ -133,8 +134,8 @@ mod tests {
     fn most_at_an_instant(path: &str, cc: &str) -> u32 {
         let toml = format!("duration = \"10ms\"\npath = {{ {path} }}\nflows = [{{ cc = \"{cc}\" }}]");
         let plan = scenario::from_toml(&toml, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
-        let (drawn, engine) = (plan.draw(1).unwrap(), Quic::default());
-        let mut world = World::new(Of { plan: &plan, seed: 1, drawn: &drawn, engine: &engine });
+        let (drawn, engine, watch) = (plan.draw(1).unwrap(), Quic::default(), Watch::default());
+        let mut world = World::new(Of { plan: &plan, seed: 1, drawn: &drawn, engine: &engine, watch: &watch });
         let (mut last, mut count, mut most) = (Time::NEVER, 0, 0);
         while let Some(now) = world.step(Time::ZERO + plan.duration).unwrap() {
             count = if now == last { count + 1 } else { 1 };

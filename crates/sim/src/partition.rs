@@ -201,7 +201,8 @@ impl<'a, A: Agents> Partition<'a, A> {
                 if self.offers.is_none() {
                     look(watch, now);
                 }
-                if self.failure.is_some() || watch.stop.load(Ordering::Relaxed) {
+                self.check_decisions(watch);
+                if self.failure.is_some() || watch.is_stopped() {
                     return true;
                 }
             }
@@ -210,6 +211,15 @@ impl<'a, A: Agents> Partition<'a, A> {
             }
         }
         self.failure.is_some()
+    }
+
+    /// Holds one of the senders after the other to the law for decisions: a window that no path can hold ends the run.
+    pub(crate) fn check_decisions(&self, watch: &Watch) {
+        let senders = &self.endpoints.senders;
+        let Some(turn) = (self.events / EVENTS_BETWEEN_LOOKS).checked_rem(senders.len() as u64) else { return };
+        if let Some(end) = &senders[turn as usize].end {
+            watch.conduct.note(&self.plan.flows[self.drawn[turn as usize].of], end.check_decisions());
+        }
     }
 
     /// True if it offers so many packets that links take them before it goes on.

@@ -34,7 +34,8 @@ impl Engine for Simulator {
         let begin = read(&self.stopwatch);
         let plan = job.plan.as_ref();
         let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
-        let make = |flow: &PlannedFlow| engine::controller(self.controllers.as_ref(), flow, &flow.parameters);
+        let make =
+            |flow: &PlannedFlow| engine::controller(self.controllers.as_ref(), flow, &flow.parameters, &watch.conduct);
         let subflows = subflows(plan);
         let stacks = stacks(plan, job.seed);
         let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows, stacks: &stacks };
@@ -69,8 +70,8 @@ fn complete<A: Agents>(
     if let Some(failure) = world.take_failure() {
         return Err(failure);
     }
-    if interrupted {
-        return Err(Failure::Interrupted);
+    if interrupted || watch.conduct.is_broken() {
+        return Err(watch.failure());
     }
     let counts = world.counts();
     Ok((world.finish(end, watch), counts))

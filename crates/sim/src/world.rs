@@ -140,8 +140,9 @@ impl<'a, A: Agents> World<'a, A> {
             if events >= self.look_at {
                 self.look_at = events + EVENTS_BETWEEN_LOOKS;
                 look(watch, self.past());
+                self.at(SENDERS).check_decisions(watch);
             }
-            stopped |= watch.stop.load(Ordering::Relaxed);
+            stopped |= watch.is_stopped();
             self.order_events(ROWS);
         }
         stopped

@@ -11,6 +11,7 @@ use control::{Ack, Context, Controller, ControllerRef, Loss, Parameters};
 use engine::{CaptureTo, Engine as _, Failure, Job, Stopwatch, Watch};
 use record::pcapng::Point;
 use sim::Simulator;
+use units::Rate;
 
 const SCENARIO: &str = r#"
     duration = "10s"
@@ -130,6 +131,80 @@ fn a_controller_from_outside_comes_before_the_registry() {
     let goodput = tables.flows[0].goodput_bps;
     assert!((10.0 * 1448.0 * 8.0 / 0.0424..=10.0 * 1448.0 * 8.0 / 0.0412).contains(&goodput), "{goodput}");
     assert!(tables.flow_series.columns().window_segments.iter().all(|window| *window == 10.0));
+}
+
+/// The failure of the run of `job` whose NewReno is `of` something else.
+fn failure_of(of: fn() -> Box<dyn Controller>, watch: &Watch) -> Failure {
+    let factory = move |_: &ControllerRef, _: &Parameters| Some(of());
+    let simulator = Simulator { controllers: Some(Arc::new(factory)), ..Simulator::default() };
+    simulator.run(&job(), watch).expect_err("it breaks the law")
+}
+
+/// Goes wrong at the first ACK.
+struct Wrong {
+    window: f64,
+    rate: Option<Rate>,
+    begun: bool,
+}
+
+impl Controller for Wrong {
+    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {
+        self.begun = true;
+    }
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        if self.begun { self.window } else { 4.0 }
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.begun)
+    }
+}
+
+/// One that has `window` and `rate` from the first ACK on.
+fn wrong(window: f64, rate: Option<Rate>) -> Box<dyn Controller> {
+    Box::new(Wrong { window, rate, begun: false })
+}
+
+#[test]
+fn a_decision_outside_the_law_ends_the_run_with_a_sentence_about_it() {
+    let windows = "a number of segments from 0 to 10000000";
+    let cases: [(fn() -> Box<dyn Controller>, String); 6] = [
+        (|| wrong(f64::INFINITY, None), format!("window is inf: allowed is {windows}")),
+        (|| wrong(f64::NAN, None), format!("window is NaN: allowed is {windows}")),
+        (|| wrong(-5.0, None), format!("window is -5: allowed is {windows}")),
+        (|| wrong(1e300, None), format!("window is 1{}: allowed is {windows}", "0".repeat(300))),
+        (|| wrong(10_000_001.0, None), format!("window is 10000001: allowed is {windows}")),
+        (
+            || wrong(4.0, Some(Rate::from_bits_per_second(0))),
+            "pacing_rate is 0: allowed is a finite rate of at least 1 bit/s, or None".to_owned(),
+        ),
+    ];
+    for (of, sentence) in cases {
+        let watch = Watch::default();
+        let failure = failure_of(of, &watch);
+        assert!(matches!(failure, Failure::Controller(_)), "{failure}");
+        assert_eq!(failure.to_string(), format!("flow `newreno-0`: `newreno`: after on_ack the {sentence}"));
+    }
+    let failure = failure_of(|| Box::new(Fixed(f64::NAN)), &Watch::default());
+    assert!(failure.to_string().contains("after it is made the window is NaN"), "{failure}");
+}
+
+#[test]
+fn a_window_of_ours_that_no_path_can_hold_ends_the_run() {
+    let text = r#"
+        duration = "100s"
+        path = { rate = "100mbit", rtt = "40ms", queue = "infinite" }
+        flows = [{ cc = "newreno", transport = { initial_window = 20000000, receive_window = 400 } }]
+        "#;
+    let job = Job { plan: Arc::new(plan(text)), seed: 1 };
+    let failure = Simulator::default().run(&job, &Watch::default()).expect_err("no path holds it").to_string();
+    let end = ": allowed is a number of segments from 0 to 10000000";
+    assert!(failure.starts_with("flow `newreno-0`: the window is ") && failure.ends_with(end), "{failure}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ from typing import Any
 import click
 
 from ackclock import _engine
-from ackclock._engine import MachineError, ScenarioError
+from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
 from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
@@ -158,6 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(BAD_INPUT, error.format_message())
     except (ScenarioError, MachineError, InputError) as error:
         return _end(BAD_INPUT, _missing_folder(str(error)) or str(error))
+    except ControllerError as error:
+        place = _place(arguments, error)
+        return _end(BAD_INPUT, f"{place}: {error}" if place else str(error))
     except (KeyboardInterrupt, click.Abort):
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit) as error:

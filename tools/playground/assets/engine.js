@@ -104,13 +104,18 @@ function decide(controller, at, bits) {
   const refuse = (name, value, allowed) => {
     throw new Error(`${controller.constructor.name}.${name} is ${value}: allowed is ${allowed}`);
   };
-  if (!(window >= 0 && window <= LARGEST_WINDOW)) refuse("window", window, "a number of segments from 0 to 10000000");
+  // `null`, texts and lists compare as numbers.
+  const within = (value, least, most) => typeof value === "number" && value >= least && value <= most;
+  if (!within(window, 0, LARGEST_WINDOW)) refuse("window", window, "a number of segments from 0 to 10000000");
   if (typeof threshold !== "number" || Number.isNaN(threshold)) refuse("slow_start_threshold", threshold, "a number of segments, or Infinity");
-  if (rate !== null && !(rate >= 1 && rate < Infinity)) refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or null");
-  if (rate !== null && !(quantum >= 1 && quantum <= LARGEST_WINDOW)) refuse("send_quantum", quantum, "a number of segments from 1 to 10000000");
-  const time = (value) => (value === null ? NaN : Number(value));
-  const { wake_up_at: wake, pause_until: pause } = controller;
-  new Float64Array(wasm.memory.buffer, at, 7).set([window, threshold, rate ?? NaN, rate === null ? 1 : quantum, time(wake), time(pause), bits]);
+  if (rate !== null && !within(rate, 1, Number.MAX_VALUE)) refuse("pacing_rate", rate, "a finite rate of at least 1 bit/s, or null");
+  if (rate !== null && !within(quantum, 1, LARGEST_WINDOW)) refuse("send_quantum", quantum, "a number of segments from 1 to 10000000");
+  const time = (name) => {
+    const value = controller[name];
+    if (value !== null && !within(value, -Infinity, Infinity)) refuse(name, value, "a time in seconds, or null");
+    return value ?? NaN;
+  };
+  new Float64Array(wasm.memory.buffer, at, 7).set([window, threshold, rate ?? NaN, rate === null ? 1 : quantum, time("wake_up_at"), time("pause_until"), bits]);
 }
 
 // Base class of controllers, as `ackclock.Controller` in Python.

@@ -8,7 +8,7 @@ mod ends;
 
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use control::ControllerRef;
 use engine::{Cost, Engine, Failure, Job, Watch};
@@ -64,7 +64,8 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
     let plan = job.plan.as_ref();
     live.check(plan)?;
     let drawn = plan.draw(job.seed).map_err(Failure::Scenario)?;
-    let endpoints = Endpoints::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &live.0 }, |_| (0, 0));
+    let of = Of { plan, seed: job.seed, drawn: &drawn, engine: &live.0, watch };
+    let endpoints = Endpoints::new(of, |_| (0, 0));
     let rows: Vec<u32> = endpoints.connections().collect();
     if rows.len() > MOST_CONNECTIONS || drawn.len() > MOST_ROWS {
         return Err(refused(too_many(rows.len() as u64)));
@@ -82,8 +83,8 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
     let emulator = inside.emulator(plan, &drawn, (clock, flows), (&shared, &halt), None, &mut testbed)?;
     let Threads { emulator, endpoints } = side_by_side(emulator, || ends.run(), None, plan, &halt)?;
     let ended = endpoints?;
-    if watch.stop.load(Ordering::Relaxed) {
-        return Err(Failure::Interrupted);
+    if watch.is_stopped() {
+        return Err(watch.failure());
     }
     let dropped = ended.dropped + without_room(&testbed).map_err(|error| Failure::Machine(error.to_string()))?;
     let traced = Traced { source: "noq", missed: 0 };

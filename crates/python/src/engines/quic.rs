@@ -121,7 +121,7 @@ impl<E: OverQuic> Setup for QuicRun<E> {
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
-        let raised = raised(plan, guard);
+        let raised = raised(guard);
         raised.or_else(|| failure.map(|failure| Failure::of(failure, plan, self.logs.as_deref())))
     }
 }

@@ -114,7 +114,7 @@ impl Setup for Simulation {
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {
-        let raised = raised(plan, guard);
+        let raised = raised(guard);
         if let (Some(_), Some(path)) = (&failure, &self.pcap) {
             discard(path);
         }

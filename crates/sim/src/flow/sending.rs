@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use control::law::{self, Breach};
 use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
@@ -296,6 +297,11 @@ impl SendingEnd {
             Self::Opening(opening) => Some(opening.sender.end.controller()),
             Self::Tfrc(_) => None,
         }
+    }
+
+    /// Checks the decisions of the controller by the law for them.
+    pub(crate) fn check_decisions(&self) -> Result<(), Breach> {
+        self.controller().map_or(Ok(()), law::check)
     }
 
     /// The window in segments, and its slow-start threshold. TFRC has the segments in flight at the allowed rate,
