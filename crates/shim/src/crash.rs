@@ -25,6 +25,7 @@ const SIGNALS: [(c_int, &CStr); 5] = [
 thread_local! {
     /// The file whose code the thread runs, or null outside of calls.
     static RUNNING: Cell<*const c_char> = const { Cell::new(null()) };
+    static STACK: SignalStack = SignalStack::new();
 }
 /// The first file of a controller that was loaded: it may have written where it must not, and the crash comes later.
 static LOADED: OnceLock<CString> = OnceLock::new();
@@ -37,9 +38,46 @@ struct Action(libc::sigaction);
 unsafe impl Send for Action {}
 unsafe impl Sync for Action {}
 
+/// The memory of the handler on a thread that has none of its own: recursion without end has used up the other stack.
+struct SignalStack(Option<Box<[u8]>>);
+
+impl SignalStack {
+    /// Its size: the handler prints a line.
+    const SIZE: usize = 64 << 10;
+
+    fn new() -> Self {
+        let mut known = MaybeUninit::<libc::stack_t>::zeroed();
+        // SAFETY: only asks, and all zero is a valid `stack_t`.
+        let has = unsafe {
+            libc::sigaltstack(null(), known.as_mut_ptr()) == 0 && known.assume_init().ss_flags & libc::SS_DISABLE == 0
+        };
+        if has {
+            return Self(None);
+        }
+        let mut memory = vec![0; Self::SIZE].into_boxed_slice();
+        Self::set(libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() });
+        Self(Some(memory))
+    }
+
+    fn set(stack: libc::stack_t) {
+        // SAFETY: the memory lives until the thread ends, which takes the stack away first.
+        unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
+    }
+}
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            Self::set(libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 });
+        }
+    }
+}
+
 /// Runs `code` of the file `name`, which the message of a crash in it gives.
 pub(crate) fn naming<R>(name: &CStr, code: impl FnOnce() -> R) -> R {
     PREPARED.call_once(prepare);
+    // A thread that is ending has none any more.
+    let _ = STACK.try_with(|_| ());
     let outer = RUNNING.replace(name.as_ptr());
     let result = code();
     RUNNING.set(outer);

@@ -21,9 +21,10 @@ import stat
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,8 +32,11 @@ from ackclock import _engine
 from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
-from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
+from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER
 from ackclock.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from ackclock.cli.supervised import Limit
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "Try paths and controllers": ("run", "compare", "matrix", "sweep", "slow-start"),
@@ -125,6 +129,11 @@ application = _Commands(
         _eager("--version", "-V", is_flag=True, callback=_print_version, help="Print the version and exit."),
         _eager("--man", is_flag=True, callback=_print_manual, help="Print the manual page and exit."),
         _eager(
+            LIMIT,
+            metavar="TIME[,MEMORY]",
+            help="End a command that runs controllers after TIME, or where it needs more MEMORY: 60s,2GB.",
+        ),
+        _eager(
             "--completion",
             metavar="SHELL",
             callback=_print_completion,
@@ -136,15 +145,29 @@ application = _Commands(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status."""
-    if arguments is None:
+    own = arguments is None
+    if own:
         _prepare_process()
-        arguments = sys.argv[1:]
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    limit = None
+    if COMPLETION not in os.environ and any(one in LIMITED for one in arguments):
+        from ackclock.cli import supervised
+
+        try:
+            limit, arguments = supervised.taken(arguments)
+        except InputError as error:
+            return _end(BAD_INPUT, str(error))
+        if not _is_class(arguments):
+            if own and supervised.concerns(arguments, limit):
+                return supervised.supervised(arguments, limit, partial(main, arguments), _end)
+            if limit is not None and not own:
+                return supervised.elsewhere(arguments, limit)
     if COMPLETION in os.environ:
         from ackclock.cli import completing
 
         return completing.complete(application, COMPLETION)
     try:
-        status = _call(list(arguments))
+        status = _call(list(arguments), limit)
         sys.stdout.flush()
         return status
     except click.exceptions.NoArgsIsHelpError as error:
@@ -175,6 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = "standard output" if error.filename is None else error.filename
         why = f"{where}: {error.strerror or error}"
         return _end(BAD_INPUT, _missing_folder(why) or why)
+    except MemoryError:
+        return _end(BAD_INPUT, "the memory that the process may use is not enough")
     except Exception as error:
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
@@ -185,7 +210,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
 
 
-def _call(arguments: list[str]) -> int:
+def _is_class(arguments: Sequence[str]) -> bool:
+    """True for several targets of ``check``, each of which has the limits of the command."""
+    if arguments[0] != "check":
+        return False
+    from ackclock.cli import marks
+
+    check = application.get_command(click.Context(application), "check")
+    return check is not None and len(marks.parsed(check, arguments[1:])[0]) > 1
+
+
+def _call(arguments: list[str], limit: Limit | None) -> int:
     """Calls the command of the arguments and gives its status."""
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
@@ -193,7 +228,8 @@ def _call(arguments: list[str]) -> int:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise InputError(f"argument {argument!a}: is not text in the encoding of the system")
     try:
-        with application.make_context("ackclock", arguments) as context:
+        with application.make_context("ackclock", list(arguments)) as context:
+            context.meta.update(arguments=arguments, limit=limit)
             return int(application.invoke(context) or 0)
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from ackclock.cli.command import FILE, Argument, Number, OneOf, Option, command,
 from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.hunt import hunt
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.options import JUNIT, SEED, report_options
+from ackclock.cli.options import SEED, report_options
 from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import NamedEngine
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ackclock.checks import stack as stacks
 
 FAILED = 1
+CSV = ".csv"
+"""The end of the name of a file that gets the verdicts as a table."""
 
 AIM = Option(
     "--aim",
@@ -48,7 +50,7 @@ OF_CASES = (
     "server",
     "client",
     "download",
-    "junit_file",
+    "verdicts",
 )
 OF_HUNTS = ("budget", "tries", "cases")
 MOST_TRIES = 1_000_000
@@ -57,9 +59,9 @@ MOST_TRIES = 1_000_000
 
 @command(
     Argument(
-        "target",
-        required=False,
-        metavar="[TARGET]",
+        "targets",
+        nargs=-1,
+        metavar="[TARGET]…",
         help="`cdg`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
         completes=completing.controllers,
     ),
@@ -137,10 +139,18 @@ MOST_TRIES = 1_000_000
             help="Write report, figures and tables here; a hunt goes on there.",
         )
     ),
-    JUNIT,
+    Option(
+        "--junit",
+        "--csv",
+        "verdicts",
+        heading="Output",
+        type=FILE,
+        metavar="FILE",
+        help="Write the verdicts: a table with a row for each target as FILE.csv, or else JUnit XML.",
+    ),
 )
 def check(
-    target: str | None,
+    targets: Sequence[str],
     aim: str | None,
     algorithm: str | None,
     only: str | None,
@@ -158,9 +168,11 @@ def check(
     seed: int | None,
     engine: Chosen,
     report: Report,
-    junit_file: Path | None,
+    verdicts: Path | None,
 ) -> None:
     """Test a controller: laws that hold for all, the rules of its algorithm, and ours beside it.
+
+    Several TARGETs are tested one after the other, each in a process of its own and within `--limit`.
 
     With `--hunt`, search for conditions in which it does badly. The exit status is 1 if a case fails, 2 if
     TARGET does not compile or raises an exception, else 3 if a live run went past its error budget.
@@ -170,6 +182,10 @@ def check(
     from ackclock.checks import stack as stacks
 
     output.check_current_folder()
+    if len(targets) > 1:
+        _check_each(report, verdicts)
+        return
+    target = targets[0] if targets else None
     _refuse_others(hunting)
     if hunting:
         if target is None:
@@ -202,7 +218,7 @@ def check(
                     found = stacks.check(judged, stack, first, at)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)
-    _write(found, chosen, report, junit_file)
+    _write(found, chosen, report, verdicts)
     output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
     for one in found:
         if one.verdict != "pass":
@@ -219,9 +235,27 @@ def check(
         raise click.exceptions.Exit(INVALID)
 
 
+def _check_each(report: Report, verdicts: Path | None) -> None:
+    """Tests several targets, and prints and writes a row for each."""
+    from ackclock.cli import marks
+
+    if verdicts is not None and verdicts.suffix != CSV:
+        raise InputError(f"{verdicts}: must be a CSV file, like marks.csv, for several targets")
+    context = click.get_current_context()
+    found = marks.judge(context.command, context.meta["arguments"][1:], context.meta["limit"])
+    rows = [marks.mark(one) for one in found]
+    if verdicts is not None:
+        marks.write(rows, verdicts)
+    output.show(marks.table(rows), as_json=report.as_json)
+    if report.as_json:
+        output.print_json({"check": [asdict(one) if isinstance(one, marks.Mark) else one for one in found]})
+    if any(row.verdict != "pass" for row in rows):
+        raise click.exceptions.Exit(FAILED)
+
+
 def _refuse_others(hunting: bool) -> None:
     """Refuses options of a hunt without a hunt, and options of cases beside one."""
-    spelled = {"algorithm": "as", "own": "case", "trusted": "trust", "listing": "list", "junit_file": "junit"}
+    spelled = {"algorithm": "as", "own": "case", "trusted": "trust", "listing": "list", "verdicts": "junit"}
     for option in OF_CASES if hunting else OF_HUNTS:
         if given(option):
             why = (
@@ -342,9 +376,9 @@ def _counted(group: str, found: Sequence[checks.Judgement]) -> str:
 
 
 def _write(
-    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, junit_file: Path | None
+    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, verdicts: Path | None
 ) -> None:
-    """The page and the JUnit file."""
+    """The page, and the table or JUnit file."""
     if report.out is not None:
         from ackclock.checks.page import write
         from ackclock.report import new_folder, page_of
@@ -352,7 +386,11 @@ def _write(
         with new_folder(report.out, report.force) as folder, page_of(folder, f"Check of {chosen.name}"):
             write(found, chosen, folder)
         report.done(report.out)
-    if junit_file is not None:
+    if verdicts is not None and verdicts.suffix == CSV:
+        from ackclock.cli import marks
+
+        marks.write([marks.mark(checks_document(found, chosen))], verdicts)
+    elif verdicts is not None:
         entries = [
             junit.Entry(
                 f"{chosen.name}.{one.claim.group}",
@@ -363,4 +401,4 @@ def _write(
             )
             for one in found
         ]
-        junit.write(junit_file, "ackclock check", entries)
+        junit.write(verdicts, "ackclock check", entries)

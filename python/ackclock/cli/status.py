@@ -6,3 +6,8 @@ INTERRUPTED = 130
 """Ctrl-C, SIGTERM or SIGHUP."""
 
 NO_CURRENT_FOLDER = "the current folder has been deleted: change into another"
+
+LIMIT = "--limit"
+"""The option with the limits of a command, see ``supervised.py``."""
+LIMITED = ("run", "compare", "matrix", "sweep", "check", "evaluate")
+"""The commands that run controllers of a user's, and may have limits."""

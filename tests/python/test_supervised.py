@@ -1,0 +1,260 @@
+"""Own controllers within limits: whatever their code does, a sentence names the file, and the status is 2."""
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ackclock import ControllerError, Flow, simulate
+from ackclock import Path as NetworkPath
+from ackclock.cli import supervised
+from calling import PATIENCE, refused, run, wait_until
+
+OWN = """import ackclock
+class Mine(ackclock.Controller):
+    def on_start(self, cx): self.window = 10.0
+    def on_ack(self, cx, ack):
+        {code}
+    def on_loss(self, cx, loss): pass
+    def on_timeout(self, cx, loss): pass
+"""
+
+RUST = """use control::{{Ack, Context, Controller, Loss}};
+#[derive(Default)]
+struct Mine(f64);
+#[allow(unconditional_recursion)]
+fn deep(a: f64) -> f64 {{ let room = [a; 999]; deep(a + 1.0) + std::hint::black_box(room)[7] }}
+impl Controller for Mine {{
+    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {{ {code} }}
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {{}}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {{}}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {{}}
+    fn window(&self) -> f64 {{ 10.0 + self.0 }}
+    fn slow_start_threshold(&self) -> f64 {{ 1.0 }}
+}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments):
+    """The end of the command in a process of its own: its status, and what it said."""
+    called = [sys.executable, "-m", "ackclock", *map(str, arguments)]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, done.stderr
+
+
+WINDOWS = "a number of segments from 0 to 10000000"
+RATES = "a finite rate of at least 1 bit/s, or None"
+
+BREACHES = [
+    ("self.window = float('nan')", f"window is NaN: allowed is {WINDOWS} (after on_ack)"),
+    ("self.window = float('inf')", f"window is inf: allowed is {WINDOWS} (after on_ack)"),
+    ("self.window = -5", f"window is -5: allowed is {WINDOWS} (after on_ack)"),
+    ("self.window = 1e8", f"window is 100000000: allowed is {WINDOWS} (after on_ack)"),
+    ("self.window = 'ten'", "window is of type str: it must be a number"),
+    ("self.window = None", "window is of type NoneType: it must be a number"),
+    ("self.pacing_rate = float('nan')", f"pacing_rate is NaN: allowed is {RATES} (after on_ack)"),
+    ("self.pacing_rate = 0.0", f"pacing_rate is 0: allowed is {RATES} (after on_ack)"),
+]
+
+
+@pytest.mark.parametrize(("code", "sentence"), BREACHES)
+def test_a_decision_outside_the_law_is_a_sentence_with_file_class_event_and_value(
+    capsys, folder, code, sentence
+):
+    (folder / "w.py").write_text(OWN.format(code=code))
+    assert refused(capsys, "compare", "./w.py", "--duration", "1s") == f"w.py:Mine.{sentence}"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ("sweep", "--over", "queue=1bdp"),
+        ("matrix", "newreno", "--warmup", "0s"),
+        ("check", "--only", "rate"),
+        ("evaluate", "--only", "5.1.1"),
+    ],
+)
+def test_a_breach_is_the_controllers_in_every_command(capsys, folder, rest):
+    (folder / "w.py").write_text(OWN.format(code="self.window = float('nan')"))
+    name, *options = rest
+    end = () if name in ("check", "evaluate") else ("--duration", "3s")
+    assert f"w.py:Mine.{BREACHES[0][1]}" in refused(capsys, name, "./w.py", *options, *end)
+
+
+@pytest.mark.parametrize("raised", ["GeneratorExit", "SystemExit", "asyncio.CancelledError"])
+def test_an_exception_that_is_no_exception_is_one_of_the_file(capsys, folder, raised):
+    (folder / "e.py").write_text("import asyncio\n" + OWN.format(code=f"raise {raised}('left')"))
+    assert refused(capsys, "compare", "./e.py", "--duration", "1s") == (
+        f"e.py, line 6: {raised.removeprefix('asyncio.')}: left"
+    )
+
+
+def test_a_program_gets_a_breach_as_an_error_of_the_controller():
+    scope = {}
+    exec(OWN.format(code="self.window = -1.0"), scope)
+    with pytest.raises(ControllerError, match=r"^Mine\.window is -1: allowed is .* \(after on_ack\)$"):
+        simulate(NetworkPath("5mbit", "20ms", "30p"), [Flow(scope["Mine"])], duration="1s")
+
+
+ENDS = [
+    ("__import__('os')._exit(0)", "./own.py: its code ended the process with status 0"),
+    ("__import__('os').kill(__import__('os').getpid(), 9)", "./own.py: its process was ended by SIGKILL"),
+    ("__import__('ctypes').string_at(0)", "./own.py: its process was ended by SIGSEGV"),
+]
+
+
+@pytest.mark.parametrize(("code", "sentence"), ENDS)
+def test_code_that_ends_the_process_is_named(folder, code, sentence):
+    (folder / "own.py").write_text(OWN.format(code=code))
+    assert command("compare", "./own.py", "--duration", "1s") == (2, f"ackclock: {sentence}\n")
+
+
+def test_a_loop_without_end_is_over_at_the_limit(folder):
+    (folder / "loop.py").write_text(OWN.format(code="while True: pass"))
+    status, said = command("compare", "./loop.py", "--duration", "1s", "--limit", "2s")
+    assert (status, said.splitlines()[-1]) == (2, "ackclock: ./loop.py: was not over after 2s (--limit)")
+
+
+def test_a_loop_that_refuses_to_end_is_killed(folder):
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    (folder / "loop.py").write_text(stubborn + OWN.format(code="while True: pass"))
+    program = (
+        "from ackclock.cli import supervised, main; import sys; supervised.GRACE_S = 0.5; sys.exit(main())"
+    )
+    called = [sys.executable, "-c", program, "compare", "./loop.py", "--limit=2s"]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "ackclock: ./loop.py: was not over after 2s (--limit)",
+    )
+
+
+def test_a_controller_that_takes_memory_without_end_is_a_sentence(folder):
+    (folder / "eats.py").write_text(
+        OWN.format(code="self.held = [getattr(self, 'held', 0), bytearray(10**8)]")
+    )
+    status, said = command("compare", "./eats.py", "--duration", "60s", "--limit", "300s,1500MB")
+    assert status == 2
+    assert "memory" in said.lower()
+    assert "please report it" not in said
+
+
+@pytest.mark.parametrize("given", ["", "0s", "60", "60s,", "60s,0MB", "fast"])
+def test_a_limit_that_is_none_is_refused(capsys, given):
+    assert refused(capsys, "compare", "cubic", "--limit", given).startswith(f"--limit {given}: must be ")
+    assert "needs TIME[,MEMORY]" in refused(capsys, "compare", "cubic", "--limit")
+
+
+def test_within_its_limits_a_command_is_as_without(capsys):
+    command = ("compare", "cubic", "newreno", "--duration", "1s", "--json")
+    plain, limited = (run(capsys, *command, *more) for more in ((), ("--limit", "250s")))
+    assert (limited[0], json.loads(limited[1]).keys()) == (plain[0], json.loads(plain[1]).keys())
+
+
+def test_code_is_found_where_a_command_line_names_it(folder):
+    (folder / "crate").mkdir()
+    (folder / "crate/Cargo.toml").touch()
+    for text in ("./a.py", "a.py:Mine", "./a.rs(beta=0.5)", "x/b.bpf.c", "./libc.so", "flows.0.cc=./a.rs"):
+        assert supervised.code(["compare", text]), text
+    assert supervised.code(["compare", "./crate:Mine"]) == ["./crate"]
+    assert not supervised.code(["compare", "cubic", "scenario.toml", "--queue", "1bdp", "."])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_reaches_the_process_of_the_work(folder, number):
+    (folder / "own.py").write_text(OWN.format(code="open('begun', 'w').close()"))
+    called = [sys.executable, "-m", "ackclock", "compare", "./own.py", "--duration", "100000s"]
+    process = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(Path("begun").exists)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, said.strip()) == (130, "interrupted")
+
+
+def test_the_work_ends_with_the_process_that_watches_it(folder):
+    (folder / "own.py").write_text(
+        OWN.format(code="open('begun', 'w').write(str(__import__('os').getpid()))")
+    )
+    called = [sys.executable, "-m", "ackclock", "compare", "./own.py", "--duration", "100000s"]
+    process = subprocess.Popen(called, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: Path("begun").exists() and Path("begun").read_text().isdigit())
+    worker = int(Path("begun").read_text())
+    assert worker != process.pid
+    process.kill()
+    process.wait()
+
+    def is_gone():
+        try:
+            return "\nState:\tZ" in Path(f"/proc/{worker}/status").read_text()
+        except OSError:
+            return True
+
+    wait_until(is_gone)
+
+
+needs_cargo = pytest.mark.skipif(
+    shutil.which("cargo") is None,
+    reason="needs Cargo",
+)
+
+
+@needs_cargo
+def test_a_controller_in_rust_is_held_to_the_same_law(folder):
+    cases = {"f64::INFINITY": "inf", "f64::NAN": "NaN", "-15.0": "-5", "1e12": "1000000000010"}
+    for code, value in cases.items():
+        (folder / "mine.rs").write_text(RUST.format(code=f"self.0 = {code};"))
+        status, said = command("compare", "./mine.rs", "--duration", "1s")
+        window = f"after on_ack the window is {value}: allowed is {WINDOWS}"
+        assert (status, said) == (2, f"ackclock: flow `mine-0`: `{folder}/mine.rs`: {window}\n")
+
+
+@needs_cargo
+def test_recursion_without_end_in_rust_names_its_file(folder):
+    (folder / "mine.rs").write_text(RUST.format(code="self.0 = deep(self.0);"))
+    _, said = command("compare", "./mine.rs", "--duration", "1s")
+    sentence = "a wrong address or endless recursion"
+    assert said == f"ackclock: a crash in the code of `{folder}/mine.rs`: {sentence}\n"
+
+
+def judged(folder, *targets, limit):
+    """The table of a class, and the status of its check."""
+    only = ("--only", "after-burst", "--csv", "marks.csv", "--limit", limit)
+    status, said = command("check", *targets, *only)
+    rows = list(csv.DictReader((folder / "marks.csv").read_text().splitlines()))
+    assert [row["target"] for row in rows] == [*targets], said
+    return status, [(row["verdict"], row["reason"]) for row in rows]
+
+
+def test_a_class_is_judged_one_by_one_and_no_one_ends_it(folder):
+    (folder / "good.py").write_text((Path(__file__).parent / "bad_controllers.py").read_text())
+    (folder / "exits.py").write_text(OWN.format(code="__import__('os')._exit(0)"))
+    (folder / "loop.py").write_text(OWN.format(code="while True: pass"))
+    assert judged(folder, "./exits.py", "./missing.py", "./good.py:Halving", limit="280s") == (
+        1,
+        [
+            ("broken", "./exits.py: its code ended the process with status 0"),
+            ("broken", "missing.py: there is no such file"),
+            ("pass", ""),
+        ],
+    )
+    late = "was not over after 2s (--limit)"
+    assert judged(folder, "./loop.py", "./loop.py:Mine", limit="2s") == (
+        1,
+        [("broken", f"./loop.py: {late}"), ("broken", f"./loop.py: {late}")],
+    )
+
+
+def test_several_targets_are_refused_what_only_one_can_have(capsys):
+    assert "a target is named twice" in refused(capsys, "check", "cubic", "cubic")
+    assert "must be a CSV file" in refused(capsys, "check", "cubic", "newreno", "--junit", "a.xml")
