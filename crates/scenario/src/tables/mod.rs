@@ -108,11 +108,15 @@ impl TimeTable {
         end: Span,
         of: impl Fn(f64) -> T,
     ) -> Result<Vec<(Time, T)>, String> {
+        let mut changes: Vec<(Time, T)> =
+            self.times.iter().copied().zip(values.iter().map(|&value| of(value))).collect();
+        changes.dedup_by_key(|(_, value)| *value);
+        let is_constant = changes.len() < 2;
         let mut steps: Vec<(Time, T)> = Vec::new();
         let mut begins = Span::ZERO;
         loop {
-            for (&at, &value) in self.times.iter().zip(values) {
-                let (at, value) = (at + begins, of(value));
+            for &(at, value) in &changes {
+                let at = at + begins;
                 if at >= Time::ZERO + end {
                     return Ok(steps);
                 }
@@ -121,7 +125,7 @@ impl TimeTable {
                 }
             }
             begins += self.period;
-            if self.period.is_zero() {
+            if is_constant || self.period.is_zero() {
                 return Ok(steps);
             }
             if steps.len() > MOST_ROWS {
@@ -311,6 +315,17 @@ mod tests {
     }
 
     #[test]
+    fn a_table_whose_value_never_changes_is_one_step_however_long_the_run_is() {
+        assert_eq!(rates("time_ms,rate_mbit\n0,10\n1,10\n", None, u64::MAX / 2_000_000), [(at(0), 10_000_000)]);
+        // A change in each period: those of a long run are too many, and rows without a change cost nothing.
+        let rows: String = (0..1000).map(|row| format!("{row},{}\n", 10 + u32::from(row == 0))).collect();
+        let table = TimeTable::parse(&format!("time_ms,rate_mbit\n{rows}"), None).unwrap();
+        assert!(table.rates(Span::from_secs(10_000_000)).unwrap_err().contains("more than 2000000 steps until"));
+        let steps = rates("time_s,rate_mbit\n0,1\n1,2\n2,1\n", None, 7000);
+        assert_eq!(steps.iter().map(|(at, _)| at.as_nanos() / 1_000_000_000).collect::<Vec<_>>(), [0, 1, 2, 4, 5]);
+    }
+
+    #[test]
     fn the_sets_that_people_have_are_read() {
         // Pensieve: seconds and Mbit/s without a header, blanks between.
         assert_eq!(rates("0.5 1.5\n1.5\t2\n", Some("time_s rate_mbit"), 2000).len(), 2);
@@ -401,6 +416,8 @@ mod tests {
         let refused = |text: &str, columns| TimeTable::parse(text, columns).unwrap_err();
         assert!(refused("0.0,4.0\n1.0,2.5\n", None).contains("has no header: write one like `time_s,rate_mbit`"));
         assert!(refused("time_s,rate_gbit\n0,4000000\n1,5000000\n", None).contains("its unit cannot be meant"));
+        let mean = "the mean of `rate_bit` is 95bit: its unit cannot be meant";
+        assert_eq!(refused("time_s,rate_bit\n0,90\n1,100\n", None), mean);
         assert!(refused("time_us,rate_mbit\n0,4\n1,5\n", None).starts_with("the table is over after 2us"));
         assert!(refused("time_s,throughput_MBps\n0,4\n", None).contains("bits to some and bytes to others"));
         assert!(refused("time,rate_mbit\n0,4\n", None).contains("has no unit"));
