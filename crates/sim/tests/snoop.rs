@@ -52,6 +52,37 @@ fn behind_an_agent_the_sender_sees_no_loss_of_the_wireless_link() {
 }
 
 #[test]
+fn packets_that_the_agent_sends_are_none_of_the_sender_and_are_not_lost_by_it() {
+    let tables = run(r#"
+        duration = "5s"
+        [[links]]
+        from = "a"
+        to = "b"
+        rate = "10mbit"
+        delay = "10ms"
+        queue = "100p"
+        reverse = {}
+        [[links]]
+        from = "b"
+        to = "c"
+        rate = "1mbit"
+        delay = "5ms"
+        queue = "100p"
+        loss = "60%"
+        snoop = {}
+        reverse = {}
+        [[flows]]
+        cc = "newreno"
+        from = "a"
+        to = "c"
+        "#);
+    // Copies are lost as well: the events have more losses than the sender has packets.
+    let sent = tables.flows[0].sender.data_packets;
+    assert!(count(&tables, EventKind::Lost) as u64 > sent, "{sent}");
+    assert!((0.3..=1.0).contains(&tables.flows[0].loss_rate), "{}", tables.flows[0].loss_rate);
+}
+
+#[test]
 fn without_an_agent_the_same_losses_cost_most_of_the_rate() {
     let tables = wireless("", "\"0%\"");
     assert!(count(&tables, EventKind::LossEvent) > 50);

@@ -3,6 +3,7 @@
 //! An agent sits where a step of a route begins. Packets that begin any other step never come here, and runs without
 //! agents have no such step.
 
+use network::Packet as _;
 use scenario::Plan;
 use transport::{Snoop, Verdict};
 use units::{Span, Time};
@@ -99,7 +100,7 @@ impl Partition<'_, AllAgents> {
             }
             Verdict::Retransmit(packet) => {
                 self.endpoints.acks.take(slot);
-                self.forward(now, packet);
+                self.resend(now, packet);
             }
         }
     }
@@ -109,9 +110,14 @@ impl Partition<'_, AllAgents> {
         let Some(Some(agent)) = self.agents.snoop.of_flows.get_mut(flow as usize) else { return };
         agent.look_at = Time::NEVER;
         if let Some(packet) = agent.snoop.on_timeout(now) {
-            self.forward(now, packet);
+            self.resend(now, packet);
         }
         self.plan_look(now, flow);
+    }
+
+    /// The agent sends a packet again. The sender has sent it once, so it is lost at most once.
+    fn resend(&mut self, now: Time, packet: Packet) {
+        self.forward(now, packet.duplicate().unwrap_or(packet));
     }
 
     /// Plans when the agent of `flow` is looked at, if that is not planned early enough.
