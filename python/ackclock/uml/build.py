@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,8 +31,10 @@ def build(source: Path, jobs: int, progress: Progress) -> Kernel:
     """Builds a kernel into the cache, boots it once, and describes it there. Raises MachineError."""
     if missing := sources.missing_tools():
         raise _engine.MachineError(f"building a kernel needs {', '.join(missing)}: install them")
-    kernels.folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=kernels.folder()) as temporary:
+    source = source.resolve()
+    kernels.folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    kernels.check_folder(kernels.folder())
+    with alone(), tempfile.TemporaryDirectory(prefix=".build-", dir=kernels.folder()) as temporary:
         tree = Path(temporary, "linux")
         log = kernels.folder() / LOG
         with log.open("wb") as output:
@@ -39,16 +44,50 @@ def build(source: Path, jobs: int, progress: Progress) -> Kernel:
         program = tree / "linux"
         found = facts(program)
         place = kernels.place(release)
-        place.mkdir(exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
         disciplines = [
             name for name in recipe.DISCIPLINES if f"NET_SCH_{name.upper()}=y" in _configuration(tree)
         ]
         # A kernel of the same name that runs keeps its file.
+        program.chmod(0o755)
         program.replace(place / kernels.PROGRAM)
         kernel = Kernel(release, recipe.digest(), found["controllers"], disciplines, place / kernels.PROGRAM)
         kernel.save()
         log.replace(place / LOG)
         return kernel
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Locks the cache: two builds would write one log. Raises MachineError while another build goes on."""
+    descriptor = os.open(kernels.folder(), os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise _engine.MachineError(
+            f"{kernels.folder()}: another build goes on there: wait for its end"
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+def check_unpacked(tree: Path, archive: Path) -> None:
+    """Refuses an unpacked archive with devices, or links that lead out of it: edits would write through them.
+
+    Raises MachineError.
+    """
+    for folder, folders, files in os.walk(tree):
+        for name in folders + files:
+            file = Path(folder, name)
+            kind = file.lstat().st_mode
+            if stat.S_ISLNK(kind):
+                if not file.resolve().is_relative_to(tree.resolve()):
+                    raise _engine.MachineError(
+                        f"{archive}: has a link out of its folder: {file.relative_to(tree)}"
+                    )
+            elif not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+                raise _engine.MachineError(f"{archive}: has a device or pipe: {file.relative_to(tree)}")
 
 
 def _steps(source: Path, tree: Path, jobs: int, output: BinaryIO) -> Iterator[float]:
@@ -59,8 +98,10 @@ def _steps(source: Path, tree: Path, jobs: int, output: BinaryIO) -> Iterator[fl
         yield from _run(copy, tree, output, lambda: 0.0)
         yield from _run(["make", "ARCH=um", "mrproper"], tree, output, lambda: 0.02)
     else:
-        unpack = ["tar", "-xf", str(source), "--strip-components=1", "-C", str(tree)]
+        # GNU tar takes `..` and links out of the folder for what they are, and writes through neither.
+        unpack = ["tar", "-xf", str(source), "--no-same-owner", "--strip-components=1", "-C", str(tree)]
         yield from _run(unpack, tree, output, lambda: 0.0)
+        check_unpacked(tree, source)
     try:
         recipe.apply(tree)
     except ValueError as error:

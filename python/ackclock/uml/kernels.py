@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -54,16 +55,33 @@ def folder() -> Path:
     return base / "ackclock" / "uml"
 
 
+def check_folder(of: Path) -> None:
+    """Refuses a part of the cache that another user may change: a kernel has all rights of its user.
+
+    Raises MachineError.
+    """
+    known = of.lstat()
+    if known.st_uid != os.geteuid() or known.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or of.is_symlink():
+        raise _engine.MachineError(
+            f"{of}: other users may change it, and no kernel of theirs is run: remove it, and `{BUILD}`"
+        )
+
+
 def place(release: str) -> Path:
     """The folder of a kernel that is built with today's recipe."""
     return folder() / f"{release}-{recipe.digest()}"
 
 
 def built() -> list[Kernel]:
-    """The kernels in the cache that today's recipe has built, the newest version last."""
+    """The kernels in the cache that today's recipe has built, the newest version last.
+
+    Raises MachineError for a cache that other users may change.
+    """
     found = []
     for description in folder().glob(f"*/{DESCRIPTION}"):
         program = description.with_name(PROGRAM)
+        for part in (folder(), program.parent, program) if program.is_file() else ():
+            check_folder(part)
         try:
             kernel = Kernel(**json.loads(description.read_text("utf-8")) | {"program": program})
         except (OSError, ValueError, TypeError):
