@@ -217,6 +217,18 @@ FAILING = [
     ("on_ack(", "on_ack2(", "Halving.on_ack2: there is no such event"),
     ("Controller {", "Controller {\n  wants = ['more'];", "Halving.wants has `more`: allowed are sent"),
     ("Math.max(this.window / 2, 2)", "NaN", "Halving.window is NaN: allowed is a number of segments"),
+    ("Math.max(this.window / 2, 2)", "null", "Halving.window is null: allowed is a number of segments"),
+    ("Math.max(this.window / 2, 2)", "'7'", "Halving.window is 7: allowed is a number of segments"),
+    (
+        "Controller {",
+        "Controller {\n  pacing_rate = [9e9];",
+        "Halving.pacing_rate is 9000000000: allowed is a finite",
+    ),
+    (
+        "Controller {",
+        "Controller {\n  wake_up_at = undefined;",
+        "Halving.wake_up_at is undefined: allowed is a time",
+    ),
     ("ack.avoidance_credit()", "ack.none()", "ack.none is not a function"),
 ]
 
@@ -415,9 +427,50 @@ def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
     other = show(browser, written, page.evaluate("location.hash"))
     other.wait_for_function("document.getElementById('said').textContent.includes('press Run')")
     assert other.locator(".uplot").count() == 0
+    # Nothing else that runs a scenario is the reader's word.
+    by = "const by = (id) => document.getElementById(id), changed = new Event('change'); "
+    for act in (
+        "by('open').selectedIndex = 2; by('open').dispatchEvent(changed)",
+        "document.querySelector('#names input').click()",
+        "by('scenario').setSelectionRange(20, 20); by('scenario').click();"
+        "by('slider').dispatchEvent(new Event('input'))",
+    ):
+        other.evaluate(f"() => {{ {by} by('said').textContent = ''; {act} }}")
+        other.wait_for_function("document.getElementById('said').textContent.includes('press Run')")
+    assert other.locator(".uplot").count() == 0
+    other.locator("#scenario").fill(PATH)
     other.locator("#run").click()
     wait_for_runs(other, 1)
     assert "Halving" in other.locator("#results").inner_text()
+
+
+def test_the_check_of_a_scenario_can_be_stopped_and_goes_on_later(browser, written):
+    page = show(browser, written)
+    wait_for_runs(page, 1)
+    # A worker that never answers stands for a check without end.
+    page.evaluate("""() => {
+      window.post = Worker.prototype.postMessage;
+      Worker.prototype.postMessage = function (message) {
+        if (message.kind !== "check") window.post.call(this, message);
+      };
+      document.getElementById("scenario").dispatchEvent(new Event("input"));
+    }""")
+    page.wait_for_function("!document.getElementById('stop').disabled")
+    page.evaluate("Worker.prototype.postMessage = window.post")
+    page.locator("#stop").click()
+    page.wait_for_function("document.getElementById('stop').disabled")
+    page.locator("#scenario").fill('duration = "5s"\n[path]\nrate = "10mbi"\n')
+    page.wait_for_function("document.getElementById('fault').textContent !== ''")
+
+
+def test_a_long_text_without_a_class_is_read_once(opened):
+    """Steps that grow with the square of the blank lines would take hours here."""
+    app = (ROOT / "tools/playground/assets/app.js").read_text("utf-8")
+    expression = re.search(r"matchAll\((/.*?/gm)\)", app)[1]
+    count = "([text, source]) => [...source.matchAll(eval(text))].length"
+    blank = "\n" * 2_000_000
+    assert opened.evaluate(count, [expression, blank + "let none"]) == 0
+    assert opened.evaluate(count, [expression, blank + "  class Own extends Controller {}"]) == 1
 
 
 def test_a_phone_shows_the_page_without_scrolling_sideways(browser, written):

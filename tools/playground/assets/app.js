@@ -6,6 +6,7 @@
   const area = by("scenario");
   const editor = makeEditor(area, by("lines"), by("choices"), data.schema, () => [...classes().map((name) => ({ name, title: "of this page" })), ...data.controllers]);
   const HASH = "#s=";
+  const UNREAD = "This link brings a controller in JavaScript. Read it, then press Run.";
   let kept = [];
   let shown = [];
   let open = { file: "scenario.toml", files: {} };
@@ -53,7 +54,7 @@
   const runner = new Engine((seconds) => { by("progress").value = seconds / duration; });
   const checker = new Engine();
 
-  const classes = () => [...by("script").value.matchAll(/^\s*class\s+(\w+)\s+extends\s+Controller\b/gm)].map((match) => match[1]);
+  const classes = () => [...by("script").value.matchAll(/^[ \t]*class\s+(\w+)\s+extends\s+Controller\b/gm)].map((match) => match[1]);
   const request = (more = {}) => ({ text: area.value, file: open.file, files: open.files, classes: classes(), source: by("script").value, ...more });
 
   function fault(error) {
@@ -64,8 +65,11 @@
   let checks = 0;
   async function check() {
     const mine = ++checks;
+    const late = setTimeout(() => { by("stop").disabled = false; }, 500);
     const answer = await checker.ask("check", request());
-    if (mine !== checks) return;
+    clearTimeout(late);
+    by("stop").disabled = !running;
+    if (mine !== checks || !answer) return;
     fault(answer.error);
     if (answer.warnings?.length) by("fault").textContent = answer.warnings.join(" ");
   }
@@ -100,8 +104,11 @@
 
   let running = false;
   let again = false;
+  // The controller came with a link, and the reader has not run it.
+  let unread = false;
 
   async function run() {
+    if (unread) { by("said").textContent = UNREAD; return check(); }
     if (running) { again = true; return; }
     running = true;
     by("run").disabled = true;
@@ -116,6 +123,7 @@
 
   async function runOnce() {
     const checked = await checker.ask("check", request());
+    if (!checked) { by("said").textContent = "Stopped."; return; }
     fault(checked.error);
     if (checked.error) return;
     duration = checked.duration_s;
@@ -371,13 +379,12 @@
       if (!state.script) return load(scenario);
       // The code of others runs only when the reader says so.
       by("script").value = String(state.script);
-      by("own").open = true;
+      by("own").open = unread = true;
       open = { file: scenario.file, files: scenario.files ?? {} };
       editor.set(scenario.text);
       choose(scenario.controllers ?? []);
       beside(scenario.variants);
-      by("said").textContent = "This link brings a controller in JavaScript. Read it, then press Run.";
-      return check();
+      return run();
     } catch {
       by("said").textContent = "The link is damaged.";
       return load(scenarios[0]);
@@ -418,8 +425,12 @@
   for (const event of ["click", "keyup"]) area.addEventListener(event, slide);
   by("open").addEventListener("change", () => load(scenarios.find(({ id }) => id === by("open").value)));
   by("names").addEventListener("change", () => { choose(chosen()); run(); });
-  by("run").addEventListener("click", run);
-  by("stop").addEventListener("click", () => { again = false; runner.stop(); });
+  function pressed() {
+    unread = false;
+    run();
+  }
+  by("run").addEventListener("click", pressed);
+  by("stop").addEventListener("click", () => { again = false; runner.stop(); checker.stop(); });
   by("keep").addEventListener("click", () => { kept = labelled(); shown = []; draw(); });
   by("forget").addEventListener("click", () => { if (shown.length) { kept = []; draw(); } else { shown = kept.slice(-1); kept = []; draw(); } });
   by("csv").addEventListener("click", () => save(`${by("table").value}.csv`, new Blob([csv(by("table").value)], { type: "text/csv" })));
@@ -430,7 +441,7 @@
     const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
     by("said").textContent = copied ? "The link is copied." : "The address of this page is the link.";
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } });
+  document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); pressed(); } });
   window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, firstPage, runs: labelled };
   begin();
 })();
