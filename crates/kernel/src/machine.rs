@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use control::stacks::LINUX;
 use control::{ControllerRef, Parameters, registry};
@@ -123,18 +123,22 @@ fn remove_remainders() {
     }
 }
 
-/// Takes the controller `name` out of the kernel. Connections that use it keep it until they are closed.
+/// Takes the controller `name` out of the kernel, or all that [`pin`] made of this name. Connections that use one keep
+/// it until they are closed.
 ///
 /// # Errors
 /// It is not there, or the file system refuses.
 pub fn unpin(name: &str) -> Result<(), LoadError> {
-    let folder = Path::new(FOLDER).join(kept(name)?);
+    let folders: Vec<PathBuf> = meant(name)?.iter().map(|name| Path::new(FOLDER).join(name)).collect();
     let lock = locked()?;
-    // The link first: without it the rest is only a remainder.
-    let _ = fs::remove_file(folder.join("link"));
-    let removed = fs::remove_dir_all(&folder);
+    let remove = |folder: &PathBuf| {
+        // The link first: without it the rest is only a remainder.
+        let _ = fs::remove_file(folder.join("link"));
+        fs::remove_dir_all(folder).map_err(refused(format!("{} cannot be removed", folder.display())))
+    };
+    let removed = folders.iter().map(remove).fold(Ok(()), Result::and);
     remove_empty(lock);
-    removed.map_err(refused(format!("{} cannot be removed", folder.display())))
+    removed
 }
 
 /// The controllers that are kept, by name.
@@ -192,16 +196,27 @@ pub fn set(name: &str, parameters: &Parameters) -> Result<(), LoadError> {
     }
 }
 
-/// The name in the kernel of the controller `name`, if it is kept. `name` is this name or the one that [`pin`] takes.
+/// The name in the kernel of the controller `name`, if one is kept. `name` is this name or the one that [`pin`] takes.
 fn kept(name: &str) -> Result<String, LoadError> {
+    match meant(name)?.as_slice() {
+        [one] => Ok(one.clone()),
+        several => {
+            let names = several.join(", ");
+            Err(LoadError::Refused(format!("the controller `{name}` is loaded several times: name one of {names}")))
+        }
+    }
+}
+
+/// The names in the kernel of all controllers that `name` may mean, one at least.
+fn meant(name: &str) -> Result<Vec<String>, LoadError> {
     let plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
     if plain && Path::new(FOLDER).join(name).is_dir() {
-        return Ok(name.to_owned());
+        return Ok(vec![name.to_owned()]);
     }
     let kept: Vec<String> = list()?.into_iter().map(|kept| kept.name).collect();
-    let mut meant = kept.iter().filter(|one| is_of(name, one));
-    if let (Some(one), None) = (meant.next(), meant.next()) {
-        return Ok(one.clone());
+    let meant: Vec<String> = kept.iter().filter(|one| is_of(name, one)).cloned().collect();
+    if !meant.is_empty() {
+        return Ok(meant);
     }
     Err(LoadError::Refused(if kept.is_empty() {
         format!("there is no controller `{name}` that ackclock keeps in the kernel; there is none at all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,11 +53,21 @@ def load(controller: str, settings: Sequence[str]) -> None:
             _engine.kernel_unload(name)
             raise click.Abort
     output.show(name, as_json=False)
+    base = re.compile(re.escape(re.sub(r"_\d+$", "", name)) + r"(_\d+)?")
+    others = [
+        one["name"] for one in _engine.kernel_list() if one["name"] != name and base.fullmatch(one["name"])
+    ]
+    if others:
+        output.notes.print(
+            f"note: {', '.join(others)} is loaded as well; `ackclock kernel unload {controller}` removes all",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 @command(NAME)
 def unload(name: str) -> None:
-    """Unload a controller. Connections that use it keep it until they are closed."""
+    """Unload a controller, or all that `cdg` loaded. Connections keep theirs until they are closed."""
     registry.find(LIVE)
     _engine.kernel_unload(name)
 
