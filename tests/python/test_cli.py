@@ -405,14 +405,19 @@ def test_the_table_comes_before_the_figures(command, scenario, tmp_path, monkeyp
     assert "".join(one for one in drawn[pages[0] :] if isinstance(one, str)) == ""
 
 
-def test_a_report_is_written_whole_where_nobody_reads_the_table(scenario, tmp_path):
+@pytest.mark.parametrize("reading_again", [False, True])
+def test_a_report_is_written_whole_where_nobody_reads_the_table(scenario, tmp_path, reading_again):
     command = [sys.executable, "-m", "ackclock.cli", "run", str(scenario), "--set=duration=1s"]
+    if reading_again:
+        subprocess.run([*command, "--out", str(tmp_path / "before")], stdout=subprocess.DEVNULL, check=True)
+        command = [sys.executable, "-m", "ackclock.cli", "read", str(tmp_path / "before")]
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
         done = subprocess.run([*command, "--out", str(tmp_path / "out")], stdout=closed, check=False)
     assert done.returncode == 141
-    assert {"index.html", "overview.png", "run.json"} <= {file.name for file in (tmp_path / "out").iterdir()}
+    made = {"index.html", "overview.png"} if reading_again else {"index.html", "overview.png", "run.json"}
+    assert made <= {file.name for file in (tmp_path / "out").iterdir()}
 
 
 def test_finished_runs_survive_a_closed_terminal(scenario, tmp_path):

@@ -20,18 +20,20 @@ def plot(results: Sequence[Path], report: Report) -> None:
 
     title = " and ".join(str(one) for one in results)
     outcome, done = PlotOutcome(title, report), Finished(runs)
-    output.show(*outcome.tables(done), as_json=report.as_json)
+    finish = output.show_early(*outcome.tables(done), as_json=report.as_json)
     if report.as_json:
         output.print_json(outcome.document(done))
     for sentence in outcome.warnings(done):
         output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if (out := report.out) is None:
+        finish()
         return
     from ackclock.report import new_folder, page_of
 
     with Interrupts() as interrupts, new_folder(out, report.force) as folder, page_of(folder, title):
         outcome.write_page(done, folder, interrupts)
     report.done(out)
+    finish()
 
 
 def _labelled(results: Sequence[Path]) -> list[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from typing import Any
 from ackclock import _engine
 from ackclock.errors import InputError
 from ackclock.report.files import write_json
-from ackclock.report.page import GENERATOR, Page
+from ackclock.report.page import GENERATOR, Page, why
 
 
 class FolderError(InputError):
@@ -36,8 +36,7 @@ def page_of(folder: Path, title: str) -> Iterator[None]:
         yield
     except Exception as error:
         page = Page(title)
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        page.paragraph(f"The page cannot be written, please report it: {why}. The runs are here.", "miss")
+        page.paragraph(f"The page cannot be written{why(error)}. The runs are here.", "miss")
         page.write(folder / "index.html")
         raise PageError from error
 

@@ -150,8 +150,7 @@ class Page:
         try:
             return draw()
         except Exception as error:
-            why = " ".join(f"{type(error).__name__}: {error}".split())
-            self.undrawn.append(f"{what} cannot be drawn, please report it: {why}")
+            self.undrawn.append(f"{what} cannot be drawn{why(error)}")
             self.paragraph(f"{self.undrawn[-1]}.", "miss")
             return None
 
@@ -177,6 +176,13 @@ class Page:
             numbers=Markup(_in_script(numbers)),
         )
         write_whole(path, text)
+
+
+def why(error: Exception) -> str:
+    """The end of a sentence about an exception. A full disk and its like are no faults of ackclock."""
+    if isinstance(error, OSError):
+        return f": {error.strerror or error}"
+    return f", please report it: {' '.join(f'{type(error).__name__}: {error}'.split())}"
 
 
 def _in_script(text: str) -> str:
