@@ -310,6 +310,17 @@ def test_force_replaces_a_report_and_nothing_else(capsys, scenario, tmp_path):
             check_folder(Path(dangerous), force=True)
 
 
+def test_no_folder_replaces_the_current_one_or_one_above(capsys, scenario, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    assert run(capsys, "run", scenario, "--out", out)[0] == 0
+    (out / "below/inside").mkdir(parents=True)
+    for here in (out, out / "below", out / "below/inside"):
+        monkeypatch.chdir(here)
+        sentence = refused(capsys, "run", scenario, "--out", out, "--force")
+        assert sentence == f"--out {out}: the current folder cannot be replaced: name a folder in it"
+    assert (out / "run.json").exists()
+
+
 def test_a_link_to_a_folder_is_written_through(capsys, scenario, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

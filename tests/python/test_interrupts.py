@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -191,3 +192,72 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
     assert re.fullmatch(
         r"interrupted after \d of 4 runs; the same command continues with those in out\n", err
     )
+
+
+LONG = ["--duration", "100000s"]
+EVERY = {
+    "run": ["run", "{scenario}", "--set", "duration=100000s"],
+    "compare": ["compare", "cubic", "cdg", *LONG],
+    "own": ["compare", "./own.py", *LONG],
+    "matrix": ["matrix", "cubic", "cdg", *LONG],
+    "sweep": ["sweep", "cubic", "--over", "queue=1bdp,2bdp", *LONG, "--executor", "local:2"],
+    "check": ["check", "cdg"],
+    "hunt": ["check", "cdg", "--hunt", "--budget", "1000s"],
+    "evaluate": ["evaluate", "cdg"],
+    "reproduce": ["reproduce", "cdg2011-fig4"],
+    "slow-start": ["slow-start"],
+    "show": ["show", "controllers"],
+    "table": ["compare", "cubic", "--trace", "table.csv", "--duration", "10000000s"],
+}
+"""A command line for each command that works for a while, and for some others."""
+CPU_S = 2.0
+"""CPU time from a signal to the end: other programs do not count."""
+
+
+def cpu_s(process):
+    """The CPU time of a process and of those below it so far."""
+    place = pathlib.Path("/proc", str(process))
+    try:
+        fields = (place / "stat").read_text().rpartition(")")[2].split()
+        children = (place / f"task/{process}/children").read_text().split()
+    except OSError:
+        return 0.0
+    own = sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(cpu_s, children))
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_instant_ends_a_command(scenario, tmp_path, name, number):
+    (tmp_path / "table.csv").write_text("time_ms,rate_mbit\n0,10\n1,10\n")
+    (tmp_path / "own.py").write_text(
+        "import ackclock\nclass Mine(ackclock.Controller):\n"
+        "    def on_ack(self, cx, ack): self.window = 10\n"
+        "    def on_loss(self, cx, loss): pass\n"
+        "    def on_timeout(self, cx, loss): pass\n"
+    )
+    arguments = [part.format(scenario=scenario) for part in EVERY[name]]
+    # Instants are CPU times as well. A failure repeats.
+    instant = random.Random(f"{name} {number}").uniform(0.15, 1.5)
+    with (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=said
+        )
+        ended = [0, 0, None]
+
+        def has_ended():
+            if not ended[0]:
+                ended[:] = os.wait4(process.pid, os.WNOHANG)
+            return ended[0] != 0
+
+        wait_until(lambda: has_ended() or cpu_s(process.pid) >= instant)
+        before = cpu_s(process.pid)
+        if not has_ended():
+            os.kill(process.pid, number)
+            wait_until(has_ended)
+        process.returncode = 0  # it has been waited for
+    text = (tmp_path / "said").read_text()
+    assert "Traceback" not in text, instant
+    assert "please report it" not in text, instant
+    assert os.waitstatus_to_exitcode(ended[1]) in (0, 130, -number), (instant, text)
+    assert ended[2].ru_utime + ended[2].ru_stime - before < CPU_S, instant

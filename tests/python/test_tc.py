@@ -39,6 +39,8 @@ def test_netem_is_delay_jitter_loss_and_limit():
     path = tc.read("netem delay 10ms reorder 25% 50% gap 5 limit 50")
     early = {"share": "25%", "correlation": "50%", "gap": 5}
     assert path.keys == {"jitter": {"reorder": early}, "queue": {"limit": "50p", "count_delayed": True}}
+    path = tc.read("netem delay 100ms 20ms reorder 25% gap 5")
+    assert path.keys["jitter"] == {"around": "20ms", "reorder": {"share": "25%", "gap": 5}}
     path = tc.read("netem slot 800us 10ms packets 42 bytes 64k")
     slot = {"min": "800us", "max": "10ms", "packets": 42, "bytes": "65536B"}
     assert path.keys == {"jitter": {"slot": slot}}

@@ -210,6 +210,12 @@ mod tests {
         assert_eq!(bytes.available(1), 3);
         bytes.no_delay = true;
         assert_eq!(bytes.available(0), 3);
+        // Nor does it wait where nothing more will be written: it leaves with the FIN.
+        bytes.no_delay = false;
+        bytes.close();
+        assert_eq!(bytes.available(0), 3);
+        bytes.leave(1);
+        assert_eq!(bytes.leave(2), (1501, 200, true, true));
     }
 
     #[test]

@@ -56,5 +56,9 @@ mod tests {
         assert_eq!(persist.at(), ms(1900), "1200 ms are more than the largest");
         persist.note(ms(1000), false, timeout);
         assert_eq!(persist.at(), Time::NEVER);
+        // The next closed window begins anew.
+        persist.note(ms(5000), true, timeout);
+        assert!(persist.take(ms(5300), timeout, most));
+        assert_eq!(persist.at(), ms(5900));
     }
 }

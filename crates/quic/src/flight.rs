@@ -196,4 +196,15 @@ mod tests {
         let state = flight.acknowledge(2, at(40)).map(|sent| flight.state(&sent)).unwrap();
         assert_eq!((state.delivered, state.in_flight, state.at), (1, 2, at(40)));
     }
+
+    #[test]
+    fn idle_time_before_a_flight_is_none_of_its_interval() {
+        let mut flight = Flight::default();
+        for begin in [0, 1000] {
+            flight.push(at(begin), begin, 1200);
+            let sent = flight.acknowledge(begin, at(begin)).unwrap();
+            let (rate, _) = flight.deliver(at(begin + 40), &sent, 1, Span::ZERO);
+            assert_eq!(rate.map(|rate| (rate.delivered, rate.interval)), Some((1, Span::from_millis(40))), "{begin}");
+        }
+    }
 }
