@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ackclock import _engine
 from ackclock.errors import InputError
@@ -85,17 +85,28 @@ def _check(value: Any, needed: Mapping[str, type], where: str) -> None:
             raise ValueError(f"{where}.{key} must be {WORDS[kind]}")
 
 
+def table_in(file: Path | BinaryIO, columns: list[str] | None = None) -> pa.Table:
+    """The table of a file of Parquet, all columns or these, read by the calling thread.
+
+    Where there is no memory for another thread, Arrow waits for the thread for ever, deaf to signals. Raises
+    OSError or what Arrow raises.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as opened:
+        return opened.read(columns, use_threads=False)
+
+
 def read(file: Path, name: str) -> pa.Table:
     """The table called ``name`` of a file of Parquet, with the columns and types of the engine.
 
     Columns that only the file has are left out. Raises TableError.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
         with file.open("rb") as opened:
-            found = pq.read_table(opened)
+            found = table_in(opened)
     # Some damaged files have columns of one name, or of more bytes than there are.
     except (OSError, pa.ArrowException, ValueError, MemoryError) as error:
         raise TableError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error

@@ -1,7 +1,9 @@
 """Results whose files are damaged or from elsewhere: commands that read them say so in one sentence."""
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -294,3 +296,16 @@ def test_flows_without_names_are_read(tmp_path):
     made = ackclock.simulate(ackclock.Scenario(path=path, flows=[flow], duration="1s")).save(tmp_path / "run")
     assert json.loads((made / "run.json").read_text())["scenario"]["flows"][0].get("name") is None
     assert Run.load(made).flows["name"].to_pylist() == ["newreno-0", "newreno-1"]
+
+
+def test_tables_are_read_without_threads_that_memory_may_lack(tmp_path):
+    """Where a thread cannot begin, `read_table` waits for it for ever, and no signal ends that."""
+    package = [*(Path(ackclock.__file__).parent).rglob("*.py")]
+    threads = re.compile(r"\bread_table\(|pyarrow\.dataset")
+    calls = [file.name for file in package if threads.search(file.read_text("utf-8"))]
+    assert len(package) > 100
+    assert calls == []
+    table = pa.table({"a": [1, 2], "b": pa.array(["x", "y"]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert stored.table_in(tmp_path / "t.parquet").equals(table)
+    assert stored.table_in(tmp_path / "t.parquet", ["b"]).equals(table.select(["b"]))

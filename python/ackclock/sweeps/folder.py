@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock.result import ResultError
+from ackclock.stored import table_in
 from ackclock.sweeps.work import CHUNKS, FLOWS, LINKS
 
 if TYPE_CHECKING:
@@ -123,14 +124,10 @@ def _check(file: Path) -> None:
 
 def _runs_of(file: Path) -> list[str]:
     """The digests in a file, each once, in its order."""
-    import pyarrow.parquet as pq
-
     with _reading(file):
-        return list(dict.fromkeys(pq.read_table(file, columns=["run"])["run"].to_pylist()))
+        return list(dict.fromkeys(table_in(file, ["run"])["run"].to_pylist()))
 
 
 def _read(file: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
     with _reading(file):
-        return pq.read_table(file)
+        return table_in(file)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock.errors import InputError, did_you_mean
 from ackclock.result import ResultError, flow_summary, link_summary
+from ackclock.stored import table_in
 from ackclock.sweeps.axes import Axis, Design, axis
 from ackclock.sweeps.folder import RUNS
 from ackclock.sweeps.metrics import COLUMNS, HIGH, LOW, METRICS, Interval, Place, of_runs
@@ -72,11 +73,10 @@ class Sweep:
 
     def _read(self, name: str) -> pa.Table:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         file = self.folder / f"{name}.parquet"
         try:
-            return pq.read_table(file)
+            return table_in(file)
         except (OSError, pa.ArrowException) as error:
             raise ResultError(f"{file}: cannot be read: {' '.join(str(error).split())}") from None
 
@@ -109,7 +109,7 @@ class Sweep:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        links = pq.read_table(self.folder / f"{LINKS}.parquet", columns=["link", "name"])
+        links = table_in(self.folder / f"{LINKS}.parquet", ["link", "name"])
         if pc.count_distinct(links["name"]).as_py() < 2:
             return {}
         file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
