@@ -1,13 +1,15 @@
 //! A world in parts gives the same bytes as a whole one.
 
 use control::{Ack, Context, Controller, Loss};
-use engine::{Failure, SENDERS, Stopwatch, Watch};
+use engine::{Cut, Fabric, Failure, NETWORK, RECEIVERS, SENDERS, Stopwatch, Watch};
 use proptest::prelude::*;
 use scenario::PlannedFlow;
 use units::Time;
 
 use super::World;
+use super::workers::end_of_three;
 use crate::agents::NoAgents;
+use crate::packet::Packet;
 use crate::partition::Of;
 
 /// The tables of a scenario in words, run on so many `cores`. Its world is whole with none, else cut if that is
@@ -208,6 +210,32 @@ impl Controller for Broken {
 #[should_panic(expected = "broken")]
 fn a_run_on_several_cores_ends_where_a_controller_panics() {
     run_with(&dumbbell("", "", ""), 2, |_| Ok(Box::new(Broken::default())));
+}
+
+/// The share of partitions that move in a turn, over the last of many turns that all three take at once to `end_of`
+/// their clocks.
+fn share_that_moves(text: &str, end_of: impl Fn(&Cut, Time) -> Time) -> f64 {
+    let plan = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles)).unwrap();
+    let (_, cut) = Fabric::<Packet>::cut(&plan, 1).unwrap();
+    let (mut clocks, mut moved) = ([Time::ZERO; 3], 0);
+    for turn in 0..600 {
+        let known = clocks;
+        for place in [SENDERS, RECEIVERS, NETWORK] {
+            clocks[place] = known[place].max(cut.horizon(place, &known).min(end_of(&cut, known[place])));
+            moved += u32::from(turn >= 300 && clocks[place] > known[place]);
+        }
+    }
+    f64::from(moved) / 900.0
+}
+
+#[test]
+fn three_partitions_at_once_all_move_in_each_turn() {
+    for path in ["", ", reverse = { rate = '5mbit', queue = '50p' }"] {
+        let text = dumbbell(path, "", "");
+        // Senders and receivers take turns with the links if each goes as far as it may.
+        assert!(share_that_moves(&text, |_, _| Time::NEVER) < 0.7);
+        assert_eq!(share_that_moves(&text, |cut, clock| end_of_three(cut, clock, Time::NEVER)), 1.0);
+    }
 }
 
 /// A dumbbell with `more` keys, and one flow with `flow`.

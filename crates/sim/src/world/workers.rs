@@ -97,11 +97,18 @@ impl<'a, A: Agents> Workers<'a, A> {
         let mut senders = vec![others.remove(1)];
         others.reverse();
         let known = *clocks;
+        let end_of = |parts: &[Box<Partition<'_, A>>]| match parts {
+            [part] if self.workers.len() > 1 => end_of_three(cut, known[part.place], end),
+            _ => end,
+        };
         for worker in &self.workers {
             let rest = if self.workers.len() == 1 { Vec::new() } else { others.split_off(1.min(others.len())) };
-            let turn = Turn { parts: replace(&mut others, rest), clocks: known, end, stopped: false };
+            let parts = replace(&mut others, rest);
+            let end = end_of(&parts);
+            let turn = Turn { parts, clocks: known, end, stopped: false };
             assert!(worker.turns.send(turn).is_ok(), "a worker waits for turns");
         }
+        let end = end_of(&senders);
         let mut stopped = take_turn(cut, &mut senders, clocks, end, watch);
         for worker in &self.workers {
             let Some(turn) = receive(&worker.taken) else { panic!("a worker panicked") };
@@ -116,6 +123,12 @@ impl<'a, A: Agents> Workers<'a, A> {
         (0..partitions.len()).for_each(|from| hand_over(partitions, from));
         stopped
     }
+}
+
+/// The end of the turn of a partition that is past all before `clock`, where three run at once: a third of the shortest
+/// way round. One that went as far as it may would have to wait for the others in the next turn.
+pub(super) fn end_of_three(cut: &Cut, clock: Time, end: Time) -> Time {
+    end.min(clock + cut.shortest_cycle() / 3)
 }
 
 /// The next message, or `None` if none will come.
