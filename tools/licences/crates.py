@@ -13,7 +13,7 @@ from typing import Any
 
 PACKAGE = "ackclock-python"
 FEATURES = "native,vendored"
-"""Of the wheel that contains most: libelf, libbpf and zlib are built from the sources in a crate."""
+"""A wheel with these contains most: libelf, libbpf and zlib are built from the sources in a crate."""
 
 TEXT = re.compile(r"(un)?licen[cs]e|copying|notice|copyright", re.IGNORECASE)
 """How the name of a file with a licence begins."""
@@ -47,7 +47,7 @@ SOURCE = {".rs", ".c", ".h", ".py", ".toml", ".json", ".in", ".sh"}
 
 
 def is_text(place: Path) -> bool:
-    """Whether a file is no source of a program, such as `LICENSE-MIT` or `LICENSE.BSD-2-Clause`."""
+    """True if a file is no source of a program, such as `LICENSE-MIT` or `LICENSE.BSD-2-Clause`."""
     return place.is_file() and place.suffix.lower() not in SOURCE
 
 
@@ -67,7 +67,7 @@ def linked(root: Path) -> list[Crate]:
 
 
 def _reached(nodes: dict[str, Any], start: str) -> set[str]:
-    """What ``start`` needs, without what only tests need."""
+    """Packages that ``start`` needs, except those that only tests need."""
     reached, waiting = {start}, [start]
     while waiting:
         for dependency in nodes[waiting.pop()]["deps"]:
@@ -90,7 +90,7 @@ def allowed(root: Path) -> list[str]:
 
 
 def is_allowed(expression: str, allowed: Collection[str]) -> bool:
-    """Whether some choice that an SPDX expression leaves asks for allowed licences only.
+    """True if some choice that an SPDX expression leaves asks for allowed licences only.
 
     Args:
         expression: Such as ``(MIT OR Apache-2.0) AND Unicode-3.0``.
