@@ -86,6 +86,9 @@ def controllers() -> list[dict[str, Any]]:
     A parameter has ``name``, ``default``, ``unit``, ``range``, ``meaning`` and ``source``.
     """
 
+def media_controllers() -> list[dict[str, Any]]:
+    """Every controller of media, as in ``controllers``: it sets the rate of an encoder."""
+
 def profiles() -> list[dict[str, Any]]:
     """Every profile: ``name``, ``summary`` and ``options``, the TCP options by name."""
 
@@ -726,3 +729,15 @@ class SegmentReport:
     @property
     def sent(self) -> SentState:
         """The state of the connection when it left."""
+
+    @property
+    def one_way_delay(self) -> float | None:
+        """Its delay on the forward path, by the arrival time in the feedback of a media flow."""
+
+    @property
+    def payload(self) -> int | None:
+        """Its payload in a media flow. Segments of TCP are full."""
+
+    @property
+    def marked(self) -> bool:
+        """It arrived with a congestion mark. Only media flows have feedback on single packets."""

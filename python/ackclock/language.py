@@ -254,16 +254,18 @@ class Flow:
     transport: Mapping[str, Any] | None = None
     """Single TCP options in place of the profile's."""
     kind: str | None = None
-    """TCP, or datagrams."""
+    """TCP, datagrams, or media."""
     echo: bool | None = None
     """The receiver echoes each datagram. By default it does."""
     packet_size: str | None = None
-    """IP size of a datagram, by default 1500 bytes."""
+    """IP size of a datagram, or of the largest packet of media, by default 1500 bytes."""
     source: str | Sequence[Sequence[Any]] | Mapping[str, Any] | None = None
     """The data that the application offers."""
     changes: Sequence[Mapping[str, Any]] | None = None
     """Parameters of the controller that change while the flow runs, where the controller allows it (SIAD's
     Num_RTT, Kühlewind 2016), and receive windows."""
+    media: Mapping[str, Any] | None = None
+    """The encoder of a flow of kind ``media``, its repair of losses and its feedback."""
 
 
 @dataclass(kw_only=True)
@@ -281,7 +283,7 @@ class Record:
     frames: bool | None = None
     """Every frame on the air of a wireless network."""
     datagrams: bool | None = None
-    """Every datagram that arrives, of flows of kind ``datagram``."""
+    """Every datagram that arrives, of flows of kind ``datagram`` and ``media``, and every video frame."""
 
 
 @dataclass

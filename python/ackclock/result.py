@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ackclock import _engine, stored
 from ackclock.errors import InputError
 from ackclock.printable import write_csv
-from ackclock.stored import DATAGRAM_TABLES, TABLES, WIRELESS_TABLES
+from ackclock.stored import DATAGRAM_TABLES, TABLES, VIDEO_TABLES, WIRELESS_TABLES
 
 if TYPE_CHECKING:
     import polars
@@ -144,12 +144,18 @@ class Run:
         """The names of the tables that are saved. Wireless tables need a wireless network."""
         wireless = WIRELESS_TABLES if self.scenario.get("wlans") else ()
         datagrams = DATAGRAM_TABLES if self.scenario.get("record", {}).get("datagrams") else ()
-        return TABLES + wireless + datagrams
+        has_media = any(flow["kind"] == "media" for flow in self.scenario["flows"])
+        return TABLES + wireless + datagrams + (VIDEO_TABLES if datagrams and has_media else ())
 
     @property
     def datagrams(self) -> pa.Table:
         """Datagrams that arrived, one a row. Only if the scenario says so (``record.datagrams``)."""
         return self.table("datagrams")
+
+    @property
+    def video_frames(self) -> pa.Table:
+        """Frames of video, one a row. Only of media, if the scenario says so (``record.datagrams``)."""
+        return self.table("video_frames")
 
     def polars(self, name: str) -> polars.DataFrame:
         """The table called ``name`` as a polars frame that shares the numbers. Needs the extra ``polars``."""
@@ -405,7 +411,7 @@ def _empty_folder(folder: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _stored(folder: pathlib.Path, name: str) -> pa.Table:
-    known = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES
+    known = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES + VIDEO_TABLES
     if name not in known:
         raise KeyError(f"there is no table `{name}`; there are {', '.join(known)}")
     try:

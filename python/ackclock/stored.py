@@ -23,6 +23,9 @@ WIRELESS_TABLES: Final = ("stations", "frames")
 DATAGRAM_TABLES: Final = ("datagrams",)
 """The name of the further table of a run that records datagrams."""
 
+VIDEO_TABLES: Final = ("video_frames",)
+"""The name of the further table of such a run with flows of media."""
+
 LEAST_ROWS = {"flows": 1, "links": 1}
 """Tables with a row for each of something that every run has."""
 
@@ -51,7 +54,7 @@ def schemas() -> dict[str, pa.Schema]:
     answer = _engine.Batch([(plan, 1)], threads=1).next()
     assert answer is not None
     _, run = answer
-    names = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES
+    names = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES + VIDEO_TABLES
     return {name: pa.table(run.table(name)).schema for name in names}
 
 

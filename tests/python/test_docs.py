@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import ackclock
-from ackclock import papers
+from ackclock import _engine, papers
 from ackclock.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -136,8 +136,9 @@ def test_the_experiment_of_its_page_passes_its_own_claims(tmp_path, monkeypatch)
 
 def test_every_controller_has_a_page():
     pages = {page.stem for page in (DOCS / "controllers").glob("*.md")} - {"index"}
+    media = {controller["name"] for controller in _engine.media_controllers()}
     # TFRC has flows of its own kind and is no controller of TCP.
-    assert pages == {controller["name"] for controller in ackclock.controllers()} | {"tfrc"}
+    assert pages == {controller["name"] for controller in ackclock.controllers()} | media | {"tfrc"}
 
 
 def test_pictures_are_small():

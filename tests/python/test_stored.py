@@ -17,10 +17,10 @@ from ackclock import identify as identifying
 from ackclock import stored
 from ackclock.cli import main
 from ackclock.identify import training
-from ackclock.result import DATAGRAM_TABLES, TABLES, WIRELESS_TABLES, Run
+from ackclock.result import DATAGRAM_TABLES, TABLES, VIDEO_TABLES, WIRELESS_TABLES, Run
 from calling import refused
 
-TABLES_OF_ALL = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES
+TABLES_OF_ALL = TABLES + WIRELESS_TABLES + DATAGRAM_TABLES + VIDEO_TABLES
 
 SCENARIO = """
 name = "all"
@@ -39,6 +39,13 @@ name = "call"
 kind = "datagram"
 cc = "newreno"
 source = { rate = "200kbit" }
+from = "laptop"
+to = "server"
+
+[[flows]]
+name = "video"
+kind = "media"
+cc = "gcc"
 from = "laptop"
 to = "server"
 """

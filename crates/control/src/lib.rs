@@ -5,7 +5,8 @@
 //! segments, as in the papers. A controller reads like its paper: parameters, state, equations.
 //!
 //! Rooms: the trait (here) and its signals ([`Ack`], [`Loss`], [`Marks`]), the `parts` that controllers share, the
-//! [`controllers`] with a file each, and the [`registry`] that lists them. [`tfrc`] has no window and is apart.
+//! [`controllers`] with a file each, those of [`media`], and the [`registry`] that lists them. [`tfrc`] has no window
+//! and is apart.
 //!
 //! To add one: a file beside [`controllers::newreno`] and a line in `controllers/mod.rs`. CONTRIBUTING.md has all
 //! steps.
@@ -18,6 +19,7 @@ pub mod controllers;
 mod entry;
 mod intern;
 pub mod law;
+pub mod media;
 mod nearest;
 mod parameters;
 mod parts;

@@ -1,14 +1,17 @@
 //! The list of controllers: what there is, and how to build one by name.
 
 use crate::nearest::nearest;
-use crate::{Controller, Entry, ParameterError, Parameters, tfrc};
+use crate::{Controller, Entry, ParameterError, Parameters, media, tfrc};
 
 /// Every controller, in alphabetical order: those that `controllers/mod.rs` declares (`build.rs`).
 pub const CONTROLLERS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/controllers.rs"));
 
-/// The entry of controller `name`, or if there is none, an error with the nearest known name.
+/// The controllers that set the rate of an encoder, in alphabetical order: for flows of kind `media` alone.
+pub const MEDIA: &[Entry] = media::ENTRIES;
+
+/// The entry of controller `name`, also one for media, or if there is none, an error with the nearest known name.
 pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
-    CONTROLLERS.iter().find(|e| e.name == name).ok_or_else(|| {
+    CONTROLLERS.iter().chain(MEDIA).find(|e| e.name == name).ok_or_else(|| {
         let known = CONTROLLERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
         if name == tfrc::NAME {
             return ParameterError(

@@ -97,6 +97,7 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     match flow.kind {
         Kind::Tcp => {}
         Kind::Datagram { .. } => return Err("kind `datagram` cannot run live; only `tcp` can".to_owned()),
+        Kind::Media { .. } => return Err("kind `media` cannot run live; only `tcp` can".to_owned()),
         Kind::Tfrc { .. } => return Err("cc `tfrc` cannot run live: the kernel's TCP has no such flow".to_owned()),
     }
     if let ControllerRef::Python { .. } = flow.cc {

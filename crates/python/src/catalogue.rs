@@ -41,7 +41,18 @@ pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// Every controller with its parameters.
 #[pyfunction]
 pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let list = control::registry::CONTROLLERS.iter().map(|entry| {
+    to_python(py, &described(control::registry::CONTROLLERS))
+}
+
+/// Every controller of media, likewise.
+#[pyfunction]
+pub(crate) fn media_controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    to_python(py, &described(control::registry::MEDIA))
+}
+
+/// These controllers with their parameters.
+fn described(entries: &[control::Entry]) -> Value {
+    let list = entries.iter().map(|entry| {
         let parameters = entry.parameters.iter().map(declared);
         let probes = entry
             .probes
@@ -68,7 +79,7 @@ pub(crate) fn controllers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             "probes": probes.collect::<Value>(),
         })
     });
-    to_python(py, &list.collect())
+    list.collect()
 }
 
 /// The declaration of a parameter.

@@ -38,7 +38,7 @@ mod _engine {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
-    use crate::catalogue::{columns, controllers, profiles, schema, signals, version};
+    use crate::catalogue::{columns, controllers, media_controllers, profiles, schema, signals, version};
     #[pymodule_export]
     use crate::endpoint::Endpoint;
     #[cfg(feature = "live")]

@@ -38,6 +38,7 @@ pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
 pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let refusals = [
         (matches!(flow.kind, Kind::Tfrc { .. }), "cc: `tfrc` does not run over QUIC, as noq paces by itself"),
+        (matches!(flow.kind, Kind::Media { .. }), "kind: `media` does not run over QUIC, whose datagrams noq paces"),
         (flow.subflow.is_some(), "subflows: multipath flows do not run over QUIC"),
         (flow.relays.is_some(), "relays: a proxy of TCP does not run over QUIC"),
         (

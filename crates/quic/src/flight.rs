@@ -154,7 +154,7 @@ impl Flight {
 
     /// The report of `sent`, with its RTT if it was delivered.
     pub(crate) fn report(&self, sent: &Sent, rtt: Option<Span>) -> SegmentReport {
-        SegmentReport { sequence: sent.sequence, retransmitted: false, rtt, sent: self.state(sent) }
+        SegmentReport { sequence: sent.sequence, rtt, sent: self.state(sent), ..SegmentReport::EMPTY }
     }
 }
 

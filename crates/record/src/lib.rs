@@ -30,7 +30,7 @@ pub use samples::{Samples, Statistics};
 pub use sending::Sending;
 pub use series::{
     DatagramRow, Datagrams, EventKind, EventRow, Events, FlowSample, FlowSeries, FlowState, LinkSample, LinkSeries,
-    Probes,
+    Probes, VideoFrameRow, VideoFrames,
 };
 pub use station::{FrameFate, FrameRow, Frames, StationCounters, StationDescription, StationMeter, StationRow};
 pub use table::{Column, Data, Table, Tables, milliseconds, seconds};

@@ -73,6 +73,27 @@ columns! {
 }
 
 columns! {
+    /// A frame of video.
+    row VideoFrameRow;
+    /// Frames of video, by flow and number.
+    pub columns VideoFrames;
+    /// When it was captured, and left the encoder.
+    captured_s: f64 => F64 in "s";
+    /// Row of the flow in `flows`.
+    flow: u32 => U32;
+    /// Its number within the flow, from 0.
+    frame: u32 => U32;
+    /// Its size, without headers and packets that repair it.
+    bytes: u32 => U32 in "bytes";
+    /// It can be decoded without others.
+    is_key: bool => Bool;
+    /// When enough of its packets had arrived; null if never.
+    complete_s: f64 => NullableF64 in "s";
+    /// When the jitter buffer showed it; null if it was never complete, or not decodable.
+    shown_s: f64 => NullableF64 in "s";
+}
+
+columns! {
     packed;
     /// The state of a flow at a sampling time.
     row FlowSample;

@@ -4,7 +4,9 @@ use std::mem::take;
 
 use units::{Span, Time};
 
-use crate::{Datagrams, Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, Series, StationRow};
+use crate::{
+    Datagrams, Events, FlowRow, FlowSeries, Frames, LinkRow, LinkSeries, Probes, Series, StationRow, VideoFrames,
+};
 
 /// A column of a [`Table`].
 #[derive(Clone, Debug, PartialEq)]
@@ -96,15 +98,27 @@ pub struct Tables {
     pub frames: Frames,
     /// Datagrams that arrived, one row each.
     pub datagrams: Datagrams,
+    /// Frames of video, one row each.
+    pub video_frames: VideoFrames,
 }
 
 impl Tables {
     /// The names of the tables, in the order of [`Tables::into_tables`].
-    pub const NAMES: [&str; 9] =
-        ["flows", "links", "flow_series", "link_series", "probes", "events", "stations", "frames", "datagrams"];
+    pub const NAMES: [&str; 10] = [
+        "flows",
+        "links",
+        "flow_series",
+        "link_series",
+        "probes",
+        "events",
+        "stations",
+        "frames",
+        "datagrams",
+        "video_frames",
+    ];
 
     /// The tables as named columns. The vectors of the series are moved, not copied.
-    pub fn into_tables(mut self) -> [Table; 9] {
+    pub fn into_tables(mut self) -> [Table; 10] {
         Self::NAMES.map(|name| self.take(name).unwrap_or(Table { name, columns: Vec::new() }))
     }
 
@@ -121,6 +135,7 @@ impl Tables {
             "stations" => StationRow::columns(take(&mut self.stations)),
             "frames" => take(&mut self.frames).into_columns(),
             "datagrams" => take(&mut self.datagrams).into_columns(),
+            "video_frames" => take(&mut self.video_frames).into_columns(),
             _ => return None,
         };
         Some(Table { name, columns })

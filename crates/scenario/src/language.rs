@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use control::ControllerRef;
 use serde::{Deserialize, Serialize};
+use transport::MediaSettings;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
@@ -239,13 +240,16 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     #[schemars(schema_with = "transport_schema")]
     pub transport: Overrides,
-    /// TCP, or datagrams.
+    /// TCP, datagrams, or media.
     #[serde(default)]
     pub kind: Protocol,
+    /// The encoder of a flow of kind `media`, its repair of losses and its feedback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaSettings>,
     /// The receiver echoes each datagram. By default it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<bool>,
-    /// IP size of a datagram, by default 1500 bytes.
+    /// IP size of a datagram, or of the largest packet of media, by default 1500 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
     /// The data that the application offers.
@@ -344,6 +348,8 @@ pub enum Protocol {
     Tcp,
     /// Datagrams at the rate of `source`, each echoed. Nothing reacts to loss, the controller only watches.
     Datagram,
+    /// A call: RTP packets of an encoder whose rate the controller sets.
+    Media,
 }
 
 /// The series and events that a run writes down.
@@ -361,7 +367,7 @@ pub struct Record {
     /// Every frame on the air of a wireless network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub frames: bool,
-    /// Every datagram that arrives, of flows of kind `datagram`.
+    /// Every datagram that arrives, of flows of kind `datagram` and `media`, and every video frame.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub datagrams: bool,
 }

@@ -28,6 +28,7 @@ mod draw;
 mod error;
 mod files;
 mod hidden;
+mod kind;
 mod language;
 mod marks;
 mod media;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use transport::{Datagrams, MediaTrace};
-use units::packet::{IP_HEADER, UDP_HEADER};
+use units::packet::{IP_HEADER, MTU, UDP_HEADER};
 
 use crate::language::Flow;
 use crate::plan::Kind;
@@ -21,10 +21,15 @@ pub(crate) fn media(
 ) -> Result<Option<Datagrams>, (String, String)> {
     let Source::Trace(file) = &flow.source else { return Ok(None) };
     let fail = |message: String| Err(("source".to_owned(), message));
-    let Kind::Datagram { packet_size, .. } = kind else {
-        return fail("a recording is for flows of kind `datagram`".to_owned());
+    let payload = match kind {
+        Kind::Datagram { packet_size, .. } => packet_size.saturating_sub(IP_HEADER + UDP_HEADER).get() as u32,
+        // Writes are frames, which the sender splits.
+        Kind::Media { .. } => u32::MAX,
+        Kind::Tcp | Kind::Tfrc { .. } => {
+            return fail("a recording is for flows of kind `datagram` or `media`".to_owned());
+        }
     };
-    let payload = packet_size.saturating_sub(IP_HEADER + UDP_HEADER).get() as u32;
+    let packet_size = flow.packet_size.unwrap_or(MTU);
     if payload == 0 {
         return fail(format!("datagrams of `{packet_size}` have no room for what `{file}` holds"));
     }

@@ -159,10 +159,11 @@ impl Plan {
     fn own_load(&self, flow: &PlannedFlow) -> Load {
         let window = match flow.kind {
             Kind::Tcp => u64::from(flow.options.receive_window).saturating_mul(self.at_once(flow)),
-            Kind::Datagram { .. } | Kind::Tfrc { .. } => u64::MAX,
+            Kind::Datagram { .. } | Kind::Tfrc { .. } | Kind::Media { .. } => u64::MAX,
         };
         let size = flow.packet_size().get();
         let offered = match &flow.source {
+            _ if matches!(flow.kind, Kind::Media { .. }) => flow.call.max_rate.bytes_in(self.duration).get() / size,
             Source::Greedy => u64::MAX,
             Source::Trace(_) => flow.media.as_ref().map_or(0, |media| media.len() as u64),
             Source::Paced(Paced { rate, .. }) => {
@@ -180,7 +181,7 @@ impl Plan {
         let (burst, unreactive) = match flow.kind {
             Kind::Tcp => (in_network.min(u64::from(flow.options.initial_window).saturating_mul(self.at_once(flow))), 0),
             Kind::Datagram { .. } => (0, sent),
-            Kind::Tfrc { .. } => (0, 0),
+            Kind::Tfrc { .. } | Kind::Media { .. } => (0, 0),
         };
         Load { sent, in_network, burst, unreactive, ..Load::default() }
     }

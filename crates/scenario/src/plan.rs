@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control::ControllerRef;
 use network::medium::MediumSettings;
 use network::{Chance, FlowClass, JitterModel, Limit, LinkSettings, Propagation};
-use transport::Datagrams;
+use transport::{Datagrams, MediaSettings};
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::Error;
@@ -140,6 +140,11 @@ pub enum Kind {
         /// IP size of one.
         packet_size: Bytes,
     },
+    /// RTP packets of an encoder, whose rate the controller sets.
+    Media {
+        /// IP size of the largest.
+        packet_size: Bytes,
+    },
 }
 
 /// One flow: its name, and its [`FlowSettings`].
@@ -188,14 +193,16 @@ impl Deref for PlannedFlow {
 impl FlowSettings {
     /// True if its application always has more than leaves.
     pub fn is_greedy(&self) -> bool {
-        self.source == Source::Greedy && !matches!(self.kind, Kind::Datagram { .. })
+        self.source == Source::Greedy && !matches!(self.kind, Kind::Datagram { .. } | Kind::Media { .. })
     }
 
     /// IP size of a datagram, of TCP the payload of a full segment.
     pub fn packet_size(&self) -> Bytes {
         match self.kind {
             Kind::Tcp => self.options.segment_size,
-            Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } => packet_size,
+            Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } | Kind::Media { packet_size } => {
+                packet_size
+            }
         }
     }
 }
@@ -228,6 +235,8 @@ pub struct FlowSettings {
     pub kind: Kind,
     /// The contents of its source, if that is a recording.
     pub media: Option<Datagrams>,
+    /// The encoder and the feedback of a flow of media.
+    pub call: MediaSettings,
     /// The data that the application offers.
     pub source: Source,
     /// The rate that its SYN asks for, one that can be asked for (Quick-Start), or `None` for no request.

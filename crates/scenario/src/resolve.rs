@@ -6,31 +6,27 @@ use std::sync::Arc;
 use control::{ControllerRef, Parameters, registry, stacks, tfrc};
 use network::{FlowClass, Propagation};
 use transport::{PROFILES, Stack};
-use units::packet::{IP_HEADER, MTU, UDP_HEADER};
-use units::{Bytes, Count, Distribution, Rate, Span, Time};
+use units::{Bytes, Count, Distribution, Span, Time};
 
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::{FlowError, flow_error, suggestion};
+use crate::kind::{kind, quick_start};
 use crate::language::{Change, Flow, HostBuffers, Protocol};
 use crate::marks::{unnoticed_marks, with_needs};
 use crate::media::media;
 use crate::multipath;
 use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedSubflow};
-use crate::quick_start::quick_start_rate;
 use crate::relay;
 use crate::route::Network;
 use crate::routing::Routes;
 use crate::tables::add_notes;
-use crate::transport_options::{LARGEST_PACKET, check_keeping, check_kind, overlay};
+use crate::transport_options::{check_keeping, overlay};
 use crate::values::{OnOff, Paced, Sampling, Source};
 use crate::{Error, Files, Scenario};
 
 /// More turns of a source than this are taken for a typing error.
 const MOST_TURNS: u64 = 10_000_000;
-
-/// A datagram carries at least the headers of IP and UDP.
-const SMALLEST_DATAGRAM: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
 impl Scenario {
     /// Resolves and validates everything, traces included, which are read from `files`. Controllers that the registry
@@ -257,7 +253,6 @@ impl Scenario {
         let kind = kind(flow)?;
         let media = media(flow, kind, |path| files.read(&self.origin.beside(path)))?;
         let quick_start = quick_start(flow, kind)?;
-        check_kind(flow, kind)?;
         // The request goes with the SYN.
         stack.handshake |= quick_start.is_some();
         let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
@@ -278,6 +273,7 @@ impl Scenario {
             options: Arc::new(stack),
             kind,
             media,
+            call: flow.media.clone().unwrap_or_default(),
             source: flow.source.clone(),
             quick_start,
             bytes: flow.bytes,
@@ -416,61 +412,6 @@ fn check_pages(flow: &Flow) -> Result<(), FlowError> {
         return Err(flow_error("connections", "must be at least 1"));
     }
     Ok(())
-}
-
-fn kind(flow: &Flow) -> Result<Kind, FlowError> {
-    let only = |key: &str, kind: &str| flow_error(key, format!("belongs to flows of kind `{kind}`"));
-    if matches!(&flow.cc, ControllerRef::Engine(name) if name == tfrc::NAME) {
-        return tfrc_kind(flow);
-    }
-    match flow.kind {
-        Protocol::Tcp if flow.packet_size.is_some() => Err(only("packet_size", "datagram")),
-        Protocol::Tcp if flow.echo.is_some() => Err(only("echo", "datagram")),
-        Protocol::Tcp => Ok(Kind::Tcp),
-        Protocol::Datagram if flow.bytes.is_some() => Err(only("bytes", "tcp")),
-        Protocol::Datagram if flow.source == Source::Greedy => {
-            Err(flow_error("source", "a flow of kind `datagram` needs a rate, like `{ rate = \"2mbit\" }`"))
-        }
-        Protocol::Datagram => {
-            let packet_size = packet_size(flow, SMALLEST_DATAGRAM)?;
-            Ok(Kind::Datagram { packet_size, echo: flow.echo.unwrap_or(true) })
-        }
-    }
-}
-
-/// The rate that `flow` asks for.
-fn quick_start(flow: &Flow, kind: Kind) -> Result<Option<Rate>, FlowError> {
-    let Some(rate) = flow.quick_start else { return Ok(None) };
-    if kind != Kind::Tcp {
-        return Err(flow_error("quick_start", "belongs to flows of kind `tcp`, whose SYN asks"));
-    }
-    if flow.think.is_some() {
-        return Err(flow_error("quick_start", "does not go with `think`: when a page begins is not known before"));
-    }
-    let asked = quick_start_rate(rate);
-    let message = || flow_error("quick_start", format!("`{rate}` is below 80kbit, the least that can be asked for"));
-    asked.map(Some).ok_or_else(message)
-}
-
-/// The kind of `flow`, whose rate TFRC sets.
-fn tfrc_kind(flow: &Flow) -> Result<Kind, FlowError> {
-    let given = [("bytes", flow.bytes.is_some()), ("echo", flow.echo.is_some()), ("think", flow.think.is_some())];
-    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
-        return Err(flow_error(*key, "is not for `tfrc`, which sends datagrams without end"));
-    }
-    if flow.kind == Protocol::Datagram {
-        return Err(flow_error("kind", "must be left out: `tfrc` is a kind of its own, datagrams at its own rate"));
-    }
-    Ok(Kind::Tfrc { packet_size: packet_size(flow, SMALLEST_DATAGRAM + 1)? })
-}
-
-/// IP size of the datagrams of `flow`, at least `least` bytes.
-fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
-    let size = flow.packet_size.unwrap_or(MTU);
-    if (least..=LARGEST_PACKET).contains(&size.get()) {
-        return Ok(size);
-    }
-    Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
 }
 
 /// The `stack` with the buffers of its hosts.

@@ -1,7 +1,7 @@
 //! The JSON schema of the scenario language: the shape comes from the types, the parameters of each controller from the
 //! registry of controllers.
 
-use control::registry::CONTROLLERS;
+use control::registry::{CONTROLLERS, MEDIA};
 use control::stacks::{self, STACK, STANDARD};
 use control::{Entry, Parameter, SLOW_START, tfrc};
 use serde_json::{Map, Value, json};
@@ -14,10 +14,11 @@ pub fn schema() -> Value {
     join_lines(&mut schema);
     add_copies(&mut schema);
     let flow = &mut schema["$defs"]["Flow"];
-    let names = || CONTROLLERS.iter().map(|entry| entry.name).chain([tfrc::NAME]);
+    let entries = || CONTROLLERS.iter().chain(MEDIA);
+    let names = || entries().map(|entry| entry.name).chain([tfrc::NAME]);
     flow["properties"]["cc"]["examples"] = names().collect();
     flow["allOf"] = names().map(choice).collect();
-    for entry in CONTROLLERS {
+    for entry in entries() {
         schema["$defs"][definition(entry.name)] = parameters(entry);
     }
     for parameter in SLOW_START {

@@ -3,7 +3,7 @@
 mod receiving;
 mod sending;
 
-pub(crate) use receiving::ReceivingEnd;
+pub(crate) use receiving::{ReceivingEnd, Report};
 pub(crate) use sending::SendingEnd;
 
 use units::Time;

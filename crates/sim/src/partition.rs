@@ -414,8 +414,11 @@ impl<'a, A: Agents> Partition<'a, A> {
             return; // what was on the way when the flow stopped counts for nothing
         }
         let Some(end) = &mut receiver.end else { return };
-        let rtt = || senders[i].end.as_mut().map_or(Span::ZERO, |sending| sending.rtt_in(data.sequence));
-        let ack = end.on_data(now, data, congestion, rtt, || recorder.openings[i].first_arrival = now, acks);
+        let sender = || {
+            let senders = senders;
+            senders[i].end.as_mut()
+        };
+        let ack = end.on_data(now, data, congestion, sender, || recorder.openings[i].first_arrival = now, acks);
         let deadline = or_never(end.deadline());
         receiver.count(packet.size(), congestion);
         self.delayed_ack_timers.set(packet.flow, deadline);

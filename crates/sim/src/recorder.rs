@@ -2,7 +2,8 @@
 
 use engine::{DueAtAcks, ProbeRows, flow_event, flow_row, sender_event};
 use record::{
-    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, milliseconds, seconds,
+    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, VideoFrameRow, milliseconds,
+    seconds,
 };
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
@@ -202,6 +203,9 @@ impl Recorder {
         (mut senders, mut receivers): (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>),
         (dropped, openings): (Vec<u64>, Vec<OpeningRecord>),
     ) -> Tables {
+        if self.datagrams {
+            (0..).zip(senders.iter().zip(&receivers)).for_each(|(flow, halves)| self.note_frames(flow, halves));
+        }
         self.tables.flows = std::mem::take(&mut self.left);
         self.tables.flows.reserve_exact(senders.len() - self.tables.flows.len());
         // Each flow ends here: the names in the next rows take its memory. Of many flows the halves, from the last on,
@@ -223,6 +227,27 @@ impl Recorder {
         // A link that is looked at late reports what it dropped at the head of its queue late.
         self.tables.events.sort_by_time();
         std::mem::take(&mut self.tables)
+    }
+}
+
+impl Recorder {
+    /// Notes the frames of video of flow `flow`, of which these are the ends.
+    fn note_frames(&mut self, flow: u32, (sender, receiver): (&CacheAligned<SenderHalf>, &CacheAligned<ReceiverHalf>)) {
+        let (Some(sending), Some(receiving)) = (&sender.end, &receiver.end) else { return };
+        let arrivals = receiving.frames();
+        for (number, frame) in (0..).zip(sending.frames()) {
+            let arrival = arrivals.get(number as usize).copied().unwrap_or_default();
+            let known = |at: Option<Time>| at.map_or(f64::NAN, seconds);
+            self.tables.video_frames.push(VideoFrameRow {
+                captured_s: seconds(frame.captured),
+                flow,
+                frame: number,
+                bytes: frame.bytes,
+                is_key: frame.key,
+                complete_s: known(arrival.complete),
+                shown_s: known(arrival.shown),
+            });
+        }
     }
 }
 

@@ -326,12 +326,12 @@ fn pays(plan: &Plan, cut: &Cut) -> bool {
     rate.is_some_and(|rate| rate.bytes_in(cut.shortest_cycle().scale(0.5)).get() >= BYTES_OF_A_TURN)
 }
 
-/// True if nothing at one end of a flow of `plan` knows at once of the other: no TFRC, whose receiver takes the RTT
-/// from its sender, no connection of many, whose two ends are given up together, and no rows that ACKs call for, which
-/// have the bytes at the receiver.
+/// True if nothing at one end of a flow of `plan` knows at once of the other: no TFRC or media, whose receivers read
+/// headers at their senders, no connection of many, whose two ends are given up together, and no rows that ACKs call
+/// for, which have the bytes at the receiver.
 fn can_be_cut(plan: &Plan, drawn: &[DrawnFlow]) -> bool {
     let of_receiver = |flow: &PlannedFlow| flow.changes.iter().any(|change| change.receive_window.is_some());
-    let apart = |flow: &PlannedFlow| !matches!(flow.kind, Kind::Tfrc { .. }) && !of_receiver(flow);
+    let apart = |flow: &PlannedFlow| !matches!(flow.kind, Kind::Tfrc { .. } | Kind::Media { .. }) && !of_receiver(flow);
     let by_acks = matches!(plan.record.flow_series, Sampling::Acks(_));
     !by_acks && plan.flows.iter().all(apart) && drawn.iter().all(|flow| flow.number.is_none())
 }

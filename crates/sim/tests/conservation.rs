@@ -279,6 +279,7 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         let full = match planned.kind {
             Kind::Tcp => planned.options.segment_size.get(),
             Kind::Datagram { packet_size, .. } | Kind::Tfrc { packet_size } => packet_size.get() - 28,
+            Kind::Media { packet_size } => packet_size.get() - 40,
         };
         let fresh = flow.sender.data_packets - flow.sender.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");

@@ -6,6 +6,7 @@ mod datagram;
 mod ecn_mode;
 mod journal;
 mod media;
+mod rtp;
 mod segment;
 mod snoop;
 mod tcp;
@@ -16,6 +17,9 @@ pub use datagram::{DatagramSink, DatagramSource, Writes};
 pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
+pub use rtp::{
+    Arrival, Encoder, Frame, FrameArrival, MediaReport, MediaSettings, MediaSink, MediaSource, PacketHeader,
+};
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{

@@ -31,7 +31,7 @@ def controllers(name: str | None, as_json: bool) -> None:
     """
     from ackclock.checks.target import AIMS
 
-    every = _engine.controllers()
+    every = _engine.controllers() + _engine.media_controllers()
     if name is None:
         if as_json:
             output.print_json({"controllers": every})

@@ -34,3 +34,4 @@ from ackclock.metrics.signals import *
 from ackclock.metrics.stability import *
 from ackclock.metrics.steps import *
 from ackclock.metrics.tables import *
+from ackclock.metrics.video import *

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import ackclock
+from ackclock import _engine
 from pages.tables import PageError, Table, maker
 
 
 def _entry(name: str) -> dict[str, Any]:
     """The entry of a controller in the registry."""
-    for entry in ackclock.controllers():
+    for entry in ackclock.controllers() + _engine.media_controllers():
         if entry["name"] == name:
             return entry
     raise PageError(f"there is no controller `{name}`")

@@ -224,6 +224,12 @@ macro_rules! signals {
                     rtt: Option<Span>;
                     /// The state of the connection when it left.
                     sent: $crate::SentState;
+                    /// Its delay on the forward path, by the arrival time in the feedback of a media flow.
+                    one_way_delay: Option<Span>;
+                    /// Its payload in a media flow. Segments of TCP are full.
+                    payload: Option<Bytes>;
+                    /// It arrived with a congestion mark. Only media flows have feedback on single packets.
+                    marked: bool;
                 }
                 hidden {}
                 computed {}

@@ -43,12 +43,12 @@ pub(crate) fn check_keeping(cc: &ControllerRef, parameters: &Parameters, stack: 
     Err(flow_error(key, format!("has no effect on `{name}`, which does not answer a mark as a loss-based controller")))
 }
 
-/// Refuses options of `flow` that its protocol lacks: TFRC has `ecn` alone, other datagrams none. A
+/// Refuses options of `flow` that its protocol lacks: TFRC and media have `ecn` alone, other datagrams none. A
 /// rate is granted with the SYN of a handshake.
 pub(crate) fn check_kind(flow: &Flow, kind: Kind) -> Result<(), FlowError> {
     let applies = |name: &str| match kind {
         Kind::Tcp => true,
-        Kind::Tfrc { .. } => name == "ecn",
+        Kind::Tfrc { .. } | Kind::Media { .. } => name == "ecn",
         Kind::Datagram { .. } => false,
     };
     if let Some(name) = flow.transport.keys().find(|name| !applies(name)) {

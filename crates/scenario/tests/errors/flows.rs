@@ -319,7 +319,7 @@ fn two_flows_of_one_name() {
 fn keys_of_datagrams_and_of_tcp_do_not_mix() {
     assert_eq!(
         flow("packet_size = \"500B\""),
-        "demo.toml, line 10: flows.0.packet_size: belongs to flows of kind `datagram`"
+        "demo.toml, line 10: flows.0.packet_size: belongs to flows of kind `datagram` or `media`"
     );
     assert_eq!(
         flow("kind = \"datagram\"\nbytes = \"1MB\""),
@@ -335,7 +335,7 @@ fn keys_of_datagrams_and_of_tcp_do_not_mix() {
     );
     assert_eq!(
         flow("kind = \"udp\""),
-        "demo.toml, line 10: flows.0.kind: unknown variant `udp`, expected `tcp` or `datagram`"
+        "demo.toml, line 10: flows.0.kind: unknown variant `udp`, expected one of `tcp`, `datagram`, `media`"
     );
 }
 

@@ -25,6 +25,53 @@ fn tfrc_is_a_kind_of_its_own() {
 }
 
 #[test]
+fn media_has_an_encoder_and_controllers_of_its_own() {
+    let media = |more: &str| flow(&format!("kind = \"media\"\n{more}"));
+    assert_eq!(
+        dumbbell("cc = \"newreno\"", "cc = \"gcc\""),
+        "demo.toml, line 9: flows.0.cc: `gcc` sets the rate of an encoder: it is for flows of kind `media`"
+    );
+    assert_eq!(
+        flow("media = { frame_rate = 25 }"),
+        "demo.toml, line 10: flows.0.media: belongs to flows of kind `media`"
+    );
+    for key in ["bytes = \"1MB\"", "echo = true"] {
+        let name = key.split(' ').next().unwrap();
+        assert_eq!(
+            media(key),
+            format!(
+                "demo.toml, line 11: flows.0.{name}: is not for flows of kind `media`, which have an encoder and no end"
+            )
+        );
+    }
+    assert_eq!(
+        media("source = { rate = \"1mbit\" }"),
+        "demo.toml, line 11: flows.0.source: of a flow of kind `media` is its encoder: `media` describes it, or a \
+         recording has its frames"
+    );
+    assert_eq!(
+        media("packet_size = \"99B\""),
+        "demo.toml, line 11: flows.0.packet_size: `99B` is not from 100 to 65535 bytes"
+    );
+    assert_eq!(
+        media("transport = { sack = false }"),
+        "demo.toml, line 11: flows.0.transport.sack: is for TCP, not for datagrams"
+    );
+    for (settings, sentence) in [
+        ("frame_rate = 0.5", "frame_rate: `0.5` is not from 1 to 1000 frames a second"),
+        ("min_rate = \"0bit\"", "min_rate: must be above 0"),
+        ("max_rate = \"100kbit\"", "max_rate: `100kbit` is below `min_rate`, `150kbit`"),
+        ("pacing = 0.5", "pacing: `0.5` is not from 1 to 100 times the target rate"),
+        ("burst_frames = 0", "burst_frames: `0` is not from 1 to 1000 frames"),
+        ("feedback = \"0s\"", "feedback: `0s` is not from 1ms to 10s"),
+        ("key_interval = \"0s\"", "key_interval: must be above 0; without it only the first frame is a key frame"),
+    ] {
+        let said = media(&format!("media = {{ {settings} }}"));
+        assert_eq!(said, format!("demo.toml, line 11: flows.0.media.{sentence}"));
+    }
+}
+
+#[test]
 fn subflows_are_ways_of_connections_that_always_have_data() {
     let with = |more: &str| flow(&format!("subflows = [{{ rtt = \"10ms\" }}, {{ rtt = \"20ms\" }}]\n{more}"));
     assert_eq!(
@@ -129,7 +176,7 @@ fn a_recording_that_is_none_or_not_for_this_flow() {
     );
     assert_eq!(
         flow("source = { trace = \"call.txt\" }"),
-        "demo.toml, line 10: flows.0.source: a recording is for flows of kind `datagram`"
+        "demo.toml, line 10: flows.0.source: a recording is for flows of kind `datagram` or `media`"
     );
     let directory = env!("CARGO_TARGET_TMPDIR");
     std::fs::write(format!("{directory}/call.txt"), "0 160\n20 loud\n").unwrap();

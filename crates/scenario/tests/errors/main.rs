@@ -119,7 +119,7 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
         "demo.toml, line 10: flows.0.sources: there is no such key here; did you mean `source`? (there are `cc`, \
          `parameters`, `name`, `count`, `start`, `start_jitter`, `stop`, `bytes`, `every`, `think`, `connections`, \
          `rtt`, `from`, `to`, `via`, `extra_delay`, `subflows`, `relays`, `quick_start`, `access_category`, `dscp`, \
-         `profile`, `transport`, `kind`, `echo`, `packet_size`, `source`, `changes`)"
+         `profile`, `transport`, `kind`, `media`, `echo`, `packet_size`, `source`, `changes`)"
     );
     assert_eq!(
         dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),

@@ -1,15 +1,19 @@
-//! The receiving end of a flow: a TCP receiver, or a sink of datagrams.
+//! The receiving end of a flow: a TCP receiver, or a sink of datagrams or media.
 
 use std::sync::Arc;
 
 use control::{ParameterError, tfrc};
 use scenario::{Kind, PlannedFlow};
-use transport::{Data, DatagramSink, Feedback, OpeningKind, OpeningPacket, PassiveOpen, Receiver, Stack, TfrcSink};
+use transport::{
+    Data, DatagramSink, Feedback, FrameArrival, MediaReport, MediaSink, OpeningKind, OpeningPacket, PassiveOpen,
+    Receiver, Stack, TfrcSink,
+};
 use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Span, Time};
 
 use crate::acks::{AckSlot, Acks};
 use crate::cache_aligned::CacheAligned;
+use crate::flow::SendingEnd;
 use crate::hosts::uptime;
 
 /// The receiving end of a flow. Boxed, as the sending one.
@@ -19,8 +23,15 @@ pub(crate) enum ReceivingEnd {
     /// Every datagram is echoed.
     Echo(Box<DatagramSink>),
     Tfrc(Box<TfrcSink>),
+    Media(Box<MediaSink>),
     /// TCP before the first data.
     Opening(Box<Opening>),
+}
+
+/// The content of an announcement that takes the place of an ACK.
+pub(crate) enum Report {
+    Tfrc(Feedback),
+    Media(MediaReport),
 }
 
 /// A TCP receiver to which no data has come.
@@ -56,6 +67,12 @@ fn poll_report(sink: &mut TfrcSink, now: Time, acks: &mut Acks) -> Option<(AckSl
     Some((acks.insert(report), DatagramSink::ECHO_SIZE.get() as u32))
 }
 
+/// The feedback that leaves `sink` now, if it does, likewise.
+fn poll_feedback(sink: &mut MediaSink, now: Time, acks: &mut Acks) -> Option<(AckSlot, u32)> {
+    let (report, size) = sink.poll_transmit(now)?;
+    Some((acks.insert(report), size.get() as u32))
+}
+
 impl ReceivingEnd {
     /// The receiver of a flow of `plan`. TCP follows `stack`.
     pub(crate) fn new(plan: &PlannedFlow, stack: &Arc<Stack>, seed: u64) -> Result<Self, ParameterError> {
@@ -72,6 +89,7 @@ impl ReceivingEnd {
             }
             Kind::Datagram { echo: false, .. } => Self::Datagram(Box::default()),
             Kind::Datagram { echo: true, .. } => Self::Echo(Box::default()),
+            Kind::Media { .. } => Self::Media(Box::new(MediaSink::new(&plan.call))),
             Kind::Tfrc { .. } => {
                 let settings = tfrc::Settings::of(&plan.parameters)?;
                 let size = plan.packet_size().saturating_sub(IP_HEADER + UDP_HEADER);
@@ -85,7 +103,7 @@ impl ReceivingEnd {
         match self {
             Self::Tcp(receiver) => Some(receiver),
             Self::Opening(opening) => opening.receiver.as_deref_mut().map(|receiver| &mut **receiver),
-            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) => None,
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Media(_) => None,
         }
     }
 
@@ -151,15 +169,16 @@ impl ReceivingEnd {
         }
     }
 
-    /// `data` arrive; a TFRC receiver asks for the `rtt` that they were sent with, and the `first` that a TCP receiver
-    /// gets are reported. Answers the ACK that leaves at once, put among `acks`, with its size.
+    /// `data` arrive; a receiver of TFRC or media reads from the `sender` the headers that they were sent with, and the
+    /// `first` that a TCP receiver gets are reported. Answers the ACK that leaves at once, put among `acks`, with its
+    /// size.
     #[inline(always)]
-    pub(crate) fn on_data(
+    pub(crate) fn on_data<'s>(
         &mut self,
         now: Time,
         data: &Data,
         congestion: bool,
-        rtt: impl FnOnce() -> Span,
+        sender: impl FnOnce() -> Option<&'s mut SendingEnd>,
         first: impl FnOnce(),
         acks: &mut Acks,
     ) -> Option<(AckSlot, u32)> {
@@ -181,16 +200,21 @@ impl ReceivingEnd {
                 Some((acks.insert(answer), DatagramSink::ECHO_SIZE.get() as u32))
             }
             Self::Tfrc(sink) => {
-                sink.on_data(now, data, congestion, rtt());
+                sink.on_data(now, data, congestion, sender().map_or(Span::ZERO, |end| end.rtt_in(data.sequence)));
                 poll_report(sink, now, acks)
+            }
+            Self::Media(sink) => {
+                sink.on_data(now, data, congestion, sender().and_then(|end| end.header(data.sequence)));
+                poll_feedback(sink, now, acks)
             }
         }
     }
 
-    /// The report of a TFRC receiver behind ACK `number`.
-    pub(crate) fn take_report(&mut self, number: u64) -> Option<Feedback> {
+    /// The report of a receiver of TFRC or media behind ACK `number`.
+    pub(crate) fn take_report(&mut self, number: u64) -> Option<Report> {
         match self {
-            Self::Tfrc(sink) => sink.take(number),
+            Self::Tfrc(sink) => sink.take(number).map(Report::Tfrc),
+            Self::Media(sink) => sink.take(number).map(Report::Media),
             Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) | Self::Opening(_) => None,
         }
     }
@@ -211,6 +235,10 @@ impl ReceivingEnd {
                 sink.on_timeout(now);
                 poll_report(sink, now, acks)
             }
+            Self::Media(sink) => {
+                sink.on_timeout(now);
+                poll_feedback(sink, now, acks)
+            }
         }
     }
 
@@ -220,6 +248,7 @@ impl ReceivingEnd {
             Self::Tcp(receiver) => receiver.poll_timeout(),
             Self::Datagram(_) | Self::Echo(_) => None,
             Self::Tfrc(sink) => sink.poll_timeout(),
+            Self::Media(sink) => sink.poll_timeout(),
             Self::Opening(opening) => opening.open.as_ref()?.poll_timeout(),
         }
     }
@@ -234,6 +263,7 @@ impl ReceivingEnd {
             Self::Tcp(receiver) => receiver.delivered().get(),
             Self::Datagram(sink) | Self::Echo(sink) => sink.delivered().get(),
             Self::Tfrc(sink) => sink.delivered().get(),
+            Self::Media(sink) => sink.delivered().get(),
             Self::Opening(_) => 0,
         }
     }
@@ -242,7 +272,12 @@ impl ReceivingEnd {
     pub(crate) fn delivered_segments(&self) -> u64 {
         match self {
             Self::Tcp(receiver) => receiver.delivered_segments(),
-            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Opening(_) => 0,
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Media(_) | Self::Opening(_) => 0,
         }
+    }
+
+    /// What became of the frames of media, by their numbers.
+    pub(crate) fn frames(&self) -> &[FrameArrival] {
+        if let Self::Media(sink) = self { sink.frames() } else { &[] }
     }
 }

@@ -1,4 +1,4 @@
-//! The sending end of a flow: a TCP sender, or a source of datagrams.
+//! The sending end of a flow: a TCP sender, or a source of datagrams or media.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, ActiveOpen, Application, DatagramSource, Feedback, Journal, Marks, OpeningPacket, Pace, Phase,
-    Sender, Stack, TfrcSource,
+    Acknowledgement, ActiveOpen, Application, DatagramSource, Frame, Journal, Marks, MediaSource, OpeningPacket, Pace,
+    PacketHeader, Phase, Sender, Stack, TfrcSource,
 };
 use units::{Ecn, Random, Rate, SenderCounters, Span, Time};
 
 use crate::cache_aligned::CacheAligned;
+use crate::flow::Report;
 use crate::hosts::uptime;
 use crate::packet::Packet;
 
@@ -37,6 +38,7 @@ pub(crate) enum SendingEnd {
     Tcp(Box<CacheAligned<Metered<Sender>>>),
     Datagram(Box<Metered<DatagramSource>>),
     Tfrc(Box<Metered<(TfrcSource, Ecn)>>),
+    Media(Box<Metered<MediaSource>>),
     /// TCP that waits for the answer to its SYN.
     Opening(Box<Opening>),
 }
@@ -89,6 +91,12 @@ impl SendingEnd {
             };
         }
         let packet_size = plan.packet_size();
+        if let Kind::Media { .. } = plan.kind {
+            let wires = (packet_size, plan.options.marks != Marks::Off);
+            let encoder = Random::stream(seed, "encoder", drawn.stream());
+            let source = MediaSource::new(&plan.call, wires, plan.media.as_ref(), controller, [random, encoder]);
+            return Self::Media(Box::new(Metered::new(source)));
+        }
         let source = match (&plan.media, engine::pace(plan, drawn, packet_size, seed)) {
             (Some(media), _) => DatagramSource::recorded(packet_size, Arc::clone(media), controller, random),
             (None, pace) => {
@@ -104,7 +112,7 @@ impl SendingEnd {
         match self {
             Self::Tcp(tcp) => Some(&mut tcp.end),
             Self::Opening(opening) => Some(&mut opening.sender.end),
-            Self::Datagram(_) | Self::Tfrc(_) => None,
+            Self::Datagram(_) | Self::Tfrc(_) | Self::Media(_) => None,
         }
     }
 
@@ -116,6 +124,7 @@ impl SendingEnd {
             Self::Opening(opening) => &mut opening.sender.meter,
             Self::Datagram(source) => &mut source.meter,
             Self::Tfrc(source) => &mut source.meter,
+            Self::Media(source) => &mut source.meter,
         }
     }
 
@@ -129,6 +138,7 @@ impl SendingEnd {
             }
             Self::Datagram(source) => source.end.start(now),
             Self::Tfrc(source) => source.end.0.start(now),
+            Self::Media(source) => source.end.start(now),
         }
     }
 
@@ -203,6 +213,10 @@ impl SendingEnd {
                 let (source, codepoint) = &mut source.end;
                 (source.poll_transmit(now)?, source.wire_size(), *codepoint)
             }
+            Self::Media(source) => {
+                let data = source.end.poll_transmit(now, journal)?;
+                (data, MediaSource::wire_size(data.payload), source.end.codepoint())
+            }
         };
         Some(Packet::of_data(flow, step, size.get() as u32, ecn, &data))
     }
@@ -223,18 +237,19 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.set_parameters(now, given),
             Self::Opening(opening) => opening.sender.end.set_parameters(now, given),
             Self::Datagram(source) => source.end.set_parameters(given),
+            Self::Media(source) => source.end.set_parameters(now, given),
             Self::Tfrc(_) => Ok(()),
         }
     }
 
-    /// An ACK or echo arrives, or an announcement of the `report` that a TFRC receiver has made. Notes the RTT sample
-    /// that it gives, and says whether it gave one.
+    /// An ACK or echo arrives, or an announcement of the `report` that a receiver of TFRC or media has made. Notes the
+    /// RTT sample that it gives, and says whether it gave one.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
-        report: impl FnOnce() -> Option<Feedback>,
+        report: impl FnOnce() -> Option<Report>,
         journal: &mut dyn Journal,
     ) -> bool {
         let (sample, meter) = match self {
@@ -244,8 +259,12 @@ impl SendingEnd {
             }
             Self::Datagram(source) => (source.end.on_echo(now, ack, journal), &mut source.meter),
             Self::Tfrc(source) => {
-                let Some(report) = report() else { return false };
+                let Some(Report::Tfrc(report)) = report() else { return false };
                 (source.end.0.on_report(now, &report, journal), &mut source.meter)
+            }
+            Self::Media(source) => {
+                let Some(Report::Media(report)) = report() else { return false };
+                (source.end.on_report(now, &report, journal), &mut source.meter)
             }
             Self::Opening(_) => return false,
         };
@@ -256,8 +275,18 @@ impl SendingEnd {
     pub(crate) fn rtt_in(&mut self, sequence: u64) -> Span {
         match self {
             Self::Tfrc(source) => source.end.0.rtt_in(sequence),
-            Self::Tcp(_) | Self::Datagram(_) | Self::Opening(_) => Span::ZERO,
+            Self::Tcp(_) | Self::Datagram(_) | Self::Media(_) | Self::Opening(_) => Span::ZERO,
         }
+    }
+
+    /// The headers of packet `sequence` of media.
+    pub(crate) fn header(&self, sequence: u64) -> Option<PacketHeader> {
+        if let Self::Media(source) = self { source.end.header(sequence) } else { None }
+    }
+
+    /// The frames that an encoder has made, by their numbers.
+    pub(crate) fn frames(&self) -> &[Frame] {
+        if let Self::Media(source) = self { source.end.frames() } else { &[] }
     }
 
     pub(crate) fn on_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
@@ -265,6 +294,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.on_timeout(now, journal),
             Self::Datagram(_) => {}
             Self::Tfrc(source) => source.end.0.on_timeout(now, journal),
+            Self::Media(source) => source.end.on_timeout(now, journal),
             Self::Opening(opening) => opening.open.on_timeout(now),
         }
     }
@@ -275,6 +305,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.poll_timeout(),
             Self::Datagram(source) => source.end.poll_timeout(),
             Self::Tfrc(source) => source.end.0.poll_timeout(),
+            Self::Media(source) => source.end.poll_timeout(),
             Self::Opening(opening) => opening.open.poll_timeout(),
         }
     }
@@ -285,6 +316,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.counters_until(now),
             Self::Datagram(source) => source.end.counters(),
             Self::Tfrc(source) => source.end.0.counters(),
+            Self::Media(source) => source.end.counters(),
             Self::Opening(opening) => opening.sender.end.counters_until(now),
         }
     }
@@ -295,6 +327,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => Some(tcp.end.controller()),
             Self::Datagram(source) => Some(source.end.controller()),
             Self::Opening(opening) => Some(opening.sender.end.controller()),
+            Self::Media(source) => Some(source.end.controller()),
             Self::Tfrc(_) => None,
         }
     }
@@ -304,11 +337,12 @@ impl SendingEnd {
         self.controller().map_or(Ok(()), law::check)
     }
 
-    /// The window in segments, and its slow-start threshold. TFRC has the segments in flight at the allowed rate,
-    /// and no threshold.
+    /// The window in segments, and its slow-start threshold. TFRC, and a controller of media without a window, have the
+    /// segments in flight at the allowed rate, and no threshold.
     pub(crate) fn window(&self) -> (f64, f64) {
         match (self, self.controller()) {
             (Self::Opening(opening), _) => (opening.open.initial_window().into(), f64::INFINITY),
+            (Self::Media(source), _) => source.end.window(),
             (_, Some(controller)) => (controller.window(), controller.slow_start_threshold()),
             (Self::Tfrc(source), _) => (source.end.0.window(), f64::INFINITY),
             (_, None) => (f64::NAN, f64::NAN),
@@ -319,6 +353,7 @@ impl SendingEnd {
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         match self {
             Self::Tfrc(source) => Some(source.end.0.rate()),
+            Self::Media(source) => Some(source.end.rate()),
             Self::Opening(_) => None,
             _ => self.controller()?.pacing_rate(),
         }
@@ -329,6 +364,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.in_flight(),
             Self::Datagram(source) => source.end.in_flight(),
             Self::Tfrc(source) => source.end.0.in_flight(),
+            Self::Media(source) => source.end.in_flight(),
             Self::Opening(_) => 0,
         }
     }
@@ -338,6 +374,7 @@ impl SendingEnd {
             Self::Tcp(tcp) => tcp.end.round_trip_times(),
             Self::Datagram(source) => source.end.round_trip_times(),
             Self::Tfrc(source) => source.end.0.round_trip_times(),
+            Self::Media(source) => source.end.round_trip_times(),
             Self::Opening(_) => None,
         }
     }
@@ -351,7 +388,7 @@ impl SendingEnd {
                 Phase::Recovery => FlowState::Recovery,
                 Phase::Loss => FlowState::Loss,
             },
-            Self::Datagram(_) | Self::Tfrc(_) | Self::Opening(_) => FlowState::Open,
+            Self::Datagram(_) | Self::Tfrc(_) | Self::Media(_) | Self::Opening(_) => FlowState::Open,
         }
     }
 

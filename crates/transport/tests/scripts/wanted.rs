@@ -74,7 +74,7 @@ fn segments() -> Wants {
 /// A segment sent once at `sent` ms, when `delivered` had arrived, as the one that made `in_flight`.
 fn report(sequence: u64, sent: u64, delivered: u64, in_flight: u32) -> SegmentReport {
     let sent = SentState { at: at(sent), delivered, lost: 0, marked: 0, in_flight, application_limited: false };
-    SegmentReport { sequence, retransmitted: false, rtt: None, sent }
+    SegmentReport { sequence, sent, ..SegmentReport::EMPTY }
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_lost_segment_is_reported_with_its_state_when_sent() {
     // The retransmission left at 40 when three had arrived and one was lost: it alone was in flight.
     s.at(80).arrives(ack(4)).all();
     let sent = SentState { at: at(40), delivered: 3, lost: 1, marked: 0, in_flight: 1, application_limited: false };
-    let delivered = SegmentReport { sequence: 0, retransmitted: true, rtt: None, sent };
+    let delivered = SegmentReport { sequence: 0, retransmitted: true, rtt: None, sent, ..SegmentReport::EMPTY };
     assert_eq!(s.news()[5], Notice::Delivered(delivered));
     let last = s.last_ack();
     assert_eq!((last.delivered, last.lost), (4, 1));

@@ -83,7 +83,7 @@ impl Flow {
                 in_flight: self.sent_in_flight,
                 application_limited: self.application_limited,
             };
-            let report = SegmentReport { sequence: self.delivered + 2 * n, retransmitted: false, rtt: None, sent };
+            let report = SegmentReport { sequence: self.delivered + 2 * n, sent, ..SegmentReport::EMPTY };
             self.bbr.on_segment_lost(&mut self.world.context(), &report);
             self.lost += 1;
         }

@@ -89,7 +89,7 @@ impl SegmentReports {
 
     fn report(&self, sequence: u64, retransmitted: bool) -> Option<SegmentReport> {
         let sent = self.state(sequence)?;
-        Some(SegmentReport { sequence, retransmitted, rtt: None, sent })
+        Some(SegmentReport { sequence, retransmitted, sent, ..SegmentReport::EMPTY })
     }
 }
 

@@ -278,7 +278,7 @@ fn every_event_and_question_reaches_the_controller_inside() {
     let cx = &mut world.context();
     let marks = Marks { in_flight: 8, acknowledged_to: 0, sent_to: 8, at: Time::ZERO };
     let sent = SentState { at: Time::ZERO, delivered: 0, lost: 0, marked: 0, in_flight: 1, application_limited: false };
-    let report = SegmentReport { sequence: 0, retransmitted: false, rtt: None, sent };
+    let report = SegmentReport { sequence: 0, sent, ..SegmentReport::EMPTY };
     start.join(&Subflows::new(1), 0);
     start.on_start(cx);
     start.on_handshake(cx, Span::from_millis(40));

@@ -1,0 +1,98 @@
+//! The settings of a media flow.
+
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Fraction, Rate, Span};
+
+/// The encoder, the repair of losses and the feedback of a media flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MediaSettings {
+    /// Frames a second, on average (RFC 8593, table 1, 1/t0).
+    #[schemars(range(min = 1.0, max = 1000.0))]
+    pub frame_rate: f64,
+    /// The lowest rate of the encoder (R_min).
+    pub min_rate: Rate,
+    /// Its highest rate (R_max).
+    pub max_rate: Rate,
+    /// The time after a change of its rate for which it ignores others (tau_v).
+    pub lag: Span,
+    /// Scale of the random deviation of the sizes of frames (SCALE_B, a Laplace distribution).
+    pub size_variation: Fraction,
+    /// The same of the times between frames (SCALE_t).
+    pub interval_variation: Fraction,
+    /// Size of a key frame, and of the frame after an abrupt change of the rate (K_B). At most the frames after it
+    /// become as small as a tenth.
+    pub burst: Bytes,
+    /// So many frames share the bits of that one (K_d).
+    #[schemars(range(min = 1, max = 1000))]
+    pub burst_frames: u32,
+    /// The time from one key frame to the next. By default only the first frame is one, and one that the receiver
+    /// asks for (RFC 4585, section 6.3.1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_interval: Option<Span>,
+    /// The pacer sends at this multiple of the target rate (libwebrtc, `kDefaultPaceMultiplier`).
+    #[schemars(range(min = 1.0, max = 100.0))]
+    pub pacing: f64,
+    /// Lost packets leave again as long as their frame is not older than this (RFC 4588). 0 repairs nothing.
+    pub repair: Span,
+    /// Packets that repair a frame, as a share of its own. Any as many as those make the frame whole (RFC 5109).
+    pub fec: Fraction,
+    /// The time from one feedback to the next (RFC 8888).
+    pub feedback: Span,
+    /// The jitter buffer shows a frame this long after the earliest time at which it can be complete.
+    pub playout: Span,
+}
+
+impl Default for MediaSettings {
+    fn default() -> Self {
+        let share = |value| Fraction::new(value).unwrap_or_default();
+        Self {
+            frame_rate: 30.0,
+            min_rate: Rate::from_bits_per_second(150_000),
+            max_rate: Rate::from_bits_per_second(1_500_000),
+            lag: Span::from_millis(200),
+            size_variation: share(0.15),
+            interval_variation: share(0.15),
+            burst: Bytes::new(13_500),
+            burst_frames: 8,
+            key_interval: None,
+            pacing: 2.5,
+            repair: Span::ZERO,
+            fec: share(0.0),
+            feedback: Span::from_millis(100),
+            playout: Span::from_millis(100),
+        }
+    }
+}
+
+impl MediaSettings {
+    /// The key of a value that is out of range, and a sentence about it.
+    pub fn refusal(&self) -> Option<(&'static str, String)> {
+        if !(1.0..=1000.0).contains(&self.frame_rate) {
+            return Some(("frame_rate", format!("`{}` is not from 1 to 1000 frames a second", self.frame_rate)));
+        }
+        if self.min_rate.is_zero() {
+            return Some(("min_rate", "must be above 0".to_owned()));
+        }
+        if self.max_rate < self.min_rate {
+            return Some(("max_rate", format!("`{}` is below `min_rate`, `{}`", self.max_rate, self.min_rate)));
+        }
+        if !(1.0..=100.0).contains(&self.pacing) {
+            return Some(("pacing", format!("`{}` is not from 1 to 100 times the target rate", self.pacing)));
+        }
+        if !(1..=1000).contains(&self.burst_frames) {
+            return Some(("burst_frames", format!("`{}` is not from 1 to 1000 frames", self.burst_frames)));
+        }
+        let [shortest, longest] = [Span::from_millis(1), Span::from_secs(10)];
+        if !(shortest..=longest).contains(&self.feedback) {
+            return Some(("feedback", format!("`{}` is not from {shortest} to {longest}", self.feedback)));
+        }
+        if self.key_interval.is_some_and(Span::is_zero) {
+            return Some((
+                "key_interval",
+                "must be above 0; without it only the first frame is a key frame".to_owned(),
+            ));
+        }
+        None
+    }
+}

@@ -1,0 +1,108 @@
+"""Video frames: delay, lateness and freezes by hand, and the tables of a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+import ackclock
+from ackclock import metrics
+
+
+@dataclass(frozen=True)
+class Call:
+    """A run with the flow ``call``."""
+
+    flows: pa.Table
+    tables: dict[str, pa.Table]
+
+    def table(self, name: str) -> pa.Table:
+        """A table of the call."""
+        return self.tables[name]
+
+
+@pytest.fixture
+def call() -> Call:
+    # A frame each 40 ms. Frames 0 to 4 take 50, 60, 90, 50 and 50 ms and wait up to 100 ms. Frame 5 is lost,
+    # frames 6 to 14 cannot be decoded, and frame 15 is a key frame. The last second does not count.
+    count = 60
+    captured = [0.04 * n for n in range(count - 1)] + [2.37]
+    delays = [50, 60, 90, 50, 50, None] + [50] * (count - 6)
+    complete = [None if d is None else t + d / 1e3 for t, d in zip(captured, delays, strict=True)]
+    shown = [None if 5 <= n < 15 else t + 0.1 for n, t in enumerate(captured)]
+    video = pa.table(
+        {
+            "captured_s": captured,
+            "flow": pa.array([0] * count, pa.uint32()),
+            "complete_s": pa.array(complete, pa.float64()),
+            "shown_s": pa.array(shown, pa.float64()),
+        }
+    )
+    datagrams = pa.table(
+        {
+            "sent_s": [0.0, 0.02, 0.04],
+            "flow": pa.array([0] * 3, pa.uint32()),
+            "sequence": pa.array([0, 1, 2], pa.uint64()),
+            "arrived_s": [0.050, 0.086, 0.090],
+        }
+    )
+    flows = pa.table({"flow": pa.array([0], pa.uint32()), "name": ["call"]})
+    return Call(flows, {"video_frames": video, "datagrams": datagrams})
+
+
+def test_delays_are_of_frames_that_are_complete(call: Call) -> None:
+    assert metrics.frame_delay_percentile(call, 100, "call") == pytest.approx(90.0)
+    assert metrics.frame_delay_percentile(call, 50, "call") == pytest.approx(50.0)
+    assert metrics.frame_delay_percentile(call, 50, "call", start=0.03, stop=0.05) == pytest.approx(60.0)
+
+
+def test_frames_that_are_not_shown_are_lost_and_late(call: Call) -> None:
+    # The last frame is captured at 2.37 s: frames 0 to 34 count, and ten of them were not shown.
+    assert metrics.frame_loss(call, "call") == pytest.approx(10 / 35)
+    assert metrics.frames_late(call, "call", 0.1) == pytest.approx(10 / 35)
+    assert metrics.frames_late(call, "call", 0.09) == 1.0
+
+
+def test_a_picture_that_stands_still_is_frozen(call: Call) -> None:
+    # From frame 4 to frame 15: 440 ms, above 40 + 150.
+    assert metrics.freezes(call, "call") == 1.0
+    assert metrics.frozen_time(call, "call") == pytest.approx(0.44)
+    assert metrics.freezes(call, "call", start=0.6) == 0.0
+
+
+def test_the_jitter_of_packets_is_that_of_rfc_3550(call: Call) -> None:
+    # Delays of 50, 66 and 50 ms: J = 16/16 = 1, then 1 + (16 - 1)/16.
+    assert metrics.packet_jitter(call, "call") == pytest.approx(1.9375)
+
+
+SCENARIO = {
+    "duration": "20s",
+    "path": {"rate": "1mbit", "rtt": "100ms", "queue": "300ms"},
+    "flows": [{"name": "call", "cc": "gcc", "kind": "media"}],
+    "record": {"datagrams": True},
+}
+
+
+def test_a_call_has_its_frames_in_a_table_and_keeps_the_queue_short() -> None:
+    run = ackclock.simulate(SCENARIO)
+    frames = run.video_frames
+    assert frames.num_rows == pytest.approx(600, rel=0.03)
+    assert frames["is_key"][0].as_py()
+    assert frames["frame"].to_pylist() == list(range(frames.num_rows))
+    assert metrics.frame_loss(run, "call") == 0.0
+    assert metrics.frame_delay_percentile(run, 95, "call") < 200.0
+    assert 0.6e6 < metrics.goodput(run, "call", start=10.0, stop=20.0) < 1e6
+
+
+def test_a_call_is_read_back_from_its_folder(tmp_path) -> None:
+    run = ackclock.simulate(SCENARIO | {"duration": "2s"})
+    run.save(tmp_path / "call")
+    assert ackclock.Run.load(tmp_path / "call").video_frames.equals(run.video_frames)
+
+
+def test_without_its_record_a_call_has_no_frames() -> None:
+    run = ackclock.simulate(SCENARIO | {"duration": "2s", "record": {}})
+    with pytest.raises(metrics.MetricError, match=r"record\.datagrams"):
+        metrics.frame_loss(run, "call")
