@@ -173,7 +173,8 @@ fn wrong(window: f64, rate: Option<Rate>) -> Box<dyn Controller> {
 #[test]
 fn a_decision_outside_the_law_ends_the_run_with_a_sentence_about_it() {
     let windows = "a number of segments from 0 to 10000000";
-    let cases: [(fn() -> Box<dyn Controller>, String); 6] = [
+    type Maker = fn() -> Box<dyn Controller>;
+    let cases: [(Maker, String); 6] = [
         (|| wrong(f64::INFINITY, None), format!("window is inf: allowed is {windows}")),
         (|| wrong(f64::NAN, None), format!("window is NaN: allowed is {windows}")),
         (|| wrong(-5.0, None), format!("window is -5: allowed is {windows}")),
