@@ -10,11 +10,11 @@ const SHORTEST_NEAR: usize = 3;
 const SAME: f64 = 2.0;
 
 /// The name among `known` that `given` may have been meant to be, `None` if there is none like it. A name one letter
-/// away comes first: `fqcodel` is `fq_codel` rather than `codel`. One that contains it, or that it contains, comes
-/// before one that is spelled alike: `reno` is `newreno` rather than `cdg`. Alike is by letters (Jaro-Winkler), which
-/// alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters that changed places come
-/// before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes letters for the same only
-/// at the same place. Capitals do not count.
+/// away comes first, unless it is the first letter: `fqcodel` is `fq_codel` rather than `codel`. One that contains it,
+/// or that it contains, comes before one that is spelled alike: `reno` is `newreno` rather than `veno`. Alike is by
+/// letters (Jaro-Winkler), which alone favours long names, and by edits (Damerau-Levenshtein). Two neighbouring letters
+/// that changed places come before any other slip: `cgd` is `cdg` rather than `chd`, but in words so short Jaro takes
+/// letters for the same only at the same place. Capitals do not count.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     let likeness = |name: &str| {
@@ -32,7 +32,8 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         }
         let edits = strsim::damerau_levenshtein(&name, &given);
         let swapped = edits == 1 && strsim::levenshtein(&name, &given) == 2;
-        let near = edits <= 1 && name.len().min(given.len()) >= SHORTEST_NEAR;
+        let first = name.chars().next() == given.chars().next();
+        let near = edits <= 1 && first && name.len().min(given.len()) >= SHORTEST_NEAR;
         let alike = strsim::jaro_winkler(&name, &given) + strsim::normalized_damerau_levenshtein(&name, &given);
         alike
             + if swapped { SAME } else { 0.0 }
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_slip_gets_the_name_that_was_meant() {
-        let names = ["cdg", "cubic", "newreno", "queue", "rate", "start", "start_jitter"];
+        let names = ["cdg", "cubic", "newreno", "veno", "queue", "rate", "start", "start_jitter"];
         for (given, meant) in [
             ("cubik", "cubic"),
             ("reno", "newreno"),
