@@ -78,7 +78,7 @@ test-python: build .venv/.developing
 snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles
-	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism --test media
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	PYTHONPATH=tools $(BIN)/python -m written
 	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
