@@ -207,7 +207,7 @@ EVERY = {
     "reproduce": ["reproduce", "cdg2011-fig4"],
     "slow-start": ["slow-start"],
     "show": ["show", "controllers"],
-    "table": ["compare", "cubic", "--trace", "table.csv", "--duration", "10000000s"],
+    "table": ["compare", "cubic", "--trace", "table.csv", *LONG],
 }
 """A command line for each command that works for a while, and for some others."""
 CPU_S = 2.0
