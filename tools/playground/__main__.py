@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
+from ackclock.networks import NAMES
 from ackclock.plots.style import ON_DARK, are_apart, looks, on_dark, shade, spares
 from ackclock.report.page import UPLOT
 from ackclock.report.page import _asset as of_reports
@@ -74,7 +75,7 @@ def scenario(path: Path, title: str, **more: Any) -> dict[str, Any]:
 def groups() -> list[dict[str, Any]]:
     """The scenarios that the page can open."""
     examples = sorted((ROOT / "examples").glob("*.toml"), key=lambda path: path.stem != "quickstart")
-    networks = sorted((ROOT / "python/ackclock/networks").glob("*.toml"))
+    networks = [ROOT / f"python/ackclock/networks/{name}.toml" for name in sorted(NAMES)]
     return [
         {"name": "Examples", "scenarios": [scenario(path, _title(path)) for path in examples]},
         {"name": "Cookbook", "scenarios": of_folder("cookbook")},
