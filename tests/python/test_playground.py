@@ -432,13 +432,14 @@ def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
     for act in (
         "by('open').selectedIndex = 2; by('open').dispatchEvent(changed)",
         "document.querySelector('#names input').click()",
-        "by('scenario').setSelectionRange(20, 20); by('scenario').click();"
+        f"by('scenario').value = {json.dumps(PATH)};"
+        "by('scenario').setSelectionRange(26, 26); by('scenario').click();"
         "by('slider').dispatchEvent(new Event('input'))",
     ):
         other.evaluate(f"() => {{ {by} by('said').textContent = ''; {act} }}")
         other.wait_for_function("document.getElementById('said').textContent.includes('press Run')")
     assert other.locator(".uplot").count() == 0
-    other.locator("#scenario").fill(PATH)
+    other = show(browser, written, page.evaluate("location.hash"))
     other.locator("#run").click()
     wait_for_runs(other, 1)
     assert "Halving" in other.locator("#results").inner_text()
@@ -456,7 +457,7 @@ def test_the_check_of_a_scenario_can_be_stopped_and_goes_on_later(browser, writt
       document.getElementById("scenario").dispatchEvent(new Event("input"));
     }""")
     page.wait_for_function("!document.getElementById('stop').disabled")
-    page.evaluate("Worker.prototype.postMessage = window.post")
+    page.evaluate("() => { Worker.prototype.postMessage = window.post; }")
     page.locator("#stop").click()
     page.wait_for_function("document.getElementById('stop').disabled")
     page.locator("#scenario").fill('duration = "5s"\n[path]\nrate = "10mbi"\n')
