@@ -182,7 +182,7 @@ pub(crate) struct HaltAll<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for HaltAll<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.store(true, Ordering::Release);
     }
 }
 

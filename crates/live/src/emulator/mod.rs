@@ -174,8 +174,9 @@ impl<'a> Emulator<'a> {
         let end = self.path.start() + self.settings.end.since(Time::ZERO);
         self.lateness.record(self.settings.clock.now().since(self.path.start()).as_nanos(), 1);
         let ended = loop {
+            let over = self.settings.halt.load(Ordering::Acquire);
             let now = self.settings.clock.now();
-            if now >= end || self.settings.halt.load(Ordering::Relaxed) {
+            if now >= end || over {
                 break self.run_time(now).min(self.settings.end);
             }
             self.path.advance(now);

@@ -147,6 +147,7 @@ impl<'a> Endpoints<'a> {
         let begin = Time::ZERO + self.settings.lead;
         self.report.lateness.record(self.settings.clock.now().since(begin).as_nanos(), 1);
         loop {
+            let over = self.settings.is_over();
             let now = self.settings.clock.now();
             // Before the run begins, its time is zero.
             let at = Time::ZERO + now.since(begin);
@@ -160,7 +161,7 @@ impl<'a> Endpoints<'a> {
                 self.drain_trace(at.min(end));
                 self.note_samples(at.min(end));
             }
-            if at >= end || [self.settings.halt, self.settings.stop].iter().any(|flag| flag.load(Ordering::Relaxed)) {
+            if at >= end || over {
                 break;
             }
             let until = self.next_look(begin, end);

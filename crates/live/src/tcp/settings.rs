@@ -1,6 +1,6 @@
 //! The settings of the endpoints of a run.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use engine::{Job, Watch};
 use scenario::{DrawnFlow, Plan};
@@ -38,6 +38,12 @@ impl<'a> Settings<'a> {
     ) -> Self {
         let Watch { stop, elapsed_nanos: elapsed, .. } = watch;
         Self { clock, plan: &job.plan, drawn, seed: job.seed, lead: SETTLING, shared, halt, stop, elapsed }
+    }
+
+    /// True if the run is to end. A thread reads it before the clock: another thread sets it when that is past the end,
+    /// so a clock that is read after it does not show a time before the end.
+    pub(crate) fn is_over(&self) -> bool {
+        [self.halt, self.stop].iter().any(|flag| flag.load(Ordering::Acquire))
     }
 
     /// The time of the run at which the machine's monotonic clock showed `nanos`.

@@ -107,11 +107,11 @@ impl<'a> Ends<'a> {
         self.ended.lateness.record(self.settings.clock.now().since(begin).as_nanos(), 1);
         let end = Time::ZERO + self.settings.plan.duration;
         loop {
+            let over = self.settings.is_over();
             let now = self.now();
             self.settings.elapsed.store(now.as_nanos(), Ordering::Relaxed);
             self.catch_up(now, end)?;
-            let halted = [self.settings.halt, self.settings.stop].iter().any(|flag| flag.load(Ordering::Relaxed));
-            if now >= end || halted {
+            if now >= end || over {
                 break;
             }
             let due = self.next().min(end);
