@@ -338,11 +338,13 @@ fn controllers_of_this_project_tell_of_themselves_at_every_so_manieth_ack() {
                 rows.iter().zip(times).filter(|row| *row.0 == flow).map(|row| row.1.to_bits()).collect()
             };
             let acks = of_flow(&tables.flow_series.columns().flow, &tables.flow_series.columns().time_s);
-            // All probes of a turn have its time.
+            // All probes of a turn have its time. An interrupt between the record of an ACK and TCP's reading of its
+            // clock sets them more than a moment apart: 101 us at one of 1494 turns of one run in 20.
             let mut at = of_flow(&probes.flow, &probes.time_s);
             at.dedup();
-            let alone = at.iter().filter(|at| acks.binary_search(at).is_err()).count();
-            assert!(alone <= at.len() / 100, "{name}: {alone} of {} turns have no row of an ACK", at.len());
+            let alone: Vec<f64> =
+                at.iter().filter(|at| acks.binary_search(at).is_err()).map(|&at| f64::from_bits(at)).collect();
+            assert!(alone.len() <= 1 + at.len() / 100, "{name}: the turns at {alone:?} of {} have no ACK", at.len());
         }
     }
 }
