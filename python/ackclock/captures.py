@@ -1,4 +1,4 @@
-"""Packet captures: the ACKs that reach the sender of each TCP connection.
+"""Packet captures: the TCP connections in them, each direction as columns of segments and ACKs.
 
 A capture may come from anywhere: dumpcap, tcpdump, Wireshark, or ``--pcap`` of a simulation. The few fields
 of the headers that are needed are taken from the packets here.
@@ -7,216 +7,374 @@ of the headers that are needed are taken from the packets here.
 from __future__ import annotations
 
 import ipaddress
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ackclock.capture_files import frames
-from ackclock.link_headers import ip_packet
+from ackclock.capture_files import Frames, Numbers, frames
+from ackclock.link_headers import Fields, ip_packets
 from ackclock.metrics.tables import Array
 
-_TCP = 6
-_SACK, _END, _NO_OPERATION = 5, 0, 1
+Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+TCP = 6
+EXTENSIONS = (0, 43, 60)
+"""Headers of IPv6 before TCP: hop-by-hop options, routing, destination options. They have their lengths."""
+END, NO_OPERATION, SEGMENT_SIZE, SCALE, SACK, TIMESTAMPS = 0, 1, 2, 3, 5, 8
 """Kinds of TCP options."""
-_FIN_SYN_RST = 0b111
-_ACK = 0b1_0000
-_WHOLE = 1 << 32
+ONLY_TIMESTAMPS = 0x0101_080A
+"""The first bytes of the options of most segments: two fillers, and timestamps to their end."""
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+LONGEST = (1 << 31) - 1
+"""Bytes of a packet. A damaged length may be any number."""
+WHOLE = 1 << 32
 """Sequence numbers begin anew after so many."""
+CHUNK = 1 << 18
+"""Frames whose headers are read together."""
+
+SEGMENT = np.dtype(
+    [
+        ("packet", np.int64),
+        ("time", np.float64),
+        ("flow", np.int32),
+        ("sequence", np.uint32),
+        ("acknowledged", np.uint32),
+        ("flags", np.uint8),
+        ("payload", np.int32),
+        ("length", np.int32),
+        ("window", np.uint16),
+        ("has_sack", np.bool_),
+    ]
+)
+"""A TCP segment: ``packet`` is the number of its frame, from 0, ``length`` the bytes of its IP packet, and
+``window`` as the header has it."""
+
+BLOCK = np.dtype([("packet", np.int64), ("low", np.int64), ("high", np.int64), ("number", np.int64)])
+"""A SACK block, which is the ``number``-th of its packet, from 0."""
+
+Table = npt.NDArray[np.void]
+Event = tuple[float, Literal["data", "ack"], int]
+"""The time of a segment with data and the place behind it, or of an ACK and the place that it confirms."""
 
 
-class _Segment(NamedTuple):
-    """The fields of a TCP segment that are read."""
-
-    source: str
-    destination: str
-    sequence: int
-    acknowledged: int
-    flags: int
-    payload: int
-    length: int
-    """Bytes of the IP packet."""
-    window: int
-    """The receive window as the header has it."""
-    has_sack: bool
-
-
-class Acknowledgement(NamedTuple):
-    """A pure ACK as the sender gets it."""
+@dataclass(frozen=True)
+class Opening:
+    """The options of a SYN."""
 
     time: float
-    """In s from the first packet of the capture."""
-    number: int
-    """Its number in the header."""
-    repeats: bool = True
-    """If it acknowledges no more than the one before, it is a duplicate: data is outstanding, and the window
-    is the same, or there are SACK blocks (RFC 5681, section 2)."""
+    sequence: int
+    segment: int | None
+    """The largest payload that its sender takes."""
+    scale: int | None
+    """The shift of its sender's windows."""
+    has_timestamps: bool
 
 
-@dataclass
-class Connection:
-    """One direction of a TCP connection: data of ``sender``, and the pure ACKs that come back."""
+@dataclass(frozen=True)
+class Flow:
+    """One direction of a TCP connection: segments of ``sender`` with data, and the segments that come back.
+
+    Places are bytes from the first byte of data that was seen, however often sequence numbers began anew.
+    """
 
     sender: str
     """Address and port."""
     receiver: str
-    packets: int = 0
-    """The number of packets with data."""
-    packet_bytes: int = 0
-    """The largest of them, with its IP header."""
-    seen: list[Acknowledgement] = field(default_factory=list)
-    """Its ACKs, in the order in which they came."""
-    _sent_to: int | None = None
-    """The highest sequence number that was sent."""
-    _window: int | None = None
-    """The receive window of the last ACK."""
+    data: Table
+    """Its segments with data (``SEGMENT``)."""
+    begin: Numbers
+    """Their places."""
+    answers: Table
+    """Segments of the receiver with an ACK and without FIN, SYN or RST, from the first data on."""
+    acked: Numbers
+    """The places that they acknowledge."""
+    blocks: Table
+    """Their SACK blocks as places (``BLOCK``)."""
+    openings: Sequence[Opening | None] = (None, None)
+    """The SYN of the sender, and of the receiver."""
 
-    def send(self, segment: _Segment) -> None:
-        """Counts a segment with data."""
-        self.packets += 1
-        self.packet_bytes = max(self.packet_bytes, segment.length)
-        end = (segment.sequence + segment.payload) % _WHOLE
-        if self._sent_to is None or _ahead(end, self._sent_to) > 0:
-            self._sent_to = end
+    @property
+    def end(self) -> Numbers:
+        """The places behind the segments with data."""
+        return np.asarray(self.begin + self.data["payload"])
 
-    def acknowledge(self, time: float, segment: _Segment) -> None:
-        """Notes a pure ACK."""
-        outstanding = self._sent_to is not None and _ahead(self._sent_to, segment.acknowledged) > 0
-        repeats = outstanding and (segment.has_sack or segment.window == self._window)
-        self.seen.append(Acknowledgement(time, segment.acknowledged, repeats))
-        self._window = segment.window
+    @property
+    def packet_bytes(self) -> int:
+        """The largest IP packet with data."""
+        return int(self.data["length"].max())
 
     def acks(self) -> tuple[Array, Array]:
-        """The times of ACKs, in s from the first packet of the capture, and the bytes that they acknowledged.
+        """The times of pure ACKs, in s from the first packet, and the bytes that they acknowledged.
 
         Bytes count from the first ACK. Left out are one that acknowledges less than an earlier one, which was
         overtaken, and one that acknowledges the same and is no duplicate: a window update, or the answer to a
-        probe of a closed window.
+        probe of a closed window. It is a duplicate if data is outstanding, and the window is the same, or
+        there are SACK blocks (RFC 5681, section 2).
         """
-        if not self.seen:
+        pure = self.answers["payload"] == 0
+        answers, acked = self.answers[pure], self.acked[pure]
+        if not answers.size:
             return np.zeros(0), np.zeros(0)
-        times = np.array([one.time for one in self.seen])
-        numbers = np.array([one.number for one in self.seen])
-        repeats = np.array([one.repeats for one in self.seen])
-        steps = (np.diff(numbers) + _WHOLE // 2) % _WHOLE - _WHOLE // 2
-        bytes_acked = np.concatenate(([0.0], np.cumsum(steps)))
-        highest = np.concatenate(([-1.0], np.maximum.accumulate(bytes_acked)[:-1]))
-        chosen = (bytes_acked > highest) | (repeats & (bytes_acked == highest))
-        return times[chosen], bytes_acked[chosen]
+        sent_to = np.maximum.accumulate(self.end)[
+            np.searchsorted(self.data["packet"], answers["packet"], side="right") - 1
+        ]
+        same_window = np.diff(answers["window"].astype(np.int64), prepend=-1) == 0
+        repeats = (sent_to > acked) & (answers["has_sack"] | same_window)
+        highest = np.concatenate(([acked[0] - 1], np.maximum.accumulate(acked)[:-1]))
+        chosen = (acked > highest) | (repeats & (acked == highest))
+        return answers["time"][chosen], (acked - acked[0])[chosen].astype(np.float64)
+
+    def events(self) -> list[Event]:
+        """Ends of segments with data and ACKs, in their order."""
+        order = np.argsort(np.concatenate((self.data["packet"], self.answers["packet"])), kind="stable")
+        times = np.concatenate((self.data["time"], self.answers["time"]))[order].tolist()
+        places = np.concatenate((self.end, self.acked))[order].tolist()
+        kinds = (order < self.data.size).tolist()
+        return [
+            (time, "data" if is_data else "ack", place)
+            for time, is_data, place in zip(times, kinds, places, strict=True)
+        ]
 
 
-def connections(path: Path, interface: int = 0) -> list[Connection]:
-    """The directions of the connections of a capture that carry data, in the order in which they begin.
+@dataclass(frozen=True)
+class Capture:
+    """The TCP connections of a capture."""
 
-    ``interface`` is its interface, from 0: a capture of the simulator at one place has one. A capture of all
-    places has one for each, of which 0 is the sender. Raises InputError for a file that is no capture, or has
-    no such interface.
+    flows: Sequence[Flow]
+    """Their directions that carry data, in the order in which they begin."""
+    remark: str
+    """A sentence about a capture that ends within a packet, or empty."""
+
+
+def connections(path: Path, interface: int = 0) -> Capture:
+    """The TCP connections that an interface of a capture has seen.
+
+    ``interface`` counts from 0: a capture of the simulator at one place has one. A capture of all places has
+    one for each, of which 0 is the sender. Raises InputError for a file that is no capture, or has no such
+    interface.
     """
-    found: dict[tuple[str, str], Connection] = {}
-    for time, segment in _segments(path, interface):
-        if segment.payload:
-            ends = segment.source, segment.destination
-            found.setdefault(ends, Connection(*ends)).send(segment)
-        elif segment.flags & _ACK and not segment.flags & _FIN_SYN_RST:
-            back = found.get((segment.destination, segment.source))
-            if back is not None:
-                back.acknowledge(time, segment)
-    return list(found.values())
+    seen = frames(path, interface)
+    reader = _Reader()
+    chunks = [reader.read(seen, low, path) for low in range(0, seen.times.size, CHUNK)]
+    segments = np.concatenate([np.zeros(0, SEGMENT), *(one for one, _ in chunks)])
+    blocks = np.concatenate([np.zeros(0, BLOCK), *(one for _, one in chunks)])
+    found = list(_flows(segments, blocks, reader))
+    remark = f"{path}: ends within a packet, as a killed tcpdump leaves it, and is read up to there"
+    flows = sorted(found, key=lambda one: int(one.data["packet"][0]))
+    return Capture(flows, remark if seen.is_cut else "")
 
 
-@dataclass
-class Passage:
-    """One direction of a connection: ends of data segments, and the numbers of ACKs, in bytes."""
+class _Reader:
+    """Reads segments, and numbers their flows by their ends."""
 
-    sender: str
-    segment: int = 0
-    """The largest payload of a segment."""
-    events: list[tuple[float, Literal["data", "ack"], int]] = field(default_factory=list)
-    _first: int = 0
-    _highest: int = 0
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[str, str], int] = {}
+        self.openings: dict[int, Opening] = {}
+        """The options of SYNs, by their packets."""
 
-    def _place(self, number: int) -> int:
-        """A sequence number counted from the start, however often numbers began anew."""
-        return self._highest + _ahead(number, (self._first + self._highest) % _WHOLE)
+    def read(self, of: Frames, low: int, path: Path) -> tuple[Table, Table]:
+        """The TCP segments in a chunk of frames, and their SACK blocks."""
+        rows = slice(low, low + CHUNK)
+        begin = of.begin[rows]
+        fields = Fields(of.data, begin + of.captured[rows])
+        ip = ip_packets(fields, begin, of.links[rows], path)
+        found, tcp, length = _ip_headers(fields, ip, of.length[rows] - (ip - begin))
+        fields, ip, tcp = fields.of(found), ip[found], tcp[found]
+        offset = fields.byte(tcp + 12) >> 4
+        segments = np.zeros(ip.size, SEGMENT)
+        segments["packet"] = low + np.flatnonzero(found)
+        segments["time"] = of.times[rows][found]
+        segments["flow"] = self._flow(fields, ip, tcp)
+        segments["sequence"] = fields.number(tcp + 4, 4)
+        segments["acknowledged"] = fields.number(tcp + 8, 4)
+        segments["flags"] = fields.byte(tcp + 13)
+        segments["window"] = fields.number(tcp + 14, 2)
+        segments["length"] = length[found]
+        segments["payload"] = np.maximum(ip + length[found] - (tcp + 4 * offset), 0)
+        options = Fields(of.data, np.minimum(fields.end, tcp + 4 * offset))
+        places = _sack(options, tcp + 20)
+        segments["has_sack"] = places < options.end
+        for row in np.flatnonzero(segments["flags"] & SYN).tolist():
+            self.openings[int(segments["packet"][row])] = _opening(options, segments[row], int(tcp[row]), row)
+        return segments, _blocks(options, places, segments)
 
-    def add(self, time: float, kind: Literal["data", "ack"], number: int) -> None:
-        """Notes a segment by its end, or an ACK."""
-        place = self._place(number)
-        self._highest = max(self._highest, place)
-        self.events.append((time, kind, place))
+    def _flow(self, fields: Fields, ip: Numbers, tcp: Numbers) -> Numbers:
+        """The number of the flow of each segment."""
+        found = np.zeros(ip.size, dtype=np.int64)
+        version = fields.byte(ip) >> 4
+        for of, first, words in ((4, 12, 2), (6, 8, 8)):
+            rows = np.flatnonzero(version == of)
+            own = fields.of(version == of)
+            places = [ip[rows] + first + 4 * word for word in range(words)]
+            groups, chosen = _grouped([own.number(at, 4) for at in (*places, tcp[rows])], rows.size)
+            numbers = [
+                self._number(fields.data, int(ip[row]) + first, 2 * words, int(tcp[row]))
+                for row in rows[chosen]
+            ]
+            found[rows] = np.array(numbers, dtype=np.int64)[groups]
+        return found
 
-
-def passages(path: Path, interface: int = 0) -> list[Passage]:
-    """The directions of the connections of a capture that carry data, packet by packet."""
-    found: dict[tuple[str, str], Passage] = {}
-    for time, segment in _segments(path, interface):
-        ends = segment.source, segment.destination
-        if segment.payload:
-            passage = found.get(ends)
-            if passage is None:
-                passage = found.setdefault(ends, Passage(segment.source, _first=segment.sequence))
-            passage.segment = max(passage.segment, segment.payload)
-            passage.add(time, "data", (segment.sequence + segment.payload) % _WHOLE)
-        back = found.get((segment.destination, segment.source))
-        if back is not None and segment.flags & _ACK and not segment.flags & _FIN_SYN_RST:
-            back.add(time, "ack", segment.acknowledged)
-    return list(found.values())
-
-
-def _ahead(one: int, other: int) -> int:
-    """The bytes by which a sequence number is ahead of another, below 0 if it is behind."""
-    return (one - other + _WHOLE // 2) % _WHOLE - _WHOLE // 2
-
-
-def _segments(path: Path, interface: int) -> Iterator[tuple[float, _Segment]]:
-    """The TCP segments seen by an interface, with their times."""
-    for frame in frames(path, interface):
-        segment = _segment(ip_packet(frame.data, frame.link, path))
-        if segment is not None:
-            yield frame.time, segment
-
-
-def _segment(packet: bytes) -> _Segment | None:
-    """A TCP segment from the bytes of an IP packet, whose payload may be cut off. None for anything else."""
-    try:
-        if packet[0] >> 4 == 4:
-            header, length, protocol = (packet[0] & 15) * 4, int.from_bytes(packet[2:4]), packet[9]
-            addresses = packet[12:16], packet[16:20]
-            if int.from_bytes(packet[6:8]) & 0x1FFF:
-                return None  # a fragment without TCP header
-        elif packet[0] >> 4 == 6:
-            header, length, protocol = 40, 40 + int.from_bytes(packet[4:6]), packet[6]
-            addresses = packet[8:24], packet[24:40]
-        else:
-            return None
-        if protocol != _TCP:
-            return None
-        fields = struct.unpack_from("!4sIIBBH", packet, header)
-    except (IndexError, struct.error):
-        return None
-    ports, sequence, acknowledged, offset, flags, window = fields
-    here, there = (
-        f"{ipaddress.ip_address(address)}:{port}"
-        for address, port in zip(addresses, struct.unpack("!HH", ports), strict=True)
-    )
-    data = header + (offset >> 4) * 4
-    has_sack = _has_sack(packet[header + 20 : data])
-    return _Segment(
-        here, there, sequence, acknowledged, flags, max(length - data, 0), length, window, has_sack
-    )
+    def _number(self, data: npt.NDArray[np.uint8], at: int, size: int, tcp: int) -> int:
+        """The number of a flow whose addresses of ``size`` bytes are at ``at``."""
+        ends = []
+        for address, port in ((at, tcp), (at + size, tcp + 2)):
+            name = ipaddress.ip_address(data[address : address + size].tobytes())
+            ends.append(f"{name}:{int.from_bytes(data[port : port + 2].tobytes())}")
+        return self.numbers.setdefault((ends[0], ends[1]), len(self.numbers))
 
 
-def _has_sack(options: bytes) -> bool:
-    """True if there are SACK blocks among the options of a segment."""
+def _ip_headers(fields: Fields, ip: Numbers, frame: Numbers) -> tuple[Mask, Numbers, Numbers]:
+    """The frames with TCP, the places of its headers, and the bytes of the IP packets.
+
+    A length of 0 in the header of IP is a packet that the card of the sender cuts (segmentation offload, BIG
+    TCP). Its length is ``frame``, the rest of the frame.
+    """
+    version = fields.byte(ip) >> 4
+    is_four, is_six = version == 4, version == 6
+    length = np.where(is_four, fields.number(ip + 2, 2), fields.number(ip + 4, 2))
+    length = np.where(length == 0, np.minimum(frame, LONGEST), length + 40 * is_six)
+    protocol = np.where(is_four, fields.byte(ip + 9), fields.byte(ip + 6))
+    tcp = ip + np.where(is_four, 4 * (fields.byte(ip) & 15), 40)
+    while (before := is_six & np.isin(protocol, EXTENSIONS) & (tcp < fields.end)).any():
+        own, at = fields.of(before), tcp[before]
+        protocol[before] = own.byte(at)
+        tcp[before] = at + 8 + 8 * own.byte(at + 1)
+    is_fragment = is_four & (fields.number(ip + 6, 2) & 0x1FFF != 0)
+    found = (is_four | is_six) & (protocol == TCP) & ~is_fragment & (tcp + 16 <= fields.end)
+    return found, tcp, length
+
+
+def _grouped(words: Sequence[Numbers], count: int) -> tuple[Numbers, Rows]:
+    """The group of each row, whose ``words`` are all equal, and a row of each group."""
+    groups = np.zeros(count, dtype=np.int64)
+    for word in words:
+        groups = np.unique(groups << 32 | word, return_inverse=True)[1].reshape(-1)
+    return groups, np.unique(groups, return_index=True)[1]
+
+
+def _sack(options: Fields, at: Numbers) -> Numbers:
+    """The places of SACK options, or the ends of the options without one."""
+    at = np.where(options.number(at, 4) == ONLY_TIMESTAMPS, np.minimum(at + 12, options.end), at)
+    rows = np.flatnonzero(at < options.end)
+    while rows.size:
+        own, here = Fields(options.data, options.end[rows]), at[rows]
+        kind, size = own.byte(here), own.byte(here + 1)
+        step = np.where(kind == NO_OPERATION, 1, size)
+        is_over = (kind == END) | ((kind != NO_OPERATION) & (size < 2))
+        at[rows] = np.where(kind == SACK, here, np.where(is_over, own.end, np.minimum(here + step, own.end)))
+        rows = rows[(kind != SACK) & (at[rows] < own.end)]
+    return at
+
+
+def _blocks(options: Fields, places: Numbers, segments: Table) -> Table:
+    """The SACK blocks behind the places of SACK options."""
+    rows = np.flatnonzero(segments["has_sack"])
+    own, at = Fields(options.data, options.end[rows]), places[rows]
+    size = np.minimum(own.byte(at + 1), own.end - at)
+    found = []
+    for number in range(4):
+        has_one = size >= 10 + 8 * number
+        block = np.zeros(int(has_one.sum()), BLOCK)
+        of, here = Fields(options.data, own.end[has_one]), at[has_one] + 2 + 8 * number
+        block["packet"], block["number"] = segments["packet"][rows][has_one], number
+        block["low"], block["high"] = of.number(here, 4), of.number(here + 4, 4)
+        found.append(block)
+    blocks = np.concatenate(found)
+    return blocks[np.argsort(blocks["packet"], kind="stable")]
+
+
+def _opening(options: Fields, segment: np.void, tcp: int, row: int) -> Opening:
+    """The options of a SYN."""
+    text = options.data[tcp + 20 : int(options.end[row])].tobytes()
+    found: dict[int, bytes] = {}
     at = 0
-    while at < len(options) and options[at] not in (_END, _SACK):
-        if options[at] == _NO_OPERATION:
-            at += 1
-        elif at + 1 < len(options) and options[at + 1] >= 2:
-            at += options[at + 1]
-        else:
-            return False
-    return at < len(options) and options[at] == _SACK
+    while at < len(text) and text[at] != END:
+        size = 1 if text[at] == NO_OPERATION else text[at + 1] if at + 1 < len(text) else 0
+        if size == 0:
+            break
+        found[text[at]] = text[at + 2 : at + size]
+        at += size
+    scale = found.get(SCALE, b"")
+    return Opening(
+        float(segment["time"]),
+        int(segment["sequence"]),
+        int.from_bytes(found[SEGMENT_SIZE]) if SEGMENT_SIZE in found else None,
+        min(scale[0], 14) if scale else None,
+        TIMESTAMPS in found,
+    )
+
+
+def _flows(segments: Table, blocks: Table, reader: _Reader) -> Iterator[Flow]:
+    """The directions of the connections that carry data."""
+    ends = list(reader.numbers)
+    order = np.argsort(segments["flow"], kind="stable")
+    edges = np.searchsorted(segments["flow"][order], np.arange(len(ends) + 1))
+    of = [order[low:high] for low, high in pairwise(edges)]
+    nothing = np.zeros(0, dtype=np.intp)
+    for number, (sender, receiver) in enumerate(ends):
+        sent = of[number]
+        if not segments["payload"][sent].any():
+            continue
+        back = reader.numbers.get((receiver, sender))
+        answered = nothing if back is None else of[back]
+        begins = [-1, *_begins(segments, sent, answered), segments.size]
+        for low, high in pairwise(begins):
+            own, other = (rows[(rows >= low) & (rows < high)] for rows in (sent, answered))
+            if segments["payload"][own].any():
+                openings = [_first_opening(segments, rows, reader) for rows in (own, other)]
+                yield _flow(sender, receiver, segments, own, other, blocks, openings)
+
+
+def _begins(segments: Table, *directions: Rows) -> list[int]:
+    """The rows at which the ends of a connection begin a new one: a SYN with another number than the last."""
+    found = []
+    for rows in directions:
+        flags = segments["flags"][rows]
+        opening = rows[(flags & SYN != 0) & (flags & ACK == 0)]
+        numbers = segments["sequence"][opening]
+        found += opening[1:][numbers[1:] != numbers[:-1]].tolist()
+    return sorted(found)
+
+
+def _first_opening(segments: Table, rows: Rows, reader: _Reader) -> Opening | None:
+    packets = segments["packet"][rows[segments["flags"][rows] & SYN != 0]]
+    return reader.openings[int(packets[0])] if packets.size else None
+
+
+def _flow(
+    sender: str,
+    receiver: str,
+    segments: Table,
+    sent: Rows,
+    answered: Rows,
+    blocks: Table,
+    openings: Sequence[Opening | None],
+) -> Flow:
+    """A direction of a connection, from the rows of both directions."""
+    data = sent[segments["payload"][sent] > 0]
+    flags = segments["flags"][answered]
+    is_ack = (flags & ACK != 0) & (flags & (FIN | SYN | RST) == 0)
+    answers = answered[is_ack & (answered > data[0])]
+    rows = np.concatenate((data, answers))
+    order = np.argsort(rows, kind="stable")
+    is_data = order < data.size
+    numbers = np.where(is_data, segments["sequence"][rows[order]], segments["acknowledged"][rows[order]])
+    places = np.concatenate(([0], np.cumsum(_ahead(numbers[1:], numbers[:-1]))))
+    of_data, of_answers = segments[data], segments[answers]
+    acked = places[~is_data]
+    own = blocks[np.isin(blocks["packet"], of_answers["packet"])]
+    answer = np.searchsorted(of_answers["packet"], own["packet"])
+    for edge in ("low", "high"):
+        own[edge] = acked[answer] + _ahead(own[edge], of_answers["acknowledged"][answer])
+    return Flow(sender, receiver, of_data, places[is_data], of_answers, acked, own, openings)
+
+
+def _ahead(one: Numbers, other: Numbers) -> Numbers:
+    """The bytes by which sequence numbers are ahead of others, below 0 if they are behind."""
+    return (one.astype(np.int64) - other + WHOLE // 2) % WHOLE - WHOLE // 2

@@ -1,13 +1,19 @@
-"""The headers of links in captures: the IP packet in a frame, by the type of its link.
+"""The headers of links in captures: the places of IP packets in frames, by the type of their link.
 
-Numbers are from pcapng and pcap (LINKTYPE_, IANA registry "PCAP Link Types").
+Numbers are from pcapng and pcap (LINKTYPE_, IANA registry "PCAP Link Types"). Frames are columns: a function
+takes the places of many frames and returns the places of their packets, or the ends of frames without one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.capture_files import Bytes, Numbers
 from ackclock.errors import InputError
 
 IP_TYPES = (0x0800, 0x86DD)
@@ -17,55 +23,87 @@ PPPOE_SESSION = 0x8864
 PPP_TYPES = (0x21, 0x57)
 """The protocols of PPP that are IPv4 and IPv6."""
 DATA, PROTECTED, HAS_QOS, HAS_FOUR_ADDRESSES = 0x08, 0x40, 0x80, 0x03
-SNAP = b"\xaa\xaa\x03\x00\x00\x00"
+SNAP = 0xAAAA_0300, 0x0000
+"""The header of LLC before an EtherType: four bytes, and two."""
 
 
-def _after(bytes_before: int) -> Callable[[bytes], bytes]:
-    return lambda frame: frame[bytes_before:]
+@dataclass(frozen=True)
+class Fields:
+    """Numbers in the bytes of many frames, in the order of the network. Bytes behind a frame are 0."""
+
+    data: Bytes
+    end: Numbers
+    """The end of each frame."""
+
+    def byte(self, at: Numbers) -> Numbers:
+        """The bytes at ``at``, one in each frame."""
+        inside = at < self.end
+        return np.where(inside, self.data[np.where(inside, at, 0)], 0).astype(np.int64)
+
+    def number(self, at: Numbers, length: int) -> Numbers:
+        """The numbers of ``length`` bytes at ``at``, one in each frame."""
+        is_inside = bool((at + length <= self.end).all())
+        found = np.zeros(at.size, dtype=np.int64)
+        for place in range(length):
+            found = found << 8 | (self.data[at + place] if is_inside else self.byte(at + place))
+        return found
+
+    def of(self, rows: npt.NDArray[np.bool_]) -> Fields:
+        """The fields of some of the frames."""
+        return Fields(self.data, self.end[rows])
 
 
-def _typed(at: int) -> Callable[[bytes], bytes]:
-    """The packet behind an EtherType at ``at``, with tags of VLANs and PPPoE between."""
+Places = Callable[[Fields, Numbers], Numbers]
 
-    def packet(frame: bytes) -> bytes:
-        place = at
-        while (kind := int.from_bytes(frame[place : place + 2])) in VLAN_TYPES:
-            place += 4
-        if kind == PPPOE_SESSION:
-            return _ppp(frame[place + 8 :])
-        return frame[place + 2 :] if kind in IP_TYPES else b""
+
+def _after(bytes_before: int) -> Places:
+    return lambda _, at: at + bytes_before
+
+
+def _typed(offset: int) -> Places:
+    """The packet behind an EtherType at ``offset``, with tags of VLANs and PPPoE between."""
+
+    def packet(fields: Fields, at: Numbers) -> Numbers:
+        at = at + offset
+        kind = fields.number(at, 2)
+        while (tagged := np.isin(kind, VLAN_TYPES)).any():
+            at[tagged] += 4
+            kind[tagged] = fields.of(tagged).number(at[tagged], 2)
+        found = np.where(np.isin(kind, IP_TYPES), at + 2, fields.end)
+        return np.where(kind == PPPOE_SESSION, _ppp(fields, at + 8), found)
 
     return packet
 
 
-def _ppp(frame: bytes) -> bytes:
+def _ppp(fields: Fields, at: Numbers) -> Numbers:
     """The packet in a frame of PPP, with the address of HDLC or without, its protocol in one byte or two."""
-    frame = frame.removeprefix(b"\xff\x03")
-    wide = bool(frame) and not frame[0] & 1
-    return frame[1 + wide :] if int.from_bytes(frame[: 1 + wide]) in PPP_TYPES else b""
+    at = np.where(fields.number(at, 2) == 0xFF03, at + 2, at)
+    short = fields.byte(at)
+    is_wide = (at < fields.end) & (short & 1 == 0)
+    protocol = np.where(is_wide, fields.number(at, 2), short)
+    return np.where(np.isin(protocol, PPP_TYPES), at + 1 + is_wide, fields.end)
 
 
-def _cooked(frame: bytes) -> bytes:
+def _cooked(fields: Fields, at: Numbers) -> Numbers:
     """The packet in a frame that Linux has cooked, version 2: the EtherType comes first."""
-    return frame[20:] if int.from_bytes(frame[:2]) in IP_TYPES else b""
+    return np.where(np.isin(fields.number(at, 2), IP_TYPES), at + 20, fields.end)
 
 
-def _wireless(frame: bytes) -> bytes:
+def _wireless(fields: Fields, at: Numbers) -> Numbers:
     """The packet in a frame of IEEE 802.11 that carries data in the clear."""
-    if len(frame) < 2 or frame[0] & 0x0C != DATA or frame[1] & PROTECTED:
-        return b""
-    header = 24
-    header += 6 if frame[1] & HAS_FOUR_ADDRESSES == HAS_FOUR_ADDRESSES else 0
-    header += 2 if frame[0] & HAS_QOS else 0
-    body = frame[header:]
-    return _typed(6)(body) if body.startswith(SNAP) else b""
+    kind, flags = fields.byte(at), fields.byte(at + 1)
+    has_four = flags & HAS_FOUR_ADDRESSES == HAS_FOUR_ADDRESSES
+    body = at + 24 + 6 * has_four + 2 * (kind & HAS_QOS != 0)
+    is_snap = (fields.number(body, 4) == SNAP[0]) & (fields.number(body + 4, 2) == SNAP[1])
+    carries = (kind & 0x0C == DATA) & (flags & PROTECTED == 0) & is_snap
+    return np.where(carries, _typed(6)(fields, body), fields.end)
 
 
-def _radiotap(frame: bytes) -> bytes:
-    return _wireless(frame[int.from_bytes(frame[2:4], "little") :])
+def _radiotap(fields: Fields, at: Numbers) -> Numbers:
+    return _wireless(fields, at + fields.byte(at + 2) + 256 * fields.byte(at + 3))
 
 
-LINKS: dict[int, Callable[[bytes], bytes]] = {
+LINKS: dict[int, Places] = {
     0: _after(4),
     1: _typed(12),
     9: _ppp,
@@ -84,14 +122,18 @@ LINKS: dict[int, Callable[[bytes], bytes]] = {
 """Loopback of BSD, Ethernet, PPP, raw IP, IEEE 802.11 with a radiotap header or without, cooked by Linux."""
 
 
-def ip_packet(frame: bytes, link: int, path: Path) -> bytes:
-    """The IP packet in a frame of a capture, or empty for one without.
+def ip_packets(fields: Fields, begin: Numbers, links: Numbers, path: Path) -> Numbers:
+    """The places of the IP packets in frames, or the ends of frames without one.
 
     Raises InputError for an unknown link.
     """
-    if link not in LINKS:
-        raise InputError(
-            f"{path}: link type {link}: must be one of {', '.join(map(str, LINKS))} "
-            "(loopback, Ethernet, PPP, raw IP, 802.11, cooked)"
-        )
-    return LINKS[link](frame)
+    found = fields.end.copy()
+    for link in np.unique(links).tolist():
+        if link not in LINKS:
+            raise InputError(
+                f"{path}: link type {link}: must be one of {', '.join(map(str, LINKS))} "
+                "(loopback, Ethernet, PPP, raw IP, 802.11, cooked)"
+            )
+        rows = links == link
+        found[rows] = LINKS[link](fields.of(rows), begin[rows])
+    return found

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from ackclock import captures, identify
+from ackclock import identify
 from ackclock.cli import identify as command
 from ackclock.errors import InputError
 from ackclock.identify import training
@@ -123,26 +123,23 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
 
 def test_a_damaged_time_in_a_capture_makes_no_endless_trajectory(monkeypatch):
     monkeypatch.setattr(identify.trajectories, "MOST_ROUNDS", 1000)
-    passage = captures.Passage("10.0.0.1:1", segment=1000)
+    events = []
     for place in range(1, 301):
-        passage.add(place * 1e-3, "data", place * 1000)
-        passage.add(place * 1e-3 + 1e-8, "ack", place * 1000)
-    passage.add(4e9, "data", 301_000)
-    steps = identify.trajectories._steps(passage, 1000)
+        events += [(place * 1e-3, "data", place * 1000), (place * 1e-3 + 1e-8, "ack", place * 1000)]
+    events.append((4e9, "data", 301_000))
+    steps = identify.trajectories._steps(events, 1000)
     assert len(identify.trajectories._rounds("flow", steps)) == 1000
 
 
 def test_copies_in_a_capture_without_acks_cost_no_more_than_other_segments():
     # Each copy used to go through all segments in flight: hours for this flow.
-    passage, count = captures.Passage("10.0.0.1:1", segment=1000), 100_000
-    for place in range(2 * count):
-        passage.add(place * 1e-4, "data", (place % count + 1) * 1000)
-    steps = identify.trajectories._steps(passage, 1000)
+    count = 100_000
+    events = [(place * 1e-4, "data", (place % count + 1) * 1000) for place in range(2 * count)]
+    steps = identify.trajectories._steps(events, 1000)
     assert (steps.resent[-1], np.isfinite(steps.rtt).any()) == (count, False)
 
 
 def test_an_ack_of_a_segment_with_a_copy_gives_no_rtt():
-    passage = captures.Passage("10.0.0.1:1", segment=1000)
     events = [
         ("data", 1),
         ("data", 2),
@@ -153,10 +150,9 @@ def test_an_ack_of_a_segment_with_a_copy_gives_no_rtt():
         ("ack", 3),
         ("ack", 4),
     ]
-    for time, (kind, place) in enumerate(events):
-        passage.add(float(time), kind, place * 1000)
+    events = [(float(time), kind, place * 1000) for time, (kind, place) in enumerate(events)]
     # The first and the fourth segment have one copy. The third is behind a segment that was sent again.
-    steps = identify.trajectories._steps(passage, 1000)
+    steps = identify.trajectories._steps(events, 1000)
     assert steps.rtt[-3:].tolist() == [5.0, 5.0, 3.0]
 
 

@@ -28,7 +28,7 @@ def identify(files: Sequence[Path], together: bool, interface: int, as_json: boo
     from ackclock import identify as identifying
 
     identifying.require()
-    flows = [(file, one) for file in files for one in identifying.read(file, interface)]
+    flows = [(file, one) for file in files for one in identifying.read(file, interface, output.remark)]
     with output.progress("simulations of all controllers") as at:
         known = identifying.table(at)
     classifier = identifying.Classifier(known)

@@ -38,9 +38,10 @@ def losses(
     if bits is not None and not bits > 0:
         raise InputError(f"--rate {rate}: must be above 0")
     seen = connections(capture, interface)
-    if not seen:
+    output.remark(seen.remark)
+    if not seen.flows:
         raise InputError(f"{capture}: there is no TCP connection with data on interface {interface}")
-    found = [_connection(one, bits, sensitivity, iterations, definition) for one in seen]
+    found = [_connection(one, bits, sensitivity, iterations, definition) for one in seen.flows]
     if as_json:
         output.print_json({"connections": found})
     for number, one in enumerate(found, 1):
@@ -74,7 +75,7 @@ def _connection(
     return {
         "sender": one.sender,
         "receiver": one.receiver,
-        "data_packets": one.packets,
+        "data_packets": one.data.size,
         "transmission_time_s": unit,
         "losses": events,
     }

@@ -348,6 +348,12 @@ def cached(
         yield made, folder
 
 
+def remark(sentence: str) -> None:
+    """Prints a sentence about a file that was read, unless it is empty."""
+    if sentence:
+        notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+
+
 def point_of(capture: Capture | None) -> str:
     """The point at which packets are captured."""
     return POINTS[0] if capture is None else capture.point

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.captures import Passage, passages
+from ackclock.captures import Event, connections
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array, flow_names, is_one_of, of_flow
 from ackclock.result import Run, Runs
@@ -65,12 +65,17 @@ class Trajectory:
         return len(self.flight)
 
 
-def read(file: Path, interface: int = 0) -> Iterator[Trajectory]:
-    """The trajectories in a capture, or in the results of a folder. Raises InputError without any."""
+def read(
+    file: Path, interface: int = 0, remark: Callable[[str], object] = lambda _: None
+) -> Iterator[Trajectory]:
+    """The trajectories in a capture, or in the results of a folder. Raises InputError without any.
+
+    ``remark`` gets a sentence about a capture that ends within a packet.
+    """
     if file.is_dir():
         found = [one for run in Runs.load(file) for one in of_run(run)]
     else:
-        found = list(of_capture(file, interface))
+        found = list(of_capture(file, interface, remark))
     if not found:
         raise InputError(f"{file}: no TCP flow in it has {LEAST_ROUNDS} round trips")
     yield from found
@@ -99,11 +104,16 @@ def of_run(run: Run) -> Iterator[Trajectory]:
             yield found
 
 
-def of_capture(file: Path, interface: int = 0) -> Iterator[Trajectory]:
+def of_capture(
+    file: Path, interface: int = 0, remark: Callable[[str], object] = lambda _: None
+) -> Iterator[Trajectory]:
     """The directions of the connections of a capture taken at the sender. Raises InputError."""
-    for passage in passages(file, interface):
-        size = passage.segment if passage.segment <= LARGEST_SEGMENT else SEGMENT
-        found = _rounds(passage.sender, _steps(passage, size))
+    capture = connections(file, interface)
+    remark(capture.remark)
+    for flow in capture.flows:
+        largest = int(flow.data["payload"].max())
+        size = largest if largest <= LARGEST_SEGMENT else SEGMENT
+        found = _rounds(flow.sender, _steps(flow.events(), size))
         if found is not None:
             yield found
 
@@ -120,14 +130,14 @@ class _Steps:
     repairing: Mask
 
 
-def _steps(passage: Passage, size: int) -> _Steps:
+def _steps(events: Sequence[Event], size: int) -> _Steps:
     """The state after each packet, in segments of ``size`` bytes."""
     rows = []
     flying: list[tuple[int, float]] = []
     copies: deque[tuple[int, int]] = deque()
     # How many segments were sent before each copy, and its end: of several copies the ones that reach lowest.
     first, sent_to, acknowledged, resent, repaired, rtt = 0, 0, 0, 0, 0, np.nan
-    for time, kind, number in passage.events:
+    for time, kind, number in events:
         if kind == "data":
             if number > sent_to:
                 flying.append((number, time))
