@@ -49,8 +49,8 @@ impl<'a> World<'a> {
         if watch.conduct.is_broken() { Err(watch.failure()) } else { Ok(()) }
     }
 
-    /// Does the next event, if it is before `end`, and gives its time. At one instant packets move first, then timers
-    /// expire, and rows are taken last, also at the very end.
+    /// Does the next event, if it is before `end`, and gives its time. At one instant the warm-up ends first: the rest
+    /// is measured. Then packets move, then timers expire, and rows are taken last, also at the very end.
     fn step(&mut self, end: Time) -> Result<Option<Time>, Failure> {
         let due = [self.fabric.next(), self.ends.next_timer(), self.schedule.warmup(), self.schedule.next()];
         let now = due.into_iter().min().unwrap_or(Time::NEVER);
@@ -60,13 +60,13 @@ impl<'a> World<'a> {
         self.events += 1;
         if now == end {
             self.sample(now);
+        } else if self.schedule.take_warmup(now) {
+            self.begin_measuring(now);
         } else if now == due[0] {
             self.move_packets(now)?;
         } else if now == due[1] {
             self.ends.expire(now)?;
             self.forward(now);
-        } else if self.schedule.take_warmup(now) {
-            self.begin_measuring(now);
         } else {
             self.sample(now);
         }

@@ -112,7 +112,9 @@ impl<'a, A: Agents> World<'a, A> {
     fn advance(&mut self, end: Time, watch: &Watch) -> bool {
         loop {
             let shared = self.at(SENDERS).agenda.next_shared();
-            if self.take_turns(end.min(shared + TICK), watch) {
+            // What happens at the instant at which the warm-up ends is measured.
+            let before = if shared == self.schedule.warmup() { shared } else { shared + TICK };
+            if self.take_turns(end.min(before), watch) {
                 return true;
             }
             if shared >= end {
@@ -181,7 +183,10 @@ impl<'a, A: Agents> World<'a, A> {
         senders.events += 1;
         senders.begin(now, AGENDA);
         match senders.agenda.pop_shared() {
-            Some(Planned::WarmUpEnds) => self.begin_measuring(now),
+            Some(Planned::WarmUpEnds) => {
+                self.schedule.take_warmup(now);
+                self.begin_measuring(now);
+            }
             Some(Planned::Stop(index)) => {
                 if self.at(RECEIVERS).endpoints.receivers[index as usize].is_complete() {
                     self.at(SENDERS).endpoints.senders[index as usize].running = false;

@@ -398,6 +398,23 @@ proptest! {
     }
 
     #[test]
+    fn what_is_measured_after_a_warm_up_keeps_to_its_bounds(
+        text in scenario(),
+        warmup in pick(&["300ms", "1s", "1500ms", "3500ms"]),
+        seed in 0u64..1000,
+    ) {
+        let tables = run_plan(plan(&format!("warmup = '{warmup}'\n{text}")), seed);
+        for flow in &tables.flows {
+            prop_assert!((0.0..=1.0).contains(&flow.loss_rate), "{}: {}", flow.name, flow.loss_rate);
+            prop_assert!(flow.sender.retransmitted_packets <= flow.sender.data_packets, "{}", flow.name);
+        }
+        for link in &tables.links {
+            prop_assert!((0.0..=1.0).contains(&link.utilization), "{}: {}", link.name, link.utilization);
+            prop_assert!(link.queue_packets_mean <= link.queue_packets_max, "{}", link.name);
+        }
+    }
+
+    #[test]
     fn whatever_is_lost_a_finite_flow_is_delivered_to_the_last_byte((text, bytes) in finite()) {
         let tables = run(&text);
         prop_assert_eq!(events(&tables, EventKind::Complete).len(), bytes.len());

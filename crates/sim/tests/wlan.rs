@@ -39,6 +39,26 @@ fn a_datagram_source_alone_gets_the_saturation_throughput() {
 }
 
 #[test]
+fn a_datagram_that_leaves_as_the_warm_up_ends_is_measured_like_its_loss() {
+    // One of 1500 bytes each 12 ms: the first measured one at 120 ms, the 65th at 888 ms. The frames of each fail seven
+    // times, so that it is given up after the warm-up.
+    let text = r#"
+        duration = "1s"
+        warmup = "120ms"
+        wlans = [{ standard = "802.11g", stations = ["a"], frame_errors = "100%" }]
+        [[flows]]
+        cc = "newreno"
+        kind = "datagram"
+        from = "a"
+        to = "ap"
+        stop = "895ms"
+        source = { rate = "1mbit" }
+    "#;
+    let flow = &run(text).flows[0];
+    assert_eq!((flow.sender.data_packets, flow.loss_rate), (65, 1.0));
+}
+
+#[test]
 fn beacons_take_a_datagram_source_their_airtime() {
     // Each 15.36 ms one of 292 us, mostly PIFS (25 us) after an exchange: 317 us, 2.06 % of the 30.496 Mbit/s.
     let flow = r#"{ cc = "newreno", kind = "datagram", source = { rate = "40mbit" }, from = "sta-0", to = "server" }"#;
