@@ -14,7 +14,8 @@ from ackclock import _engine
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("papers", "suites", "examples", "python/ackclock")
 SOURCE = re.compile(
-    r"\bRFC \d{4}\b|\b(?:19|20)\d\d\b|\b802\.11|\bdot11[A-Z]\w+|\b(?:Linux|FreeBSD|4\.3BSD|ns-2|of `?tc)\b"
+    r"\bRFC \d{4}\b|\b(?:19|20)\d\d\b|\b802\.11|\bdot11[A-Z]\w+"
+    r"|\b(?:Linux|FreeBSD|4\.3BSD|ns-2|libwebrtc|of `?tc)\b"
 )
 """A document, a year, a name in a standard, or the system that has the key."""
 

@@ -102,6 +102,19 @@ fn the_windows_of_da_and_cdg_are_rates_of_an_encoder() {
 }
 
 #[test]
+fn an_encoder_behind_a_full_window_skips_frames() {
+    let last = |limit: &str| {
+        let media = format!(r#"cc = "cubic", media = {{ queue_limit = "{limit}" }}"#);
+        let frames = call(r#"rate = "300kbit", queue = "1s""#, &media).video_frames;
+        let waited = frames.captured_s.iter().zip(&frames.complete_s).map(|(captured, complete)| complete - captured);
+        (frames.frame.len(), waited.fold(0.0, f64::max))
+    };
+    let (few, short) = last("350ms");
+    let (all, long) = last("100s");
+    assert!(few < all && short < long, "{few} of {all} frames, {short} and {long} s");
+}
+
+#[test]
 fn marks_of_a_queue_are_reported_packet_by_packet() {
     let flow = r#"cc = "cubic", transport = { ecn = true }"#;
     let tables = call(r#"rate = "1mbit", queue = { discipline = "codel", limit = "1s", ecn = true }"#, flow);

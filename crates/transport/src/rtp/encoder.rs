@@ -108,21 +108,13 @@ impl Encoder {
 
     /// The next frame, if it is captured by now.
     pub fn poll(&mut self, now: Time) -> Option<Frame> {
-        if self.next_at > now {
-            return None;
-        }
-        let captured = self.next_at;
+        let (captured, written) = self.advance(now)?;
         self.accept(captured);
         let is_due = |interval| captured.since(self.last_key.1) >= interval;
         let key = std::mem::take(&mut self.key_due) || self.settings.key_interval.is_some_and(is_due);
-        let bytes = if let Some((recorded, mean)) = &mut self.recorded {
-            let bytes = recorded.take(now)?;
-            self.next_at = recorded.next_write().unwrap_or(Time::NEVER);
-            f64::from(bytes) * self.rate / *mean
+        let bytes = if let (Some(bytes), Some((_, mean))) = (written, &self.recorded) {
+            f64::from(bytes) * self.rate / mean
         } else {
-            let interval = 1.0 / self.settings.frame_rate;
-            let deviation = self.deviation(self.settings.interval_variation.get());
-            self.next_at = captured + Span::from_secs_f64(interval * (1.0 + deviation)).max(Span::from_nanos(1));
             if key {
                 self.begin_transient();
             }
@@ -134,6 +126,28 @@ impl Encoder {
             self.last_key = (number, captured);
         }
         Some(Frame { number, captured, bytes: (bytes as u32).max(1), key })
+    }
+
+    /// Skips the next frame, if it is captured by now: it has no number, and a key frame is still due.
+    pub fn skip(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    /// Goes on to the frame after the next: when the next is captured, and its size in the recording.
+    fn advance(&mut self, now: Time) -> Option<(Time, Option<u32>)> {
+        let captured = self.next_at;
+        if captured > now {
+            return None;
+        }
+        if let Some((recorded, _)) = &mut self.recorded {
+            let bytes = recorded.take(now)?;
+            self.next_at = recorded.next_write().unwrap_or(Time::NEVER);
+            return Some((captured, Some(bytes)));
+        }
+        let interval = 1.0 / self.settings.frame_rate;
+        let deviation = self.deviation(self.settings.interval_variation.get());
+        self.next_at = captured + Span::from_secs_f64(interval * (1.0 + deviation)).max(Span::from_nanos(1));
+        Some((captured, None))
     }
 
     /// B0 in bytes.
@@ -275,6 +289,17 @@ mod tests {
     }
 
     #[test]
+    fn a_skipped_frame_leaves_its_number_and_a_key_frame_to_the_next() {
+        let mut encoder = encoder(&regular());
+        encoder.skip(at(0));
+        assert_eq!(encoder.next_frame(), at(40));
+        let first = encoder.poll(at(40)).unwrap();
+        assert_eq!((first.number, first.captured, first.key), (0, at(40), true));
+        encoder.skip(at(79));
+        assert_eq!(encoder.next_frame(), at(80), "not captured yet");
+    }
+
+    #[test]
     fn sizes_and_intervals_vary_about_their_means() {
         let mut encoder = encoder(&MediaSettings { frame_rate: 25.0, ..MediaSettings::default() });
         let frames: Vec<Frame> = std::iter::from_fn(|| encoder.poll(at(4_000_000))).collect();
@@ -295,7 +320,7 @@ mod tests {
         encoder.start(at(50));
         assert_eq!(encoder.next_frame(), at(50));
         assert_eq!(sizes(&mut encoder, 150), [2000, 6000]);
-        assert_eq!((encoder.next_frame(), sizes(&mut encoder, 250)), (at(250), vec![2000]));
+        encoder.skip(at(250));
         assert_eq!(encoder.next_frame(), Time::NEVER);
     }
 }

@@ -149,8 +149,8 @@ impl MediaSource {
         if !self.running {
             return None;
         }
-        while let Some(frame) = self.encoder.poll(now) {
-            self.packetise(frame);
+        while self.encoder.next_frame() <= now {
+            self.encode(now);
         }
         if now < self.departure || !self.may_send() {
             return None;
@@ -177,6 +177,17 @@ impl MediaSource {
         f64::from(self.in_flight()) < self.controller.window().max(1.0)
     }
 
+    /// The frame that is captured by now is encoded, or skipped if a packet has waited for too long.
+    fn encode(&mut self, now: Time) {
+        // Repairs are at the front.
+        let oldest = self.queue.iter().find(|packet| !packet.again);
+        if oldest.is_some_and(|packet| now.since(packet.header.captured) > self.settings.queue_limit) {
+            self.encoder.skip(now);
+        } else if let Some(frame) = self.encoder.poll(now) {
+            self.packetise(frame);
+        }
+    }
+
     /// Puts the packets of `frame` into the queue of the pacer, all about as large, and those that repair it.
     fn packetise(&mut self, frame: Frame) {
         let needed = u64::from(frame.bytes).div_ceil(self.room()) as u32;
@@ -195,7 +206,9 @@ impl MediaSource {
     /// The time from a packet of `payload` to the next.
     fn spacing(&self, payload: u32) -> Span {
         let drain = 8.0 * self.queued as f64 / LONGEST_QUEUE.as_secs_f64();
-        let rate = (self.settings.pacing * self.target()).max(drain).max(1.0);
+        // libwebrtc, `GetPacingRates`: at least the lowest rate of the encoder counts.
+        let rate = self.target().max(self.settings.min_rate.bits_per_second() as f64);
+        let rate = (self.settings.pacing * rate).max(drain);
         Span::from_secs_f64(8.0 * f64::from(payload) / rate)
     }
 

@@ -30,9 +30,12 @@ pub struct MediaSettings {
     /// asks for (RFC 4585, section 6.3.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_interval: Option<Span>,
-    /// The pacer sends at this multiple of the target rate (libwebrtc, `kDefaultPaceMultiplier`).
+    /// The pacer sends at this multiple of the target rate, or of the lowest (libwebrtc, `kDefaultPaceMultiplier`).
     #[schemars(range(min = 1.0, max = 100.0))]
     pub pacing: f64,
+    /// The encoder skips frames while a packet has waited for longer than this in the queue of the pacer (libwebrtc,
+    /// `kDefaultAcceptedQueueMs` with `DropFrame`).
+    pub queue_limit: Span,
     /// Lost packets leave again as long as their frame is not older than this (RFC 4588). 0 repairs nothing.
     pub repair: Span,
     /// Packets that repair a frame, as a share of its own. Any as many as those make the frame whole (RFC 5109).
@@ -57,6 +60,7 @@ impl Default for MediaSettings {
             burst_frames: 8,
             key_interval: None,
             pacing: 2.5,
+            queue_limit: Span::from_millis(350),
             repair: Span::ZERO,
             fec: share(0.0),
             feedback: Span::from_millis(100),

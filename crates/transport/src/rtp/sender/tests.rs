@@ -169,6 +169,19 @@ fn a_window_is_a_rate_over_the_time_from_departure_to_feedback() {
 }
 
 #[test]
+fn frames_are_skipped_while_a_packet_waits_for_too_long() {
+    let (mut source, _) = source(&MediaSettings { queue_limit: MS(100), ..settings() }, Some(500_000), 2.0);
+    // Two packets leave. The third has waited for 80 ms at the third frame, and for 120 ms at the fourth.
+    assert_eq!(leaving(&mut source, 190).len(), 2);
+    assert_eq!(source.frames().len(), 3);
+    // Seven packets wait, which leave at 5.3 ms each as reports make room.
+    source.on_report(at(195), &report(&[(0, 30), (1, 36)], 0), &mut ());
+    source.on_report(at(215), &report(&[(2, 215), (3, 215)], 0), &mut ());
+    assert_eq!(leaving(&mut source, 230).len(), 2);
+    assert_eq!(source.frames().len(), 3, "the oldest packet is of 40 ms");
+}
+
+#[test]
 fn packets_that_repair_a_frame_follow_it() {
     let fec = Fraction::new(0.5).unwrap();
     let (mut source, _) = source(&MediaSettings { fec, ..settings() }, Some(500_000), f64::INFINITY);
