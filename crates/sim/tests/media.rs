@@ -101,6 +101,64 @@ fn the_windows_of_da_and_cdg_are_rates_of_an_encoder() {
     }
 }
 
+/// The values of a probe of a flow in the second half of 200 s.
+fn probed(tables: &Tables, flow: usize, name: &str) -> Vec<f64> {
+    let probes = &tables.probes;
+    let code = probes.names().iter().position(|known| *known == name).expect("a probe of the controller");
+    let is_asked = |row: &usize| {
+        (probes.time_s[*row] > 100.0, probes.flow[*row] as usize, usize::from(probes.code[*row])) == (true, flow, code)
+    };
+    (0..probes.value.len()).filter(is_asked).map(|row| probes.value[row]).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// 200 s of calls with NADA, of which the second half is measured, each with this priority.
+fn nada(rate: &str, priorities: &[f64]) -> Tables {
+    let flow = |priority| format!(r#"{{ kind = "media", cc = "nada", parameters = {{ priority = {priority} }} }}"#);
+    let flows: Vec<String> = priorities.iter().map(flow).collect();
+    run(&format!(
+        r#"
+        duration = "200s"
+        warmup = "100s"
+        path = {{ rtt = "100ms", rate = "{rate}", queue = "300ms" }}
+        flows = [{}]
+        "#,
+        flows.join(", ")
+    ))
+}
+
+#[test]
+fn nada_settles_where_its_closed_form_says() {
+    let cases: [(&str, &[f64]); 5] =
+        [("1mbit", &[1.0]), ("600kbit", &[1.0]), ("1mbit", &[2.0]), ("2mbit", &[1.0, 1.0]), ("1500kbit", &[2.0, 1.0])];
+    for (rate, priorities) in cases {
+        let tables = nada(rate, priorities);
+        for (flow, priority) in priorities.iter().enumerate() {
+            let (signal, target) = (probed(&tables, flow, "signal_ms"), probed(&tables, flow, "target_rate_bps"));
+            // x = PRIO XREF RMAX / r, with 10 ms and 1.5 Mbit/s.
+            let expected: Vec<f64> = target.iter().map(|rate| priority * 10.0 * 1.5e6 / rate).collect();
+            let ratio = mean(&signal) / mean(&expected);
+            assert!((ratio - 1.0).abs() < 0.05, "{rate}, {priorities:?}, flow {flow}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn calls_of_nada_share_by_their_weights() {
+    let shares = |rate, priorities: [f64; 2]| {
+        let tables = nada(rate, &priorities);
+        tables.flows[0].goodput_bps / tables.flows[1].goodput_bps
+    };
+    let equal = shares("2mbit", [1.0, 1.0]);
+    assert!((equal - 1.0).abs() < 0.05, "{equal}");
+    // The smallest of 15 delays spans more time for the slower flow, which therefore measures a shorter queue.
+    let weighted = shares("1500kbit", [2.0, 1.0]);
+    assert!((1.6..2.0).contains(&weighted), "{weighted}");
+}
+
 #[test]
 fn an_encoder_behind_a_full_window_skips_frames() {
     let last = |limit: &str| {

@@ -15,12 +15,11 @@ mod detector;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-
 use units::{Rate, Span, Time};
 
 use self::detector::{Detector, Signal};
 use super::WITHOUT_LIMIT;
+use super::received::ReceivedRate;
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::{choices, parameters};
 use crate::range::{above, from};
@@ -128,10 +127,7 @@ pub struct Gcc {
     /// Bits a second: A_hat, As_hat.
     delay_rate: f64,
     loss_rate: f64,
-    /// Arrivals within the window, with their bits, and the sum of these.
-    arrivals: VecDeque<(Time, f64)>,
-    bits: f64,
-    first_arrival: Option<Time>,
+    received: ReceivedRate,
     convergence: Option<Convergence>,
     updated_at: Time,
     /// Packets of which the fate has come to be known since the rate by losses was set, and how many were lost.
@@ -149,9 +145,7 @@ impl Gcc {
             state: State::Increase,
             delay_rate: rate,
             loss_rate: rate,
-            arrivals: VecDeque::new(),
-            bits: 0.0,
-            first_arrival: None,
+            received: ReceivedRate::new(settings.window),
             convergence: None,
             updated_at: Time::ZERO,
             counted: 0,
@@ -163,25 +157,6 @@ impl Gcc {
         self.delay_rate.min(self.loss_rate)
     }
 
-    /// R_hat in bits a second, once the window is full.
-    fn received(&self) -> Option<f64> {
-        let last = self.arrivals.back()?.0;
-        let full = last.since(self.first_arrival?) >= self.settings.window;
-        full.then(|| self.bits / self.settings.window.as_secs_f64())
-    }
-
-    fn note_arrival(&mut self, arrived: Time, bits: f64) {
-        self.first_arrival.get_or_insert(arrived);
-        self.arrivals.push_back((arrived, bits));
-        self.bits += bits;
-        while let Some(&(oldest, bits)) = self.arrivals.front()
-            && arrived.since(oldest) >= self.settings.window
-        {
-            self.arrivals.pop_front();
-            self.bits -= bits;
-        }
-    }
-
     /// Section 5.5: the state by the signal, and the rate by the state, `elapsed` seconds after the last time.
     fn control(&mut self, elapsed: f64, rtt: Span) {
         self.state = match (self.detector.signal, self.state) {
@@ -189,7 +164,7 @@ impl Gcc {
             (Signal::Underuse, _) | (Signal::Normal, State::Decrease) => State::Hold,
             (Signal::Normal, _) => State::Increase,
         };
-        let received = self.received();
+        let received = self.received.rate();
         match self.state {
             State::Hold => {}
             State::Increase => self.increase(elapsed, rtt, received),
@@ -265,7 +240,7 @@ impl Controller for Gcc {
         self.counted += 1;
         let (Some(delay), Some(payload)) = (segment.one_way_delay, segment.payload) else { return };
         let arrived = segment.sent.at + delay;
-        self.note_arrival(arrived, payload.get() as f64 * 8.0);
+        self.received.note(arrived, payload.get() as f64 * 8.0);
         self.detector.on_packet(segment.sent.at, arrived);
     }
 
@@ -308,7 +283,7 @@ impl Controller for Gcc {
         out.value("target_rate_bps", self.target());
         out.value("delay_rate_bps", self.delay_rate);
         out.value("loss_rate_bps", self.loss_rate);
-        out.value("received_rate_bps", self.received().unwrap_or(0.0));
+        out.value("received_rate_bps", self.received.rate().unwrap_or(0.0));
         out.value("offset_ms", self.detector.offset);
         out.value("threshold_ms", self.detector.threshold);
         out.value("state", f64::from(self.state as u8));

@@ -7,6 +7,9 @@
 //! are of the payload. A window of [`WITHOUT_LIMIT`] limits nothing.
 
 pub mod gcc;
+pub mod nada;
+mod received;
+pub mod scream;
 
 use crate::Entry;
 
@@ -14,4 +17,4 @@ use crate::Entry;
 pub const WITHOUT_LIMIT: f64 = crate::law::LARGEST_WINDOW;
 
 /// Every one, in alphabetical order.
-pub(crate) const ENTRIES: &[Entry] = &[gcc::ENTRY];
+pub(crate) const ENTRIES: &[Entry] = &[gcc::ENTRY, nada::ENTRY, scream::ENTRY];

@@ -45,7 +45,7 @@ fn near(value: f64, expected: f64) {
 fn far_from_convergence_the_rate_grows_by_eight_percent_a_second() {
     let (_, gcc) = steady(1000, Settings::default());
     near(gcc.delay_rate, 300_000.0 * 1.08);
-    near(gcc.received().unwrap(), 1_000_000.0);
+    near(gcc.received.rate().unwrap(), 1_000_000.0);
     assert_eq!((probed(&gcc, "state"), gcc.window()), (1.0, WITHOUT_LIMIT));
 }
 
@@ -72,7 +72,7 @@ fn over_use_leaves_85_percent_of_what_arrives_and_then_the_rate_grows_by_half_a_
     gcc.control(0.1, MS(100));
     near(gcc.delay_rate, 850_000.0 + 0.25 * 850_000.0 / 90.0);
     // 3 sigma are 3 sqrt(0.4 * 1000) = 60 kbit/s: 1.1 Mbit/s shows that the capacity is another.
-    gcc.bits = 550_000.0;
+    gcc.received.bits = 550_000.0;
     let before = gcc.delay_rate;
     gcc.control(0.1, MS(100));
     assert!(gcc.convergence.is_none());
