@@ -98,6 +98,8 @@ class Flow:
     """Their SACK blocks as places (``BLOCK``)."""
     openings: Sequence[Opening | None] = (None, None)
     """The SYN of the sender, and of the receiver."""
+    handshake: float | None = None
+    """Seconds from the SYN to the ACK of its answer: an RTT, wherever the capture was taken."""
 
     @property
     def end(self) -> Numbers:
@@ -328,7 +330,8 @@ def _flows(segments: Table, blocks: Table, reader: _Reader) -> Iterator[Flow]:
             own, other = (rows[(rows >= low) & (rows < high)] for rows in (sent, answered))
             if segments["payload"][own].any():
                 openings = [_first_opening(segments, rows, reader) for rows in (own, other)]
-                yield _flow(sender, receiver, segments, own, other, blocks, openings)
+                handshake = _handshake(segments, own, other, openings)
+                yield _flow(sender, receiver, segments, own, other, blocks, openings, handshake)
 
 
 def _begins(segments: Table, *directions: Rows) -> list[int]:
@@ -347,6 +350,20 @@ def _first_opening(segments: Table, rows: Rows, reader: _Reader) -> Opening | No
     return reader.openings[int(packets[0])] if packets.size else None
 
 
+def _handshake(segments: Table, own: Rows, other: Rows, openings: Sequence[Opening | None]) -> float | None:
+    """Seconds from the last SYN before its answer to the next segment of its sender."""
+    if openings[0] is None or openings[1] is None:
+        return None
+    client, server = (own, other) if openings[0].time <= openings[1].time else (other, own)
+    answer = server[segments["flags"][server] & SYN != 0][0]
+    flags = segments["flags"][client]
+    asked = client[(flags & SYN != 0) & (client < answer)]
+    after = client[(flags & (SYN | ACK) == ACK) & (client > answer)]
+    if not (asked.size and after.size):
+        return None
+    return float(segments["time"][after[0]] - segments["time"][asked[-1]])
+
+
 def _flow(
     sender: str,
     receiver: str,
@@ -355,6 +372,7 @@ def _flow(
     answered: Rows,
     blocks: Table,
     openings: Sequence[Opening | None],
+    handshake: float | None,
 ) -> Flow:
     """A direction of a connection, from the rows of both directions."""
     data = sent[segments["payload"][sent] > 0]
@@ -372,7 +390,7 @@ def _flow(
     answer = np.searchsorted(of_answers["packet"], own["packet"])
     for edge in ("low", "high"):
         own[edge] = acked[answer] + _ahead(own[edge], of_answers["acknowledged"][answer])
-    return Flow(sender, receiver, of_data, places[is_data], of_answers, acked, own, openings)
+    return Flow(sender, receiver, of_data, places[is_data], of_answers, acked, own, openings, handshake)
 
 
 def _ahead(one: Numbers, other: Numbers) -> Numbers:

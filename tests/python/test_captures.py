@@ -52,7 +52,7 @@ def capture(folder, capsys, queue="infinite", loss="0%", window=40, place="sende
 
 def of(capsys, *arguments):
     """The object that the command prints."""
-    status, out, _ = run(capsys, "read", *arguments, "--json")
+    status, out, _ = run(capsys, "read", "--losses", *arguments, "--json")
     assert status == 0
     return json.loads(out)["connections"]
 
@@ -211,11 +211,16 @@ def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     assert "is no whole capture in pcapng or pcap" in refused(capsys, "read", tmp_path / "text.pcapng")
     assert "No such file" in refused(capsys, "read", tmp_path / "none.pcapng")
     path = capture(tmp_path, capsys)
-    assert "--interface 9: the capture has" in refused(capsys, "read", path, "--interface", 9)
-    assert "--definition D: must be one of A, B, C" in refused(capsys, "read", path, "--definition", "D")
-    assert "--rate 0mbit: must be above 0" in refused(capsys, "read", path, "--rate", "0mbit")
-    assert refused(capsys, "read", path, "--rate", "x") == "--rate: `x` is not a rate: write it like `10mbit`"
-    assert "--sensitivity 0: must be above 0" in refused(capsys, "read", path, "--sensitivity", 0)
+    assert "--interface 9: the capture has" in refused(capsys, "read", "--losses", path, "--interface", 9)
+    assert "--definition D: must be one of A, B, C" in refused(
+        capsys, "read", "--losses", path, "--definition", "D"
+    )
+    assert "--rate 0mbit: must be above 0" in refused(capsys, "read", "--losses", path, "--rate", "0mbit")
+    assert (
+        refused(capsys, "read", "--losses", path, "--rate", "x")
+        == "--rate: `x` is not a rate: write it like `10mbit`"
+    )
+    assert "--sensitivity 0: must be above 0" in refused(capsys, "read", "--losses", path, "--sensitivity", 0)
 
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
@@ -335,7 +340,7 @@ def test_a_damaged_length_is_one_sentence(tmp_path, capsys):
 
 def two_formats(folder):
     """One capture as pcap and as pcapng, and the bytes of its head and of a packet in each."""
-    packets = [(0.25 * number, data(1 + 1000 * number)) for number in range(4)]
+    packets = [(0.25 * number, data(1 + 20 * number, 20)) for number in range(4)]
     old = classic(folder / "c.pcap", packets)
     section = pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
     text = section + pack("<IIHHII", 1, 20, 101, 0, 0, 20)

@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, str] = {
     "differential": "ackclock kernel differential",
     "export": "ackclock read DIR --to FORMAT",
     "identify": "ackclock read FILE --controllers",
-    "losses": "ackclock read CAPTURE",
+    "losses": "ackclock read CAPTURE --losses",
     "plot": "ackclock read DIR…",
     "doctor": "ackclock show machine",
     "examples": "ackclock show examples`, and for one of them `ackclock new example NAME",

@@ -1,4 +1,4 @@
-"""``ackclock read CAPTURE``: the causes of the losses of a recorded connection, errors or congestion."""
+"""``ackclock read --losses CAPTURE``: errors and congestion as causes of the losses of a connection."""
 
 from __future__ import annotations
 

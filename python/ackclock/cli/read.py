@@ -10,7 +10,7 @@ from ackclock.cli import completing
 from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, given
 from ackclock.cli.export import export
 from ackclock.cli.identify import identify
-from ackclock.cli.losses import losses
+from ackclock.cli.losses import losses as causes
 from ackclock.cli.options import report_options
 from ackclock.cli.output import Report
 from ackclock.cli.plot import plot
@@ -21,10 +21,11 @@ OF_LOSSES = ("rate", "definition", "sensitivity", "iterations")
 OF_REPORTS = ("out", "also_written")
 
 WITHOUT: Mapping[str, Sequence[str]] = {
-    "--to": ("controllers", "together", "interface", *OF_LOSSES, "also_written", "as_json"),
-    "--controllers": (*OF_LOSSES, *OF_REPORTS, "force"),
+    "--to": ("controllers", "losses", "together", "interface", *OF_LOSSES, "also_written", "as_json"),
+    "--controllers": ("losses", *OF_LOSSES, *OF_REPORTS, "force"),
+    "--losses": ("together", *OF_REPORTS, "force"),
     "the results of a folder": ("together", "interface", *OF_LOSSES),
-    "the losses of a capture": ("together", *OF_REPORTS, "force"),
+    "a capture without --losses": ("together", *OF_LOSSES),
 }
 """The options that have no effect on each answer."""
 
@@ -45,6 +46,7 @@ WITHOUT: Mapping[str, Sequence[str]] = {
         completes=completing.formats,
     ),
     flag("--controllers", help="Name the controllers that flows look like, by simulations of all of them."),
+    flag("--losses", help="Tell errors from congestion, by the times of duplicate ACKs (Edwan 2010)."),
     flag("--together", help="All flows have the same controller: one answer from all (with --controllers)."),
     Option(
         "--interface",
@@ -84,6 +86,7 @@ def read(
     files: Sequence[Path],
     to: str | None,
     controllers: bool,
+    losses: bool,
     together: bool,
     interface: int,
     report: Report,
@@ -91,10 +94,10 @@ def read(
 ) -> None:
     """Read results, or a capture: tables and figures, controllers, causes of losses.
 
-    Several results share one figure, with box plots and intervals over their repetitions. The times between
-    duplicate ACKs separate the losses of a capture (Edwan 2010).
+    Several results share one figure, with box plots and intervals over their repetitions. Each connection of
+    a capture has its rate, RTTs, retransmissions by cause, windows and limits.
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
-    `ackclock read capture.pcapng --controllers`
+    `ackclock read capture.pcapng --out page`, `ackclock read capture.pcapng --controllers`
     """
     first = files[0]
     if to is not None:
@@ -103,12 +106,17 @@ def read(
     elif controllers:
         _refuse("--controllers")
         identify(files, together, interface, report.as_json)
+    elif losses:
+        _refuse("--losses")
+        causes(_one(files, "a capture"), interface=interface, as_json=report.as_json, **of_losses)
     elif first.is_dir():
         _refuse("the results of a folder")
         plot(files, report)
     else:
-        _refuse("the losses of a capture")
-        losses(_one(files, "a capture"), interface=interface, as_json=report.as_json, **of_losses)
+        _refuse("a capture without --losses")
+        from ackclock.cli.captured import captured
+
+        captured(_one(files, "a capture"), interface, report)
 
 
 def _one(files: Sequence[Path], what: str) -> Path:

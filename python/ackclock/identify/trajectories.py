@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ackclock.captures import Event, connections
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array, flow_names, is_one_of, of_flow
+from ackclock.recorded import LARGEST_SEGMENT, SEGMENT
 from ackclock.result import Run, Runs
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -24,15 +25,6 @@ LEAST_ROUNDS = 100
 
 MOST_ROUNDS = 1_000_000
 """The rounds of a trajectory from its beginning: a damaged time in a capture makes any number."""
-
-SEGMENT = 1448
-"""Payload bytes of a segment on Ethernet with timestamps."""
-
-LARGEST_SEGMENT = 8960
-"""Payload bytes of a segment with jumbo frames.
-
-Longer packets are several segments, cut by the sender's card.
-"""
 
 COARSEST = 0.6
 """The longest time between two samples of a result, as a share of the RTT."""
