@@ -94,7 +94,17 @@ def differential() -> Table:
 def claims() -> Table:
     """The claims of each paper and suite under each verdict."""
     rows = []
-    for paper in ("da1992", "cdg2011", "cdg2013", "siad2016", "edwan2010", "l4s", "ccwg-bbr", "rmcat"):
+    for paper in (
+        "da1992",
+        "cdg2011",
+        "cdg2013",
+        "siad2016",
+        "edwan2010",
+        "l4s",
+        "ccwg-bbr",
+        "rmcat",
+        "bbr-sharing",
+    ):
         head, verdicts = verdicts_of(paper)
         rows.append(_row(f"`{paper}`", ", ".join(f"{n} {one}" for one, n in verdicts.items()), head))
     return Table(("paper or suite", "claims", *HEADINGS[2:]), rows)
