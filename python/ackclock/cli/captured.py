@@ -90,7 +90,7 @@ def summary(one: Recorded) -> dict[str, Any]:
         "goodput_bps": acknowledged * BITS / duration if duration else None,
         "segment_bytes": one.segment,
         "handshake_ms": None if one.flow.handshake is None else one.flow.handshake * MILLI,
-        "rtt_ms": _spread(one.rtt[1] * MILLI),
+        "rtt_ms": spread(one.rtt[1] * MILLI),
         "rtt_samples": int(one.rtt[1].size),
         "retransmitted_packets": int(again.rows.size),
         **{f"{cause}_retransmissions": int((again.causes == cause).sum()) for cause in CAUSES},
@@ -98,12 +98,12 @@ def summary(one: Recorded) -> dict[str, Any]:
         "timeouts": again.timers,
         "reordered_packets": one.reordered,
         "probes": one.probes,
-        "outstanding_bytes": _spread(one.outstanding),
+        "outstanding_bytes": spread(one.outstanding),
         "first_window_bytes": one.first_window,
-        "receive_window_bytes": None if windows is None else _spread(windows),
+        "receive_window_bytes": None if windows is None else spread(windows),
         "zero_windows": int(one.zero_windows.sum()),
         "closed_s": one.closed,
-        "burst_segments": _spread(one.bursts),
+        "burst_segments": spread(one.bursts),
         "limited_by": one.limits,
         "is_at_sender": one.is_at_sender,
         "over_time": over_time(one),
@@ -114,7 +114,7 @@ def _acknowledged(one: Recorded) -> int:
     return int(one.acknowledged[-1]) if one.acknowledged.size else 0
 
 
-def _spread(values: Any) -> dict[str, float] | None:
+def spread(values: Any) -> dict[str, float] | None:
     """Percentiles of values, or None without any."""
     if not len(values):
         return None

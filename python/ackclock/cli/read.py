@@ -1,4 +1,4 @@
-"""``ackclock read``: results that were written into folders, and captures."""
+"""``ackclock read``: results that were written into folders, captures, and logs of QUIC."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ WITHOUT: Mapping[str, Sequence[str]] = {
     "--losses": ("together", *OF_REPORTS, "force"),
     "the results of a folder": ("together", "interface", *OF_LOSSES),
     "a capture without --losses": ("together", *OF_LOSSES),
+    "a log": ("together", "interface", *OF_LOSSES),
 }
 """The options that have no effect on each answer."""
 
@@ -36,8 +37,8 @@ WITHOUT: Mapping[str, Sequence[str]] = {
         nargs=-1,
         required=True,
         type=FILE,
-        metavar="DIR…|CAPTURE",
-        help="Folders that --out wrote, or a capture (pcapng, pcap) taken at the sender.",
+        metavar="DIR…|CAPTURE|LOG…",
+        help="Folders that --out wrote, a capture (pcapng, pcap) taken at the sender, or logs (qlog).",
     ),
     Option(
         "--to",
@@ -92,13 +93,15 @@ def read(
     report: Report,
     **of_losses: Any,
 ) -> None:
-    """Read results, or a capture: tables and figures, controllers, causes of losses.
+    """Read results, a capture or qlogs: tables and figures, controllers, causes of losses.
 
     Several results share one figure, with box plots and intervals over their repetitions. Each connection of
-    a capture has its rate, RTTs, retransmissions by cause, windows and limits.
+    a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC share one figure.
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
     `ackclock read capture.pcapng --out page`, `ackclock read capture.pcapng --controllers`
     """
+    from ackclock.qlogs import is_log
+
     first = files[0]
     if to is not None:
         _refuse("--to")
@@ -112,6 +115,11 @@ def read(
     elif first.is_dir():
         _refuse("the results of a folder")
         plot(files, report)
+    elif is_log(first):
+        _refuse("a log")
+        from ackclock.cli.logs import logs
+
+        logs(files, report)
     else:
         _refuse("a capture without --losses")
         from ackclock.cli.captured import captured

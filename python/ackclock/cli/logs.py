@@ -1,0 +1,145 @@
+"""``ackclock read LOG…``: windows, RTTs and losses of QUIC stacks from their qlog, in one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from ackclock import qlogs
+from ackclock.cli import output
+from ackclock.cli.captured import spread
+from ackclock.cli.interrupts import Interrupts
+from ackclock.cli.output import Report
+from ackclock.errors import InputError
+from ackclock.figure import Axis, Panel, Series
+from ackclock.qlogs import Log
+
+BITS, MILLI, KILO, MEGA = 8, 1e3, 1e3, 1e6
+FIGURES = (
+    ("window", "Congestion window", "congestion_window", "kB", 1 / KILO),
+    ("in-flight", "Data in flight", "bytes_in_flight", "kB", 1 / KILO),
+    ("rtt", "RTT, the latest sample", "latest_rtt", "RTT (ms)", MILLI),
+)
+"""File, caption, metric, axis, and the factor from the metric to its unit."""
+
+
+def logs(files: Sequence[Path], report: Report) -> None:
+    """The windows of several logs over each other, and a row for each."""
+    report.check()
+    if len(set(map(str, files))) < len(files):
+        raise InputError(f"{' '.join(map(str, files))}: a file is named twice")
+    found: dict[str, Log] = {}
+    for file in files:
+        seen = qlogs.read(file)
+        output.remark(seen.remark)
+        found |= {_label(one, seen.traces, files): one for one in seen.traces}
+    rows = [summary(label, one) for label, one in found.items()]
+    finish = output.show_early(_table(rows), as_json=report.as_json)
+    if report.as_json:
+        output.print_json({"logs": rows})
+    if (out := report.out) is not None:
+        from ackclock.report import new_folder, page_of
+
+        title = " and ".join(str(one) for one in files)
+        with Interrupts(), new_folder(out, report.force) as folder, page_of(folder, title):
+            _write(title, found, rows, folder, report)
+        report.done(out)
+    finish()
+
+
+def _label(one: Log, traces: Sequence[Log], files: Sequence[Path]) -> str:
+    """The name of the file, with its folder or trace where that says which."""
+    same = [file for file in files if file.name == one.file.name]
+    name = one.file.name if len(same) == 1 else str(one.file)
+    if len(traces) == 1:
+        return name
+    titles = [other.title for other in traces]
+    number = next(place for place, other in enumerate(traces, 1) if other is one)
+    return f"{name}: {one.title}" if titles.count(one.title) == 1 else f"{name}: {one.title} {number}"
+
+
+def summary(label: str, one: Log) -> dict[str, Any]:
+    """The numbers of a log, as in ``--json``."""
+
+    def known(name: str, factor: float = 1.0) -> dict[str, float] | None:
+        values = one.metrics[name]
+        return spread(values[np.isfinite(values)] * factor)
+
+    sent = float(one.sent_bytes.sum())
+    return {
+        "label": label,
+        "file": str(one.file),
+        "title": one.title,
+        "duration_s": one.end,
+        "sent_packets": int(one.sent.size),
+        "sent_bytes": int(sent),
+        "throughput_bps": sent * BITS / one.end if one.end and sent else None,
+        "lost_packets": int(one.lost.size),
+        "window_bytes": known("congestion_window"),
+        "in_flight_bytes": known("bytes_in_flight"),
+        "rtt_ms": known("latest_rtt", MILLI),
+    }
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    from ackclock.report import number
+
+    table = Table(
+        "log",
+        "s",
+        "Mbit/s",
+        "window\nmedian kB",
+        "window\nmost kB",
+        "RTT ms\nleast",
+        "RTT ms\nmedian",
+        "lost",
+    )
+    for row in rows:
+        nothing = {"min": None, "p50": None, "max": None}
+        window, rtt = row["window_bytes"] or nothing, row["rtt_ms"] or nothing
+        values = (
+            row["duration_s"],
+            row["throughput_bps"] and row["throughput_bps"] / MEGA,
+            window["p50"] and window["p50"] / KILO,
+            window["max"] and window["max"] / KILO,
+            rtt["min"],
+            rtt["p50"],
+        )
+        table.add_row(Text(row["label"]), *map(number, values), str(row["lost_packets"]))
+    return table
+
+
+def _write(
+    title: str, found: dict[str, Log], rows: Sequence[dict[str, Any]], folder: Path, report: Report
+) -> None:
+    """The page: a table, and a figure of each metric with all logs."""
+    from ackclock import plots
+    from ackclock.plots.draw import page_looks
+    from ackclock.report import Page, write_json
+    from ackclock.report.charts import panels_as_json
+    from ackclock.report.notebook import cells, heads
+
+    page, table = Page(title), _table(rows)
+    page.table(heads(table), cells(table))
+    for name, caption, metric, label, factor in FIGURES:
+        curves = [
+            Series(log, log, one.times, one.metrics[metric] * factor)
+            for log, one in found.items()
+            if np.isfinite(one.metrics[metric]).any()
+        ]
+        if not curves:
+            page.paragraph(f"{caption}: in none of the logs.", "note")
+            continue
+        panel, x, y = Panel("", curves), Axis("time (s)"), Axis(label, low=0.0)
+        file = folder / f"{name}.png"
+        if page.save(file, partial(plots.draw, [panel], x, y), report.formats) is not None:
+            files = [file.with_suffix(f".{ending}").name for ending in ("png", *report.formats)]
+            page.panels(name, panels_as_json([panel], x, y, page_looks([panel])), caption, 1, files)
+    write_json(folder / "logs.json", {"logs": list(rows)})
+    page.write(folder / "index.html")

@@ -1,0 +1,206 @@
+"""Logs of QUIC stacks: qlog 0.3 and 0.4, as JSON or as a sequence of JSON texts (RFC 7464, ``.sqlog``).
+
+The names and units of events are by draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ackclock.errors import InputError
+from ackclock.metrics.tables import Array
+
+RECORD = "\x1e"
+"""Begins each text of a sequence."""
+SINCE_PREVIOUS = ("delta", "relative_to_previous_event")
+"""Formats in which a time counts from the event before."""
+MILLI = 1e3
+
+METRICS = {
+    "congestion_window": 1.0,
+    "bytes_in_flight": 1.0,
+    "ssthresh": 1.0,
+    "latest_rtt": MILLI,
+    "smoothed_rtt": MILLI,
+    "min_rtt": MILLI,
+    "pacing_rate": 1.0,
+}
+"""The metrics that are read, and the number by which each is divided: times become seconds."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """One trace of a log. Times are in s from its first event."""
+
+    file: Path
+    title: str
+    times: Array
+    """The times at which metrics change."""
+    metrics: Mapping[str, Array]
+    """The values of ``METRICS`` from each of these times on, NaN while unknown: bytes, s, and bit/s."""
+    sent: Array
+    """The times at which packets were sent."""
+    sent_bytes: Array
+    lost: Array
+    """The times at which packets were declared lost."""
+    states: tuple[tuple[float, str], ...]
+    """New states of the controller, with their times."""
+    end: float
+    """The time of the last event."""
+
+
+@dataclass(frozen=True)
+class Logs:
+    """The traces of a file."""
+
+    traces: tuple[Log, ...]
+    remark: str
+    """A sentence about a file that ends within an event, or empty."""
+
+
+def is_log(path: Path) -> bool:
+    """True for a file that begins as a log, and as no capture."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", RECORD.encode())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def read(path: Path) -> Logs:
+    """The traces of a log. Raises InputError for a file that is none, or has no event of a sender."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is no qlog: it is not text in UTF-8") from None
+    remark = ""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        texts, is_cut = _texts(text, path)
+        if is_cut:
+            remark = f"{path}: ends within an event, and is read up to there"
+        traces = [(texts[0].get("trace"), texts[1:])]
+    else:
+        traces = _contained(document, path)
+    found = [_trace(path, number, *one) for number, one in enumerate(traces, 1)]
+    logs = tuple(one for one in found if one.times.size or one.sent.size or one.lost.size)
+    if not logs:
+        raise InputError(
+            f"{path}: has neither metrics_updated nor packet_sent nor packet_lost: is it a log of a sender?"
+        )
+    return Logs(logs, remark)
+
+
+def _contained(document: Any, path: Path) -> list[tuple[Any, Any]]:
+    """The traces of a log that is one JSON text, each with its events."""
+    if not isinstance(document, dict) or not isinstance(document.get("traces"), list):
+        raise InputError(f"{path}: is no qlog: it has no list `traces`")
+    return [(one, one.get("events")) for one in document["traces"] if isinstance(one, dict)]
+
+
+def _texts(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """The texts of a sequence, and if the last of them is cut off."""
+    parts = [part for part in text.split(RECORD if RECORD in text else "\n") if part.strip()]
+    found: list[dict[str, Any]] = []
+    for number, part in enumerate(parts, 1):
+        try:
+            one = json.loads(part)
+        except (ValueError, RecursionError):
+            if number == len(parts) > 1:
+                return found, True
+            raise InputError(f"{path}: is no qlog: text {number} in it is no JSON") from None
+        if not isinstance(one, dict):
+            raise InputError(f"{path}: is no qlog: text {number} in it is no object")
+        found.append(one)
+    return found, False
+
+
+def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
+    """One trace."""
+    head = head if isinstance(head, dict) else {}
+    common = head.get("common_fields")
+    form = common.get("time_format") if isinstance(common, dict) else None
+    vantage = head.get("vantage_point")
+    name = (
+        head.get("title") or (vantage.get("name") if isinstance(vantage, dict) else None) or f"trace {number}"
+    )
+    rows: list[tuple[float, dict[str, float]]] = []
+    sent: list[tuple[float, float]] = []
+    lost: list[float] = []
+    states: list[tuple[float, str]] = []
+    known: dict[str, float] = {}
+    end = 0.0
+    for time, kind, data in _events(path, events, form in SINCE_PREVIOUS):
+        end = max(end, time)
+        if kind == "metrics_updated":
+            known |= {key: value for key in METRICS if (value := _number(data.get(key))) is not None}
+            rows.append((time, dict(known)))
+        elif kind == "packet_sent":
+            sent.append((time, _length(data)))
+        elif kind == "packet_lost":
+            lost.append(time)
+        elif kind == "congestion_state_updated":
+            states.append((time, str(data.get("new"))))
+    metrics = {
+        key: np.array([row.get(key, math.nan) for _, row in rows]) / unit for key, unit in METRICS.items()
+    }
+    return Log(
+        path,
+        str(name),
+        np.array([time for time, _ in rows]),
+        metrics,
+        np.array([time for time, _ in sent]),
+        np.array([size for _, size in sent]),
+        np.array(lost),
+        tuple(states),
+        end,
+    )
+
+
+def _events(path: Path, events: Any, is_relative: bool) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
+    """Times in s from the first event, names without their namespaces, and data."""
+    if not isinstance(events, Iterable) or isinstance(events, str):
+        return
+    first: float | None = None
+    now = 0.0
+    for number, event in enumerate(events, 1):
+        if not isinstance(event, dict):
+            raise InputError(f"{path}: event {number}: is no object, as qlog has them since 0.3")
+        time, name = _number(event.get("time")), event.get("name")
+        if time is None or not isinstance(name, str):
+            raise InputError(f"{path}: event {number}: has no `time` or no `name`")
+        now = now + time if is_relative else time
+        first = now if first is None else first
+        kind = name.rpartition(":")[2].removeprefix("recovery_")
+        data = event.get("data")
+        yield (now - first) / MILLI, kind, data if isinstance(data, dict) else {}
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _length(data: Mapping[str, Any]) -> float:
+    """The bytes of a packet."""
+    for place, key in (("raw", "length"), ("header", "packet_size")):
+        inner = data.get(place)
+        value = _number(inner.get(key)) if isinstance(inner, dict) else None
+        if value is not None:
+            return value
+    return 0.0
