@@ -8,7 +8,7 @@ mod usage;
 
 use units::{Bytes, Rate, Span, Time};
 
-use self::limits::{Limit, Limits, Times};
+use self::limits::{Limits, Times};
 use self::pacing::Pacer;
 use self::trains::Trains;
 use self::usage::Usage;
@@ -20,13 +20,24 @@ pub(super) use self::trains::Room;
 /// Why nothing more is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocked {
+    /// The window, or a repair.
     Window,
-    /// The receive window.
-    Receiver,
     Pace,
+    /// The receive window (TCP_CHRONO_RWND_LIMITED).
+    Receiver,
+    /// The application, which has no more to send.
     Application,
+    /// The application, with nothing outstanding.
+    Idle,
     /// The application, which waits for room in the send buffer.
     SendBuffer,
+}
+
+impl Blocked {
+    /// True if the application has no more to send.
+    pub(super) fn is_of_application(self) -> bool {
+        matches!(self, Self::Application | Self::Idle)
+    }
 }
 
 /// The output of a sender. State that every segment touches comes first.
@@ -36,7 +47,6 @@ pub(super) struct Output {
     /// The receive window in segments.
     peer_window: u32,
     blocked: Blocked,
-    limit: Limit,
     /// A new segment has left since nothing more did.
     has_left: bool,
     /// What happens now sends only lost segments.
@@ -55,8 +65,7 @@ impl Output {
         Self {
             trains: Trains::new(stack),
             peer_window: stack.first_window(),
-            blocked: Blocked::Application,
-            limit: Limit::default(),
+            blocked: Blocked::Idle,
             last_sent_at: Time::NEVER,
             has_left: false,
             only_repairs: false,
@@ -116,8 +125,15 @@ impl Output {
 
     /// Nothing more leaves now, for this reason.
     #[inline]
-    pub(super) fn block(&mut self, reason: Blocked) {
-        self.blocked = reason;
+    pub(super) fn block(&mut self, now: Time, reason: Blocked) {
+        if reason != self.blocked {
+            self.turn(now, reason);
+        }
+    }
+
+    #[inline(never)]
+    fn turn(&mut self, now: Time, reason: Blocked) {
+        self.limits.turn(now, std::mem::replace(&mut self.blocked, reason));
     }
 
     /// Why nothing more left last.
@@ -264,30 +280,9 @@ impl Output {
         shows
     }
 
-    /// Nothing more leaves now, with `outstanding` segments.
-    #[inline(always)]
-    pub(super) fn note_limit(&mut self, now: Time, outstanding: u64) {
-        let limit = match self.blocked {
-            Blocked::Window | Blocked::Pace => Limit::Window,
-            Blocked::Receiver => Limit::Receiver,
-            Blocked::Application if outstanding == 0 => Limit::Idle,
-            Blocked::Application => Limit::Application,
-            Blocked::SendBuffer => Limit::SendBuffer,
-        };
-        if limit != self.limit {
-            self.turn(now, limit);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn turn(&mut self, now: Time, limit: Limit) {
-        self.limits.turn(now, std::mem::replace(&mut self.limit, limit));
-    }
-
     /// The times with each limit until `now`.
     pub(super) fn times(&self, now: Time) -> Times {
-        self.limits.until(now, self.limit)
+        self.limits.until(now, self.blocked)
     }
 
     /// True if a window, with this threshold and `in_flight` segments before the ACK, counts as used, so that it may
@@ -394,9 +389,9 @@ mod tests {
     fn only_an_instant_at_which_something_left_or_a_full_window_shows_how_it_is_used() {
         let mut output = Output::new(&plain());
         output.note_departure(at(1), false);
-        output.block(Blocked::Application);
+        output.block(at(1), Blocked::Application);
         assert!(output.close(0, 3, || true, || true) && !output.close(0, 3, || true, || true));
-        output.block(Blocked::Window);
+        output.block(at(1), Blocked::Window);
         // A window that no new segment fills, or that only repairs fill, says nothing.
         assert!(!output.close(0, 3, || true, || false));
         output.only_repairs();
@@ -408,7 +403,7 @@ mod tests {
     fn a_probe_of_new_data_shows_a_limit_only_if_it_fills_the_window() {
         for is_full in [false, true] {
             let mut output = Output::new(&plain());
-            output.block(Blocked::Window);
+            output.block(at(1), Blocked::Window);
             output.only_repairs();
             output.note_departure(at(1), false);
             assert!(output.close(0, 3, || is_full, || true));

@@ -177,7 +177,7 @@ impl Sender {
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = self.repair.next().min(self.driver.wake_at());
         let next = match self.output.blocked() {
-            Blocked::Application => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
+            Blocked::Application | Blocked::Idle => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
             Blocked::Pace => timers.min(self.output.departure()),
             Blocked::Window | Blocked::Receiver | Blocked::SendBuffer => timers,
         };

@@ -5,21 +5,7 @@
 
 use units::{Span, Time};
 
-/// The present limit of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Limit {
-    /// The application, with nothing outstanding.
-    #[default]
-    Idle,
-    /// The application, which has no more to send.
-    Application,
-    /// The window, pacing or a repair.
-    Window,
-    /// The receive window (TCP_CHRONO_RWND_LIMITED).
-    Receiver,
-    /// The application, which waits for room in the send buffer.
-    SendBuffer,
-}
+use super::Blocked;
 
 /// The times with each limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,21 +38,21 @@ impl Limits {
     }
 
     /// The limit `ended` gives way to another.
-    pub(super) fn turn(&mut self, now: Time, ended: Limit) {
+    pub(super) fn turn(&mut self, now: Time, ended: Blocked) {
         *self = Self { since: now, times: self.until(now, ended) };
     }
 
-    /// The times until `now`, when `limit` holds.
-    pub(super) fn until(&self, now: Time, limit: Limit) -> Times {
+    /// The times until `now`, when `limit` holds. Pacing and repairs count as the window.
+    pub(super) fn until(&self, now: Time, limit: Blocked) -> Times {
         let mut times = self.times;
         let lasted = now.since(self.since);
         match limit {
-            Limit::Idle | Limit::Application => times.application += lasted,
-            Limit::Window => {}
-            Limit::Receiver => times.receiver += lasted,
-            Limit::SendBuffer => times.send_buffer += lasted,
+            Blocked::Idle | Blocked::Application => times.application += lasted,
+            Blocked::Window | Blocked::Pace => {}
+            Blocked::Receiver => times.receiver += lasted,
+            Blocked::SendBuffer => times.send_buffer += lasted,
         }
-        if limit != Limit::Idle {
+        if limit != Blocked::Idle {
             times.busy += lasted;
         }
         times
@@ -81,17 +67,17 @@ mod tests {
     fn each_limit_has_its_time_from_the_opening_on() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut limits = Limits::default();
-        assert!(limits.until(at(3), Limit::Idle).application.is_zero());
+        assert!(limits.until(at(3), Blocked::Idle).application.is_zero());
         limits.open(at(5));
-        let turns = [(10, Limit::Idle), (15, Limit::Window), (35, Limit::Receiver), (75, Limit::SendBuffer)];
+        let turns = [(10, Blocked::Idle), (15, Blocked::Window), (35, Blocked::Receiver), (75, Blocked::SendBuffer)];
         turns.into_iter().for_each(|(ms, ended)| limits.turn(at(ms), ended));
         let found = |limit| {
             let Times { busy, application, receiver, send_buffer } = limits.until(at(155), limit);
             [busy, application, receiver, send_buffer].map(|time| time.as_nanos() / 1_000_000)
         };
-        assert_eq!(found(Limit::Idle), [65, 85, 20, 40]);
-        assert_eq!(found(Limit::Application), [145, 85, 20, 40]);
-        assert_eq!(found(Limit::Window), [145, 5, 20, 40]);
-        assert_eq!(found(Limit::Receiver), [145, 5, 100, 40]);
+        assert_eq!(found(Blocked::Idle), [65, 85, 20, 40]);
+        assert_eq!(found(Blocked::Application), [145, 85, 20, 40]);
+        assert_eq!(found(Blocked::Window), [145, 5, 20, 40]);
+        assert_eq!(found(Blocked::Receiver), [145, 5, 100, 40]);
     }
 }

@@ -308,8 +308,7 @@ impl Sender {
 
     #[inline(never)]
     fn lower_unused_window(&mut self, now: Time) {
-        let held_back = self.output.blocked() != Blocked::Application;
-        if held_back || self.driver.wants().governs_recovery {
+        if !self.output.blocked().is_of_application() || self.driver.wants().governs_recovery {
             return;
         }
         let timeout = self.flight.timeout(&self.stack.timers);

@@ -40,8 +40,8 @@ impl Sender {
         }
         let mut leaving =
             if self.repair.take_probe() { self.send_probe(now, journal) } else { self.next_segment(now, journal) };
-        while leaving.is_none() && self.backlog.is_buffered() && self.refill(now) {
-            leaving = self.next_segment(now, journal);
+        if leaving.is_none() && self.backlog.is_buffered() {
+            leaving = self.refill(now, journal);
         }
         if leaving.is_none() {
             self.note_usage(now);
@@ -78,7 +78,6 @@ impl Sender {
         let Self { output, backlog, flight, driver, repair, .. } = self;
         let is_full = || flight.in_flight() >= repair.limit(driver.window());
         let shows = output.close(first, next, is_full, || next < backlog.written(now, next));
-        output.note_limit(now, next - first);
         if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
@@ -88,7 +87,7 @@ impl Sender {
         let in_flight = self.flight.in_flight();
         let limit = self.repair.limit(self.driver.window());
         if in_flight >= limit {
-            self.output.block(Blocked::Window);
+            self.output.block(now, Blocked::Window);
             return None;
         }
         let lost = if self.repair.sends_new() { None } else { self.flight.next_lost() };
@@ -100,7 +99,7 @@ impl Sender {
                 return self.next_segment(now, journal);
             }
             if !self.output.holds_new() {
-                self.output.block(reason);
+                self.output.block(now, reason);
             }
             return if self.resorts(reason) { self.last_resort(now, journal) } else { None };
         }
@@ -109,7 +108,7 @@ impl Sender {
             self.output.end_train();
         }
         if self.output.paces(now) {
-            self.output.block(Blocked::Pace);
+            self.output.block(now, Blocked::Pace);
             return None;
         }
         if let Some(sequence) = lost {
@@ -118,7 +117,7 @@ impl Sender {
         }
         if self.waits_for_train(now, limit) {
             let room = self.driver_room();
-            self.output.block(if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
+            self.output.block(now, if room.is_of_receiver() { Blocked::Receiver } else { Blocked::Window });
             return None;
         }
         let leaving = self.send_new(now);
@@ -180,7 +179,11 @@ impl Sender {
         }
         if next >= self.backlog.written(now, next) && !self.sends_held(next) {
             self.flight.application_limits(in_flight);
-            return Some(if self.backlog.is_full() { Blocked::SendBuffer } else { Blocked::Application });
+            return Some(match outstanding {
+                _ if self.backlog.is_full() => Blocked::SendBuffer,
+                0 => Blocked::Idle,
+                _ => Blocked::Application,
+            });
         }
         None
     }
@@ -190,16 +193,25 @@ impl Sender {
         self.repair.sends_new() && self.backlog.holds(next)
     }
 
-    /// The send buffer gets room for acknowledged data. Says whether the application has written more.
+    /// The send buffer gets room for acknowledged data, and the application writes more as long as that lets no
+    /// segment leave.
     #[cold]
     #[inline(never)]
-    fn refill(&mut self, now: Time) -> bool {
-        let windows = Windows {
-            window: self.repair.limit(self.driver.window()),
-            in_flight: self.flight.in_flight(),
-            peer: self.output.peer_window(),
-        };
-        self.backlog.write_more(now, self.flight.first(), windows)
+    fn refill(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
+        loop {
+            let windows = Windows {
+                window: self.repair.limit(self.driver.window()),
+                in_flight: self.flight.in_flight(),
+                peer: self.output.peer_window(),
+            };
+            if !self.backlog.write_more(now, self.flight.first(), windows) {
+                return None;
+            }
+            let leaving = self.next_segment(now, journal);
+            if leaving.is_some() {
+                return leaving;
+            }
+        }
     }
 
     #[inline(always)]
@@ -235,7 +247,7 @@ impl Sender {
     #[inline(never)]
     fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         if self.output.paces(now) {
-            self.output.block(Blocked::Pace);
+            self.output.block(now, Blocked::Pace);
             return None;
         }
         let (sequence, hole) = self.repair.last_resort(now, &self.flight)?;
