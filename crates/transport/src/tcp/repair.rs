@@ -35,8 +35,8 @@ pub(super) struct Repair {
     probe: TailProbe,
     forward_rto: ForwardRto,
     /// Without segments sent first and segments deemed lost, which the flight counts. Events are rare beside ACKs, so
-    /// their counters have cache lines of their own.
-    counters: Box<SenderCounters>,
+    /// their counters have cache lines of their own, from the first event on.
+    counters: Option<Box<SenderCounters>>,
     duplicate_sacks: u32,
     /// How long the clock whose ticks timers wait for had run at the start of the run.
     uptime: Span,
@@ -50,7 +50,7 @@ impl Repair {
             recovery: Recovery::default(),
             probe: TailProbe::default(),
             forward_rto: ForwardRto::default(),
-            counters: Box::default(),
+            counters: None,
             duplicate_sacks: 0,
             uptime: Span::ZERO,
         }
@@ -84,8 +84,13 @@ impl Repair {
         self.recovery.lower_limit(window)
     }
 
-    pub(super) fn counters(&self) -> &SenderCounters {
-        &self.counters
+    pub(super) fn counters(&self) -> SenderCounters {
+        self.counters.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The counters, to which an event adds.
+    fn count(&mut self) -> &mut SenderCounters {
+        self.counters.get_or_insert_default()
     }
 
     /// True if the reduction under way ends with the cumulative point at `first`.
@@ -160,14 +165,14 @@ impl Repair {
 
     /// The reduction was spurious.
     pub(super) fn revert(&mut self) {
-        self.counters.spurious += 1;
+        self.count().spurious += 1;
         self.timers.repair_waits = false;
         self.recovery.revert();
     }
 
     /// The reduction was spurious, but lasts on.
     pub(super) fn revert_in_place(&mut self) {
-        self.counters.spurious += 1;
+        self.count().spurious += 1;
         self.recovery.revert_in_place();
     }
 
@@ -223,7 +228,9 @@ impl Repair {
 
     /// The probe has left: then the retransmission timer runs (RFC 8985, section 7.3).
     pub(super) fn on_probe(&mut self, now: Time, repeated: Option<u64>, flight: &Flight, stack: &Stack) {
-        self.counters.retransmitted_packets += u64::from(repeated.is_some());
+        if repeated.is_some() {
+            self.count().retransmitted_packets += 1;
+        }
         self.probe.on_sent(flight.next(), repeated);
         self.timers.set_timeout(now, now + flight.timer(&stack.timers));
     }
@@ -259,7 +266,7 @@ impl Repair {
 
     /// A repair begins, with `next` the next new segment: by fast recovery, or else by going back.
     pub(super) fn enter(&mut self, next: u64, fast: bool) {
-        self.counters.recoveries += 1;
+        self.count().recoveries += 1;
         self.timers.restart(true);
         self.recovery.enter_repair(next, fast);
     }
@@ -300,7 +307,7 @@ impl Repair {
 
     /// A timeout is counted.
     pub(super) fn count_timeout(&mut self) {
-        self.counters.timeouts += 1;
+        self.count().timeouts += 1;
     }
 
     /// A reduction begins, for all that was sent so far.
@@ -360,7 +367,7 @@ impl Repair {
 
     /// Segment `sequence` leaves again. `oldest`: it is the first that is outstanding.
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, oldest: bool) {
-        self.counters.retransmitted_packets += 1;
+        self.count().retransmitted_packets += 1;
         self.recovery.on_retransmission(now, sequence);
         // The oldest segment gets its full time again, as in BSD and Linux: RFC 6298 leaves it open.
         self.timers.restart(oldest);
@@ -370,7 +377,7 @@ impl Repair {
     /// tcp_dsack_seen).
     pub(super) fn counts_duplicate(&mut self) -> bool {
         self.duplicate_sacks += 1;
-        u64::from(self.duplicate_sacks) <= self.counters.retransmitted_packets
+        u64::from(self.duplicate_sacks) <= self.counters().retransmitted_packets
     }
 
     /// True if new segments leave in place of lost ones, to test a timeout or while those wait.
@@ -399,12 +406,12 @@ impl Repair {
     pub(super) fn last_resort(&mut self, now: Time, flight: &Flight) -> Option<(u64, bool)> {
         if let Some(hole) = flight.next_hole(self.recovery.high_retransmitted()) {
             self.recovery.on_retransmission(now, hole);
-            self.counters.retransmitted_packets += 1;
+            self.count().retransmitted_packets += 1;
             return Some((hole, true));
         }
         self.recovery.no_hole_below(flight.highest_sacked().unwrap_or(0));
         let rescue = flight.last_unsacked().filter(|_| self.recovery.take_rescue())?;
-        self.counters.retransmitted_packets += 1;
+        self.count().retransmitted_packets += 1;
         Some((rescue, false))
     }
 

@@ -46,6 +46,15 @@ fn one_probe_leaves_and_then_the_timeout_of_the_oldest_segment_counts() {
 }
 
 #[test]
+fn counters_take_memory_from_the_first_event_on() {
+    let (stack, flight, mut repair) = opened(2);
+    repair.on_probe(at(300), None, &flight, &stack);
+    assert!(repair.counters.is_none() && repair.counters() == SenderCounters::default());
+    repair.on_probe(at(300), Some(1), &flight, &stack);
+    assert!(repair.counters.is_some());
+}
+
+#[test]
 fn an_echo_is_answered_once_for_what_was_sent_before() {
     let (stack, flight, mut repair) = opened(4);
     assert!(repair.answers_echo(1, &stack));

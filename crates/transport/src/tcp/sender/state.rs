@@ -58,7 +58,7 @@ impl Sender {
 
     /// Counters since the start, without times.
     pub fn counters(&self) -> SenderCounters {
-        let counters = *self.repair.counters();
+        let counters = self.repair.counters();
         let data_packets = self.flight.next() + counters.retransmitted_packets;
         SenderCounters { data_packets, lost_packets: self.flight.lost(), ..counters }
     }
