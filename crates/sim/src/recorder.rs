@@ -126,7 +126,7 @@ impl Recorder {
         let (window, threshold) = sending.window();
         let times = sending.round_trip_times();
         let rtt = |i: usize| times.map_or(f64::NAN, |t: [Span; 3]| milliseconds(t[i]));
-        let counters = sending.counters(now);
+        let counters = sending.counters();
         self.tables.flow_series.push(FlowSample {
             time_s: seconds(now),
             flow: index,
@@ -192,7 +192,7 @@ impl Recorder {
     /// Data packets that the flows sent in the whole run.
     pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf>]) -> u64 {
         let ends = senders.iter().filter_map(|sender| sender.end.as_ref());
-        ends.map(|end| end.counters(Time::ZERO).data_packets).sum::<u64>() + self.left_sent
+        ends.map(|end| end.counters().data_packets).sum::<u64>() + self.left_sent
     }
 
     /// The tables, when the run ends.
@@ -273,7 +273,7 @@ fn measured<'a>(
         marked_packets: u64::from(receiver.marked_packets),
         dropped_packets: dropped,
         // A flow that was stopped waits for nothing more.
-        sender: sending.counters(now.min(sender.stop)),
+        sender: sending.counters_until(now.min(sender.stop)),
     };
     Some((sending.meter(), counters))
 }

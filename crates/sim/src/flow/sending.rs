@@ -310,14 +310,23 @@ impl SendingEnd {
         }
     }
 
-    /// Counters since the start, until `now`.
-    pub(crate) fn counters(&self, now: Time) -> SenderCounters {
+    /// Counters since the start, without times.
+    pub(crate) fn counters(&self) -> SenderCounters {
         match self {
-            Self::Tcp(tcp) => tcp.end.counters_until(now),
+            Self::Tcp(tcp) => tcp.end.counters(),
             Self::Datagram(source) => source.end.counters(),
             Self::Tfrc(source) => source.end.0.counters(),
             Self::Media(source) => source.end.counters(),
+            Self::Opening(opening) => opening.sender.end.counters(),
+        }
+    }
+
+    /// The same with the times until `now`.
+    pub(crate) fn counters_until(&self, now: Time) -> SenderCounters {
+        match self {
+            Self::Tcp(tcp) => tcp.end.counters_until(now),
             Self::Opening(opening) => opening.sender.end.counters_until(now),
+            Self::Datagram(_) | Self::Tfrc(_) | Self::Media(_) => self.counters(),
         }
     }
 
