@@ -69,8 +69,9 @@ def _table(measured: Measurement, found: dict[str, Any]) -> Table:
 
 
 def _linked(name: str) -> str:
-    """A controller with a link to its page, or as it is spelled with parameters."""
-    return f"`{name}`" if "(" in name else f"[{name}](controllers/{name}.md)"
+    """A controller of ours with a link to its page, any other as it is spelled."""
+    own = "(" not in name and ":" not in name
+    return f"[{name}](controllers/{name}.md)" if own else f"`{name}`"
 
 
 def _fair(found: dict[str, Any]) -> set[str]:
