@@ -103,6 +103,7 @@ def claims() -> Table:
         "l4s",
         "ccwg-bbr",
         "rmcat",
+        "ccwg-c4",
         "bbr-sharing",
     ):
         head, verdicts = verdicts_of(paper)
