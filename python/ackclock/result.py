@@ -211,11 +211,21 @@ class Run:
             "seed": self.seed,
             "duration_s": self.duration_s,
             "scenario": self.scenario,
-            "flows": [flow_summary(row) for row in self.rows("flows")],
+            "flows": self._flow_summaries(),
             "links": [link_summary(row) for row in self.rows("links")],
             "fairness": {"jain": None if math.isnan(fairness) else fairness},
             "engine": dict(self.engine),
         }
+
+    def _flow_summaries(self) -> list[dict[str, Any]]:
+        """The rows of ``flows``, with the delays of recorded datagrams and frames (``metrics.arrivals``)."""
+        flows = [flow_summary(row) for row in self.rows("flows")]
+        if "datagrams" in self.table_names:
+            from ackclock.metrics.arrivals import arrivals
+
+            for index in self.table("datagrams").column("flow").unique().to_pylist():
+                flows[index] |= arrivals(self, flows[index]["name"])
+        return flows
 
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes Parquet tables and ``run.json`` (scenario, seed, versions, host) into a new or empty folder.

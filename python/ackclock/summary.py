@@ -80,6 +80,46 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
     return table
 
 
+def arrivals_table(summaries: Sequence[Summary]) -> Table | None:
+    """A row per flow with recorded datagrams: medians over the repetitions. None without any."""
+    groups = {
+        names: recorded
+        for names, group in _flow_groups(summaries).items()
+        if (recorded := [f for f in group if "one_way_delay_ms" in f])
+    }
+    if not groups:
+        return None
+    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+        *(
+            (f"{words} {one}\nms", lambda f, key=key, one=one: (f.get(key) or {}).get(one), ".1f")
+            for words, key in (("delay", "one_way_delay_ms"), ("frame", "frame_delay_ms"))
+            for one in ("p50", "p95")
+        ),
+        ("not shown\n%", lambda f: None if "frame_loss" not in f else f["frame_loss"] * 100, ".2f"),
+        ("freezes", lambda f: f.get("freezes"), ".0f"),
+        ("frozen\ns", lambda f: f.get("frozen_s"), ".2f"),
+    ]
+    if not any("frame_loss" in flow for group in groups.values() for flow in group):
+        columns = columns[:2]
+    table = Table(
+        title="arrivals (one-way delay by packet, frames from capture to completion)", title_justify="left"
+    )
+    for name in ("run", "flow"):
+        table.add_column(name, overflow="fold")
+    for name, _, _ in columns:
+        table.add_column(name, justify="right")
+    for (label, flow), group in groups.items():
+        cells = [_text(_median([value(f) for f in group]), form) for _, value, form in columns]
+        table.add_row(Text(label), Text(flow), *cells)
+    return table
+
+
+def all_tables(summaries: Sequence[Summary]) -> list[Table]:
+    """The tables of flows, of their recorded arrivals if there are any, and of links."""
+    found = (flows_table(summaries), arrivals_table(summaries), links_table(summaries))
+    return [table for table in found if table is not None]
+
+
 def links_table(summaries: Sequence[Summary]) -> Table:
     """A row per link: medians over the repetitions, and the fairness of the flows that share the run."""
     table = Table(title="links (queue and delay by time)", title_justify="left")

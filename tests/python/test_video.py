@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import ackclock
-from ackclock import metrics
+from ackclock import metrics, summary
+from ackclock.metrics.arrivals import arrivals
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,47 @@ def call() -> Call:
     )
     flows = pa.table({"flow": pa.array([0], pa.uint32()), "name": ["call"]})
     return Call(flows, {"video_frames": video, "datagrams": datagrams})
+
+
+def test_a_summary_has_delays_of_packets_and_frames_and_the_freezes(call: Call) -> None:
+    found = arrivals(call, "call")
+    # Delays of 50, 66 and 50 ms.
+    assert found["one_way_delay_ms"] == pytest.approx({"p50": 50.0, "p95": 64.4, "p99": 65.68})
+    assert found["frame_delay_ms"]["p50"] == pytest.approx(50.0)
+    # Frame 4 is shown at 260 ms, and frame 15 at 700 ms. 35 frames are older than a second.
+    shown = metrics.video_frames(call, "call", None, None)[2]
+    assert found["frame_loss"] == pytest.approx(10 / shown.size)
+    assert (found["freezes"], found["frozen_s"]) == (1, pytest.approx(0.44))
+
+
+def test_without_frames_a_summary_has_delays_alone(call: Call) -> None:
+    none = call.tables["video_frames"].slice(0, 0)
+    bare = Call(call.flows, {**call.tables, "video_frames": none})
+    assert list(arrivals(bare, "call")) == ["one_way_delay_ms"]
+
+
+def test_the_terminal_has_a_table_of_arrivals_where_datagrams_are_recorded() -> None:
+    path = {"rate": "1mbit", "rtt": "60ms", "queue": "300ms"}
+    media = {"name": "a", "cc": "gcc", "kind": "media"}
+    silent = {"name": "a", "cc": "cubic", "kind": "datagram", "echo": False, "source": {"rate": "100kbit"}}
+
+    def heads(flow: dict[str, object], record: bool) -> list[str] | None:
+        run = ackclock.simulate(
+            {
+                "duration": "3s",
+                "path": path,
+                "record": {"datagrams": record},
+                "flows": [flow, {"cc": "cubic", "bytes": "10kB"}],
+            }
+        )
+        table = summary.arrivals_table([run.summary()])
+        return table and [str(column.header) for column in table.columns]
+
+    assert heads(media, record=False) is None
+    delays = ["run", "flow", "delay p50\nms", "delay p95\nms"]
+    assert heads(silent, record=True) == delays
+    frames = ["frame p50\nms", "frame p95\nms", "not shown\n%", "freezes", "frozen\ns"]
+    assert heads(media, record=True) == delays + frames
 
 
 def test_delays_are_of_frames_that_are_complete(call: Call) -> None:

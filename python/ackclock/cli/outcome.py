@@ -179,10 +179,10 @@ class Outcome:
         write_json(folder / "summary.json", self.document(done))
 
 
-def _tables(summaries: Sequence[summary.Summary]) -> tuple[Table, Table]:
+def _tables(summaries: Sequence[summary.Summary]) -> list[Table]:
     marked = summary.marked(summaries)
     shown = [{**s, "label": marked[s["label"]]} for s in summaries]
-    return summary.flows_table(shown), summary.links_table(shown)
+    return summary.all_tables(shown)
 
 
 def _tabulate(page: Page, summaries: Sequence[summary.Summary]) -> None:

@@ -79,8 +79,12 @@ def frozen_time(run: Recorded, flow: str, start: float | None = None, stop: floa
 
 
 def _freezes(run: Recorded, flow: str, start: float | None, stop: float | None) -> Array:
-    """The times between two shown frames (s) that are freezes."""
     captured, _, shown = video_frames(run, flow, start, stop)
+    return freeze_times(captured, shown)
+
+
+def freeze_times(captured: Array, shown: Array) -> Array:
+    """The times between two shown frames (s) that are freezes."""
     times = np.diff(np.sort(shown[~np.isnan(shown)]))
     mean = float(np.diff(captured).mean()) if captured.size > 1 else 0.0
     return times[times >= max(3.0 * mean, mean + FREEZE_MS / 1e3)]

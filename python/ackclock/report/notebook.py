@@ -24,10 +24,11 @@ TEMPLATE = """
 
 
 def tables(summaries: Sequence[summary.Summary]) -> str:
-    """The tables of flows and links as HTML. Names in them are escaped."""
-    found = [summary.flows_table(summaries), summary.links_table(summaries)]
+    """The tables of flows, arrivals and links as HTML. Names in them are escaped."""
     return _template().render(
-        tables=[(str(table.title or ""), heads(table), cells(table)) for table in found]
+        tables=[
+            (str(table.title or ""), heads(table), cells(table)) for table in summary.all_tables(summaries)
+        ]
     )
 
 
