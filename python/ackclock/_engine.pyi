@@ -223,8 +223,9 @@ class Plan:
 
         ``warnings`` (sentences), ``estimated_memory_bytes``, ``duration_s``, ``warmup_s``, ``bottleneck``
         (name of the link that reports look at first), ``flows`` (``name``, ``cc``, ``base_rtt_ms``,
-        ``start_s``, ``stop_s``, and ``connections``: how many it makes, on average) and ``links`` (``name``,
-        ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
+        ``start_s``, ``stop_s``, ``connections``: how many it makes, on average, ``profile``, and
+        ``usual_flight_bytes``: the bytes in flight with the profile's buffers in place of unlimited ones, or
+        None) and ``links`` (``name``, ``rate_bps`` or None, ``delay_ms``). Raises ScenarioError.
         """
 
 def resolve(text: str, file: str, overrides: Sequence[tuple[str, str]], files: Files | None = None) -> Plan:

@@ -181,6 +181,31 @@ def limits(summaries: Sequence[Summary]) -> list[str]:
     return sentences
 
 
+def beyond_buffers(summaries: Sequence[Summary], plans: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A sentence for each profile whose buffers carry less than its flows have in flight without a limit.
+
+    ``plans`` has ``Plan.inspect()`` by label. The flight is a mean, by Little's law: goodput times mean RTT.
+    """
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for s in summaries:
+        label = s["label"]
+        usual = {
+            (flow["name"], flow["profile"]): flow["usual_flight_bytes"] for flow in plans[label]["flows"]
+        }
+        for flow in s["flows"]:
+            profile = flow["profile"]
+            most = usual.get((flow["name"], profile))
+            flight = (flow["goodput_bps"] or 0) / 8 * (flow["rtt_ms"]["mean"] or 0) / 1e3
+            if most is not None and flight > most:
+                labels = found.setdefault((profile, most), {})
+                labels[label] = max(flight, labels.get(label, 0))
+    return [
+        f"{', '.join(labels)} had up to {max(labels.values()) / 1e6:.3g} MB in flight on average, and the "
+        f"usual buffers of profile {profile} carry {most / 1e6:.3g} MB: --set buffers=profile sets them"
+        for (profile, most), labels in found.items()
+    ]
+
+
 def engine_line(summaries: Sequence[Summary]) -> str:
     """Packets and their cost. If some runs are in real time, only these count, with their lateness."""
     live = [s["engine"] for s in summaries if "lateness_us" in s["engine"]]

@@ -75,3 +75,50 @@ def test_times_add_up_and_leave_out_the_handshake_and_the_warmup():
     # The SYN takes a round trip, and then data are outstanding until the flow is stopped.
     assert second["busy_us"] == pytest.approx(1_000_000 - 1000 * second["handshake_ms"], abs=1)
     assert [row["app_limited_us"] for row in (first, second)] == [0, 0]
+
+
+FAST = ("--rate", "1gbit", "--rtt", "70ms", "--duration", "3s")
+USUAL = "--set buffers=profile"
+
+
+def test_a_flow_with_more_in_flight_than_usual_buffers_carry_is_remarked_once(capsys):
+    status, _, err = run(capsys, "compare", "cubic", "bbr1", *FAST, "--repeat", "2")
+    assert status == 0
+    (line,) = (line for line in err.splitlines() if USUAL in line)
+    assert line.startswith("note: cubic, bbr1 had up to ")
+    assert "the usual buffers of profile linux carry 2.76 MB" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--set", "buffers=profile"),
+        ("--set", "flows.0.transport.receive_buffer=16MB", "--set", "flows.0.transport.send_buffer=16MB"),
+        ("--profile", "real-1992"),
+        ("--rate", "10mbit"),
+        ("--loss", "1%"),
+    ],
+)
+def test_a_flow_that_usual_buffers_leave_alone_needs_no_remark(capsys, arguments):
+    status, _, err = run(capsys, "compare", "cubic", *FAST, *arguments)
+    assert status == 0
+    assert USUAL not in err
+
+
+def test_the_remark_is_of_the_mean_flight_of_the_largest_flow():
+    def flow(name: str, mbit: float) -> dict[str, object]:
+        return {"name": name, "profile": "linux", "goodput_bps": mbit * 1e6, "rtt_ms": {"mean": 80.0}}
+
+    usual = {
+        "flows": [
+            {"name": name, "profile": "linux", "usual_flight_bytes": 2_000_000} for name in ("a-0", "a-1")
+        ]
+    }
+    # 200 Mbit/s are 25 MB/s: in 80 ms exactly 2 MB. 400 Mbit/s are 4 MB.
+    assert summary.beyond_buffers([{"label": "a", "flows": [flow("a-0", 200)]}], {"a": usual}) == []
+    (sentence,) = summary.beyond_buffers(
+        [{"label": "a", "flows": [flow("a-0", 250), flow("a-1", 400), flow("a-2", 900)]}], {"a": usual}
+    )
+    assert sentence.startswith(
+        "a had up to 4 MB in flight on average, and the usual buffers of profile linux carry 2 MB"
+    )

@@ -13,7 +13,7 @@ use overview::metrics;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use scenario::{Error, Plan, Scenario};
+use scenario::{Error, Kind, Plan, Scenario};
 use serde_json::{Value, json};
 use units::Time;
 
@@ -261,9 +261,12 @@ impl SharedPlan {
 /// Facts about `plan`, as JSON.
 fn inspected(plan: &Plan) -> Value {
     let flows = plan.flows.iter().map(|flow| {
+        let usual = if flow.kind == Kind::Tcp { flow.options.usual_flight() } else { None };
         json!({
             "name": flow.name,
             "cc": flow.cc.label(),
+            "profile": flow.profile,
+            "usual_flight_bytes": usual.map(|bytes| bytes.get()),
             "base_rtt_ms": record::milliseconds(flow.base_rtt),
             "start_s": record::seconds(flow.start),
             "stop_s": record::seconds(flow.stop),

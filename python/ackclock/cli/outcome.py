@@ -109,6 +109,9 @@ class Outcome:
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         for sentence in same_repetitions(summary.alike(summaries)):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+        about = {point.key: point.plan.inspect() for point in points}
+        for sentence in summary.beyond_buffers(summaries, about):
+            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if self.report.as_json:
             print_json(self.document(done))
         if summary.invalid_reasons(summaries):

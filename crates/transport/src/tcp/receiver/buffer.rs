@@ -236,6 +236,13 @@ impl Stack {
         buffer.grow(0);
         Some(first.min(buffer.threshold) / buffer.segment)
     }
+
+    /// Bytes of the largest window that the receive buffer makes, if that has a limit.
+    pub(crate) fn largest_window(&self) -> Option<u64> {
+        let mut buffer = ReceiveBuffer::of(self)?;
+        buffer.grow(0);
+        Some(buffer.window_of(buffer.most))
+    }
 }
 
 impl Receiver {

@@ -9,6 +9,9 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Bytes;
 
+use super::Stack;
+use crate::application::SendBuffer;
+
 /// The buffers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
@@ -76,6 +79,20 @@ const SPELLINGS: &str = "\"unlimited\", a size as the application sets it, like 
 /// As of a size, or of the other spellings.
 const PATTERN: &str =
     r"^(unlimited|\d+ \d+ \d+|\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes)\s*)$";
+
+impl Stack {
+    /// Bytes that a flow has in flight at most, on average, where buffers without a limit are replaced by those that
+    /// the stack has by default. `None` if that bounds nothing.
+    pub fn usual_flight(&self) -> Option<Bytes> {
+        let Buffers { sizes, usual, .. } = self.buffers;
+        let replaced = |own: Buffer, usual| if own.limits() { Buffer::Unlimited } else { usual };
+        let mut host = self.clone();
+        host.buffers.sizes =
+            BufferSizes { receive: replaced(sizes.receive, usual.receive), send: replaced(sizes.send, usual.send) };
+        let carried = SendBuffer::of(&host).map(|buffer| buffer.carried());
+        host.largest_window().into_iter().chain(carried).min().map(Bytes::new)
+    }
+}
 
 impl Buffer {
     /// A buffer that grows: so many bytes of memory at least, at first and at most.
@@ -156,6 +173,7 @@ impl JsonSchema for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{freebsd_9, linux, real_1992};
 
     #[test]
     fn sizes_are_read_as_they_are_spelled() {
@@ -163,6 +181,21 @@ mod tests {
             assert_eq!(text.parse::<Buffer>().unwrap().to_string(), text);
         }
         assert!(!Buffer::Unlimited.limits() && Buffer::Fixed(Bytes::new(1)).limits());
+    }
+
+    #[test]
+    fn usual_buffers_bound_a_flight_where_a_flow_has_none() {
+        let flight = |sizes: BufferSizes| {
+            let mut stack = linux();
+            stack.buffers.sizes = sizes;
+            stack.usual_flight().map(Bytes::get)
+        };
+        let size = Buffer::Fixed(Bytes::new(1));
+        assert_eq!(flight(BufferSizes::UNLIMITED), Some(2_760_948), "the send buffer");
+        // 160 / 256 of 6291456.
+        assert_eq!(flight(BufferSizes { receive: Buffer::Unlimited, send: size }), Some(3_932_160));
+        assert_eq!(flight(BufferSizes { receive: size, send: size }), None);
+        assert_eq!([freebsd_9(), real_1992()].map(|stack| stack.usual_flight()), [Some(Bytes::new(2_097_152)), None]);
     }
 
     #[test]
