@@ -10,7 +10,7 @@ use units::{Ecn, Random, Span, Time};
 
 use crate::incoming::Incoming;
 use crate::limits::Limits;
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, Window};
 use crate::packet::{Packet, PacketOptions, Refusal, Timestamps};
 use crate::persist::Persist;
 
@@ -27,8 +27,6 @@ pub(crate) struct Agreement {
     pub(crate) our_scale: u8,
     /// The window field of the packet that ended the handshake, as bytes.
     pub(crate) window: u64,
-    /// The window field of its SYN.
-    pub(crate) first_window: u64,
     /// TSval of the last packet, where timestamps are in use.
     pub(crate) echo: Option<u32>,
 }
@@ -47,6 +45,8 @@ pub(crate) struct Connection {
     window: u64,
     largest_window: u64,
     window_from: u64,
+    /// Segments leave that the window let leave before the first of them.
+    leaving: bool,
     /// TS.Recent, where timestamps are in use.
     echo: Option<u32>,
     /// The last number acknowledged.
@@ -91,8 +91,9 @@ impl Connection {
             their_scale: agreement.their_scale,
             our_scale: agreement.our_scale,
             window: agreement.window,
-            largest_window: agreement.window.max(agreement.first_window),
+            largest_window: agreement.window,
             window_from: 1,
+            leaving: false,
             echo: agreement.echo,
             acknowledged: 1,
             due: false,
@@ -109,7 +110,24 @@ impl Connection {
     pub(crate) fn write(&mut self, bytes: u64) {
         let state = self.sender.state();
         let room = u64::from(state.window.saturating_sub(state.in_flight));
-        self.outgoing.write(bytes, room, self.largest_window);
+        let window = self.peer_window();
+        self.outgoing.write(bytes, room, &window);
+    }
+
+    /// The receive window of the other side.
+    fn peer_window(&mut self) -> Window {
+        let acknowledged = self.sender.acknowledged();
+        let end = self.outgoing.start(acknowledged) + self.window;
+        Window { acknowledged, end, largest: self.largest_window, train: self.sender.longest_train().into() }
+    }
+
+    /// The segments that the window lets leave become the receive window of the sender.
+    fn admit(&mut self) {
+        let window = self.peer_window();
+        let admitted = u64::from(self.sender.state().outstanding) + self.outgoing.admit(&window);
+        let is_limit = self.outgoing.next() + self.outgoing.unsent() > window.end;
+        let whole = if is_limit { 0 } else { self.window / self.segment_size() };
+        self.sender.note_receive_window(whole.max(admitted).min(u64::from(u32::MAX)) as u32);
     }
 
     pub(crate) fn close(&mut self) {
@@ -278,14 +296,26 @@ impl Connection {
         let first = self.sender.acknowledged();
         self.sender.note_written(self.outgoing.available(first));
         self.sender.note_held(self.outgoing.holds_small(first));
+        if !self.leaving {
+            self.admit();
+        }
         if let Some(data) = self.sender.poll_transmit(now, &mut Silent) {
+            self.leaving = true;
             return Some(self.data_packet(now, &data));
         }
+        self.leaving = false;
         self.note_limits(now);
         let state = self.sender.state();
-        let closed = state.outstanding == 0 && self.outgoing.unsent() > 0 && self.window == 0;
+        let closed = state.outstanding == 0 && self.window < self.outgoing.unsent().min(self.segment_size());
         self.persist.note(now, closed, state.timeout);
         if std::mem::take(&mut self.probe_due) && closed {
+            if self.window > 0 {
+                self.outgoing.admit_part(self.outgoing.next() + self.window);
+                self.sender.note_receive_window(1);
+                let data = self.sender.poll_transmit(now, &mut Silent);
+                self.persist.note(now, data.is_none(), state.timeout);
+                return data.map(|data| Packet { push: true, ..self.data_packet(now, &data) });
+            }
             // A number that was acknowledged before: it asks for an ACK (as in Linux).
             return Some(Packet { sequence: self.outgoing.next() - 1, ..self.header(now) });
         }

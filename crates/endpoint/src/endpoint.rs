@@ -209,7 +209,6 @@ impl Endpoint {
             their_scale,
             our_scale: theirs.window_scale.map_or(0, |_| self.scale),
             window,
-            first_window: u64::from(syn.window),
             echo: last.options.timestamps.or(theirs.timestamps).filter(|_| timestamps).map(|stamps| stamps.value),
         };
         let mut connection = Connection::new(now, stack, controller, &agreement);
@@ -416,6 +415,15 @@ mod tests {
         assert_eq!((probe.len(), probe[0].sequence, probe[0].payload), (1, 1000, 0));
         endpoint.inject(MS(510), &ack(1001, 257)).unwrap();
         assert_eq!(sent(&mut endpoint, MS(510))[0].sequence, 1001);
+        // 640 bytes are less than a segment: the probe fills them.
+        endpoint.inject(MS(610), &ack(2001, 5)).unwrap();
+        endpoint.write(3000);
+        assert_eq!(sent(&mut endpoint, MS(610)), []);
+        endpoint.on_timeout(MS(910));
+        assert_eq!(sent(&mut endpoint, MS(910))[0].payload, 640);
+        endpoint.inject(MS(920), &ack(2641, 257)).unwrap();
+        let sizes: Vec<_> = sent(&mut endpoint, MS(920)).iter().map(|packet| packet.payload).collect();
+        assert_eq!(sizes, [1000, 1000, 360]);
     }
 
     #[test]

@@ -3,6 +3,19 @@
 /// Bytes of the largest buffer that writes go into.
 const LARGEST_BUFFER: u64 = 65_215;
 
+/// The receive window of the other side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// The segments below are acknowledged.
+    pub(crate) acknowledged: u64,
+    /// It ends at this byte.
+    pub(crate) end: u64,
+    /// The most bytes that it has had so far.
+    pub(crate) largest: u64,
+    /// Segments of the longest train that leaves into it.
+    pub(crate) train: u64,
+}
+
 /// The bytes that the application has written, and the ends of the segments sent so far. The first byte has number 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
@@ -14,8 +27,12 @@ pub(crate) struct Outgoing {
     pushes: Vec<u64>,
     /// The last of these that was set because much had been written since the one before.
     pushed: u64,
-    /// The start of the last buffer that writes go into (see [`write`](Self::write)).
+    /// The start of the last buffer that writes go into (see [`write`](Self::write)), and the ends of the full ones
+    /// before it, until segments leave.
     buffer: u64,
+    full: Vec<u64>,
+    /// The receive window lets the bytes before this number leave (see [`admit`](Self::admit)).
+    limit: u64,
     /// The largest segment.
     segment_size: u64,
     /// The application has closed.
@@ -35,6 +52,8 @@ impl Outgoing {
             pushes: Vec::new(),
             pushed: 1,
             buffer: 1,
+            full: Vec::new(),
+            limit: u64::MAX,
             segment_size: segment_size.max(1),
             closing: false,
             fin: None,
@@ -42,15 +61,14 @@ impl Outgoing {
         }
     }
 
-    /// The application writes, when `room` segments may leave at once and the largest receive window so far was
-    /// `largest_window` bytes.
+    /// The application writes, when `room` segments may leave at once.
     ///
     /// The end of a write is pushed, unless a later one joins its buffer (tcp_sendmsg_locked). So is, as in Linux, a
     /// full buffer that ends more than half a window after the last push. A buffer takes the segments of half of the
     /// receive window, at most 64 kB. A full buffer that is the first to leave is sent while the write goes on, which
     /// makes room in it.
-    pub(crate) fn write(&mut self, bytes: u64, room: u64, largest_window: u64) {
-        let half = largest_window / 2;
+    pub(crate) fn write(&mut self, bytes: u64, room: u64, window: &Window) {
+        let half = window.largest / 2;
         let full = (half.min(LARGEST_BUFFER) / self.segment_size).max(1) * self.segment_size;
         let mut rest = bytes;
         let mut room = room * self.segment_size;
@@ -58,6 +76,7 @@ impl Outgoing {
         while rest > 0 {
             self.buffer = self.buffer.max(leaving);
             if self.written - self.buffer >= full {
+                self.full.push(self.written);
                 self.buffer = self.written;
             }
             if self.written > self.buffer && self.pushes.last() == Some(&self.written) {
@@ -72,7 +91,7 @@ impl Outgoing {
                 self.pushed = self.written;
                 self.pushes.push(self.written);
             } else if self.buffer == leaving {
-                let sent = room.min(full);
+                let sent = room.min(self.admitted(leaving, self.written, window));
                 (room, leaving) = (room - sent, leaving + sent);
             }
         }
@@ -105,11 +124,54 @@ impl Outgoing {
     /// How many segments there are to send in all, sent ones included, with the cumulative point at segment `first`. A
     /// small segment waits for the ACK of another one (Nagle's algorithm, RFC 9293, section 3.7.4, as Linux has it).
     pub(crate) fn available(&self, first: u64) -> u64 {
-        let unsent = self.unsent();
         let sent = self.ends.len() as u64;
         let waits = self.holds_small(first);
-        let fin = u64::from(self.closing && self.fin.is_none() && unsent == 0);
-        sent + unsent.div_ceil(self.segment_size) - u64::from(waits) + fin
+        sent + self.unsent().div_ceil(self.segment_size) - u64::from(waits) + u64::from(self.closes_alone())
+    }
+
+    /// True if the next segment is a FIN without data.
+    fn closes_alone(&self) -> bool {
+        self.closing && self.fin.is_none() && self.unsent() == 0
+    }
+
+    /// First byte and end of the buffers that have not left.
+    fn buffers(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut start = self.next();
+        let ends = self.full.iter().copied().chain(std::iter::once(self.written)).filter(move |&end| end > start);
+        ends.map(move |end| (std::mem::replace(&mut start, end), end))
+    }
+
+    /// How many segments the receive window lets leave. A write sends buffer by buffer. What waits after that leaves as
+    /// if it were in one buffer (tcp_grow_skb, since Linux 6.10).
+    pub(crate) fn admit(&mut self, window: &Window) -> u64 {
+        let size = self.segment_size;
+        let (mut segments, mut limit) = (0, self.next());
+        for (start, stop) in self.buffers() {
+            let fits = self.admitted(start, stop, window);
+            (segments, limit) = (segments + fits.div_ceil(size), start + fits);
+            if limit < stop {
+                break;
+            }
+        }
+        self.limit = limit;
+        self.full.clear();
+        segments + u64::from(self.closes_alone() && window.end > limit)
+    }
+
+    /// Bytes that the receive window lets leave of the buffer from `start` to `stop`. A train of which a segment fits
+    /// leaves as far as the window goes. So its last segment may be short, if Nagle's algorithm lets it leave
+    /// (tcp_snd_wnd_test, tcp_mss_split_point).
+    fn admitted(&self, start: u64, stop: u64, window: &Window) -> u64 {
+        let size = self.segment_size;
+        let (length, fits) = (stop - start, window.end.clamp(start, stop) - start);
+        let of_train = fits % (window.train.max(1) * size);
+        let waits = of_train < size || !self.no_delay && self.has_small_since(window.acknowledged);
+        if fits < length && waits { fits - fits % size } else { fits }
+    }
+
+    /// The window probe is due: the bytes before `end`, less than a segment, leave (tcp_write_wakeup).
+    pub(crate) fn admit_part(&mut self, end: u64) {
+        self.limit = end;
     }
 
     /// True if the last of them waits for that ACK.
@@ -129,8 +191,7 @@ impl Outgoing {
     /// Segment `number` leaves: where it begins, how many bytes it has, and whether it ends a write and the connection.
     pub(crate) fn leave(&mut self, number: u64) -> (u64, u32, bool, bool) {
         if number == self.ends.len() as u64 {
-            let length = self.unsent().min(self.segment_size);
-            let mut end = self.next() + length;
+            let mut end = self.written.min(self.limit).min(self.next() + self.segment_size).max(self.next());
             if self.closing && end == self.written && self.fin.is_none() {
                 self.fin = Some(number);
                 end += 1;
@@ -160,10 +221,18 @@ impl Outgoing {
 mod tests {
     use super::*;
 
+    /// A window of 4500 bytes at most that ends at byte `end`, with the segments below `acknowledged`.
+    fn window(acknowledged: u64, end: u64) -> Window {
+        Window { acknowledged, end, largest: 4500, train: 2 }
+    }
+
+    /// One that limits nothing.
+    const OPEN: Window = Window { acknowledged: 0, end: u64::MAX, largest: 65_535, train: 2 };
+
     #[test]
     fn a_write_is_cut_into_segments_and_its_end_is_pushed() {
         let mut bytes = Outgoing::new(1000);
-        bytes.write(2500, 10, 65_535);
+        bytes.write(2500, 10, &OPEN);
         assert_eq!(bytes.available(0), 3);
         assert_eq!(bytes.leave(0), (1, 1000, false, false));
         assert_eq!(bytes.leave(1), (1001, 1000, false, false));
@@ -175,18 +244,18 @@ mod tests {
     #[test]
     fn a_write_that_joins_the_buffer_of_another_is_pushed_with_it() {
         let mut bytes = Outgoing::new(1000);
-        bytes.write(3000, 0, 65_535);
-        bytes.write(4000, 0, 65_535);
+        bytes.write(3000, 0, &OPEN);
+        bytes.write(4000, 0, &OPEN);
         assert_eq!(bytes.pushes, [7001]);
         // All of it has left: the next write has a buffer of its own.
         for number in 0..7 {
             bytes.leave(number);
         }
-        bytes.write(2000, 0, 65_535);
+        bytes.write(2000, 0, &OPEN);
         assert_eq!(bytes.pushes, [7001, 9001]);
         // Part of it has left: the rest is still a buffer that takes more.
         bytes.leave(7);
-        bytes.write(500, 0, 65_535);
+        bytes.write(500, 0, &OPEN);
         assert_eq!(bytes.pushes, [7001, 9501]);
     }
 
@@ -196,16 +265,16 @@ mod tests {
         // takes 2000 bytes more and ends at 18,001, past 1 + 16,448. The next ones end at 34,001 (not past 18,001 +
         // 16,448) and 50,001.
         let mut bytes = Outgoing::new(1000);
-        bytes.write(60_000, 2, 32_896);
+        bytes.write(60_000, 2, &Window { largest: 32_896, ..OPEN });
         assert_eq!(bytes.pushes, [18_001, 50_001, 60_001]);
     }
 
     #[test]
     fn a_small_segment_waits_for_the_ack_of_another() {
         let mut bytes = Outgoing::new(1000);
-        bytes.write(500, 10, 65_535);
+        bytes.write(500, 10, &OPEN);
         bytes.leave(0);
-        bytes.write(1200, 10, 65_535);
+        bytes.write(1200, 10, &OPEN);
         assert_eq!(bytes.available(0), 2, "200 bytes wait");
         assert_eq!(bytes.available(1), 3);
         bytes.no_delay = true;
@@ -218,16 +287,64 @@ mod tests {
         assert_eq!(bytes.leave(2), (1501, 200, true, true));
     }
 
+    /// Sizes of the segments `numbers`, which leave.
+    fn sizes(bytes: &mut Outgoing, numbers: std::ops::Range<u64>) -> Vec<u32> {
+        numbers.map(|number| bytes.leave(number).1).collect()
+    }
+
+    #[test]
+    fn a_window_that_ends_within_a_segment_lets_the_part_leave_with_a_full_one() {
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(8000, 0, &OPEN);
+        // Two trains of two: of 4500 bytes 500 are left for the third, less than a segment.
+        assert_eq!(
+            (
+                bytes.admit(&window(0, 4501)),
+                bytes.admit(&Window { train: 3, ..window(0, 4501) }),
+                bytes.admit(&window(0, 3501))
+            ),
+            (4, 5, 4)
+        );
+        assert_eq!((sizes(&mut bytes, 0..4), bytes.next()), (vec![1000, 1000, 1000, 500], 3501));
+        // A second short one waits for the ACK of the first (Nagle).
+        assert_eq!(
+            [bytes.admit(&window(3, 4101)), bytes.admit(&window(3, 5101)), bytes.admit(&window(4, 5101))],
+            [0, 1, 2]
+        );
+        bytes.no_delay = true;
+        assert_eq!(bytes.admit(&window(3, 5101)), 2);
+        // All of it fits: four full segments and the short end of the write.
+        assert_eq!((bytes.admit(&window(4, 8001)), bytes.available(4)), (5, 9));
+    }
+
+    #[test]
+    fn a_long_write_fills_the_buffer_that_the_window_lets_leave() {
+        // Half of 20,000 bytes: 3500 of the first buffer leave, which takes 3500 more.
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(15_000, 10, &Window { end: 3501, largest: 20_000, ..OPEN });
+        assert_eq!((bytes.buffer, &bytes.full), (13_501, &vec![13_501]));
+    }
+
+    #[test]
+    fn a_write_sends_buffer_by_buffer_and_all_that_waits_leaves_as_one() {
+        // Half of 4500 bytes: buffers of two segments. Of the third one 500 bytes would fit.
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(7000, 0, &window(0, 1));
+        assert_eq!((bytes.admit(&window(0, 4501)), sizes(&mut bytes, 0..4)), (4, vec![1000; 4]));
+        assert_eq!((bytes.admit(&window(1, 5501)), sizes(&mut bytes, 4..6)), (2, vec![1000, 500]));
+        assert_eq!((bytes.admit(&window(6, 9001)), sizes(&mut bytes, 6..8)), (2, vec![1000, 500]));
+    }
+
     #[test]
     fn a_fin_rides_on_the_last_data_or_goes_alone() {
         let mut bytes = Outgoing::new(1000);
-        bytes.write(1000, 10, 65_535);
+        bytes.write(1000, 10, &OPEN);
         bytes.close();
         assert_eq!(bytes.available(0), 1);
         assert_eq!(bytes.leave(0), (1, 1000, true, true));
         assert_eq!((bytes.next(), bytes.available(0)), (1002, 1));
         let mut bytes = Outgoing::new(1000);
-        bytes.write(1000, 10, 65_535);
+        bytes.write(1000, 10, &OPEN);
         bytes.leave(0);
         bytes.close();
         assert_eq!(bytes.available(0), 2);
@@ -238,7 +355,7 @@ mod tests {
     #[test]
     fn numbers_of_bytes_round_to_whole_segments() {
         let mut bytes = Outgoing::new(1000);
-        bytes.write(3000, 10, 65_535);
+        bytes.write(3000, 10, &OPEN);
         for number in 0..3 {
             bytes.leave(number);
         }

@@ -251,6 +251,11 @@ impl Output {
         self.trains.probe(room)
     }
 
+    /// Segments of the longest train.
+    pub(super) fn longest_train(&mut self, room: &Room) -> u32 {
+        self.trains.full_train(room)
+    }
+
     /// True if no new segment leaves now.
     #[inline]
     pub(super) fn holds_new(&self) -> bool {

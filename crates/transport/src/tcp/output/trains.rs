@@ -256,7 +256,7 @@ impl Trains {
     /// Segments of a full train. Found anew only where the last answer may not hold: the divisions would take longer
     /// than all else that an ACK asks here.
     #[inline]
-    fn full_train(&mut self, room: &Room) -> u32 {
+    pub(super) fn full_train(&mut self, room: &Room) -> u32 {
         if let Some(known) = &self.full
             && known.is_for(room.window, room.slow_start, room.minimum)
             && known.between.0 <= room.smoothed

@@ -127,6 +127,12 @@ impl Sender {
         self.backlog.hold_small(holds);
     }
 
+    /// Segments of the longest train that leaves now.
+    pub fn longest_train(&mut self) -> u32 {
+        let room = self.driver_room();
+        self.output.longest_train(&room)
+    }
+
     /// The receive window changed, to `segments`, with a packet that is no acknowledgement otherwise. Afterwards poll
     /// what to transmit.
     pub fn note_receive_window(&mut self, segments: u32) {

@@ -146,7 +146,7 @@ impl Sender {
     }
 
     /// The room that window and receiver leave.
-    fn driver_room(&self) -> Room {
+    pub(super) fn driver_room(&self) -> Room {
         let Self { flight, driver, output, stack, repair, .. } = self;
         room(flight, driver, repair, stack, output.peer_window())
     }
