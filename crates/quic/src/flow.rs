@@ -2,7 +2,7 @@
 
 use noq_proto::{Connection, Event, StreamEvent};
 use record::{FlowCounters, FlowMeter, FlowSample, FlowState, Lifetime, milliseconds, seconds};
-use scenario::Change;
+use scenario::PlannedChange;
 use units::{Ecn, Span, Time};
 
 use crate::application::{Reader, Writer};
@@ -120,7 +120,7 @@ impl Flow {
     }
 
     /// When it starts, changes, turns a page or stops next.
-    pub(crate) fn planned_at(&self, now: Time, changes: &[Change]) -> Time {
+    pub(crate) fn planned_at(&self, now: Time, changes: &[PlannedChange]) -> Time {
         let change = changes.get(self.changes).map_or(Time::NEVER, |change| change.at.max(now));
         self.objects[0].stop.min(self.turn).min(change)
     }

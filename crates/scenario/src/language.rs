@@ -11,6 +11,7 @@ use crate::document::Origin;
 use crate::transport_options::IN_SEGMENTS;
 use crate::values::{
     ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
+    WindowSpec,
 };
 use crate::wlan::{AccessCategory, Wlan};
 
@@ -313,10 +314,9 @@ pub struct Change {
     /// New values of parameters of the controller. The others stay.
     #[serde(default, skip_serializing_if = "control::Parameters::is_empty")]
     pub parameters: control::Parameters,
-    /// A new receive window, in segments. A larger one is announced at once.
+    /// A new receive window, in segments or as a size. A larger one is announced at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub receive_window: Option<u32>,
+    pub receive_window: Option<WindowSpec>,
 }
 
 /// TCP options by name.

@@ -58,7 +58,8 @@ pub use language::{
     Change, Flow, HostBuffers, Link, Path, Protocol, Record, Relay, Reverse, Scenario, SnoopAgent, Subflow,
 };
 pub use plan::{
-    FlowSettings, Hop, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedMedium, PlannedRelay, PlannedSubflow,
+    FlowSettings, Hop, Kind, Pages, Plan, PlannedChange, PlannedFlow, PlannedLink, PlannedMedium, PlannedRelay,
+    PlannedSubflow,
 };
 pub use quick_start::quick_start_rate;
 pub use schema::schema;
@@ -66,6 +67,6 @@ pub use tables::trace_keys;
 pub use transport_options::{Configured, Sysctl, TransportOptions, configure, sysctls};
 pub use values::{
     Arrivals, ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff, Paced, Packets,
-    QueueSpec, RateSpec, Sampling, Source, TraceRef, path_of_tc,
+    QueueSpec, RateSpec, Sampling, Source, TraceRef, WindowSpec, path_of_tc,
 };
 pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

@@ -11,7 +11,7 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::Error;
 use crate::document::Origin;
-use crate::language::{Change, Record};
+use crate::language::Record;
 use crate::values::Source;
 use crate::wlan::AccessCategory;
 
@@ -207,6 +207,17 @@ impl FlowSettings {
     }
 }
 
+/// A change of a flow while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedChange {
+    /// When it changes.
+    pub at: Time,
+    /// New values of parameters of the controller. The others stay.
+    pub parameters: control::Parameters,
+    /// A new receive window in segments.
+    pub receive_window: Option<u32>,
+}
+
 /// How the connections of a flow come in pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pages {
@@ -226,7 +237,7 @@ pub struct FlowSettings {
     /// Those given alone, for engines that bring a stack of their own.
     pub given: control::Parameters,
     /// When which of these change, in the order of time. The controller accepts that.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PlannedChange>,
     /// Name of the profile that the options come from.
     pub profile: String,
     /// Its TCP.

@@ -16,7 +16,7 @@ use crate::language::{Change, Flow, HostBuffers, Protocol};
 use crate::marks::{unnoticed_marks, with_needs};
 use crate::media::media;
 use crate::multipath;
-use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedFlow, PlannedLink, PlannedSubflow};
+use crate::plan::{FlowSettings, Kind, Pages, Plan, PlannedChange, PlannedFlow, PlannedLink, PlannedSubflow};
 use crate::relay;
 use crate::route::Network;
 use crate::routing::Routes;
@@ -194,11 +194,21 @@ impl Scenario {
     }
 
     /// The changes of the parameters of `flow`, which runs from `start` to `stop`, in the order of time.
-    fn changes(&self, flow: &Flow, parameters: &Parameters, start: Time, stop: Time) -> Result<Vec<Change>, FlowError> {
-        let mut changes = flow.changes.clone();
+    fn changes(
+        flow: &Flow,
+        stack: &Stack,
+        parameters: &Parameters,
+        (start, stop): (Time, Time),
+    ) -> Result<Vec<PlannedChange>, FlowError> {
+        let planned = |change: &Change| {
+            let window = change.receive_window.map(|window| window.segments(stack.segment_size)).transpose();
+            let receive_window = window.map_err(|error| flow_error("changes", format!("`{}`: {error}", change.at)))?;
+            Ok(PlannedChange { at: change.at, parameters: change.parameters.clone(), receive_window })
+        };
+        let mut changes: Vec<PlannedChange> = flow.changes.iter().map(planned).collect::<Result<_, FlowError>>()?;
         changes.sort_by_key(|change| change.at);
         let Some(first) = changes.first() else { return Ok(changes) };
-        let mut wrong = changes.iter().filter_map(|change| wrong_change(flow, change));
+        let mut wrong = flow.changes.iter().filter_map(|change| wrong_change(flow, change));
         if let Some(message) = wrong.next() {
             return Err(flow_error("changes", message));
         }
@@ -255,7 +265,7 @@ impl Scenario {
         let quick_start = quick_start(flow, kind)?;
         // The request goes with the SYN.
         stack.handshake |= quick_start.is_some();
-        let changes = self.changes(flow, &parameters, latest, stop.min(end))?;
+        let changes = Self::changes(flow, &stack, &parameters, (latest, stop.min(end)))?;
         let Routes { forward, reverse, hosts } =
             network.routes(flow).map_err(|(key, message)| flow_error(key, message))?;
         let rtt = |delay: fn(&Propagation) -> Span| forward.iter().chain(&reverse).map(|hop| delay(&hop.delay)).sum();
@@ -297,7 +307,6 @@ impl Scenario {
 /// Why `change` of `flow` is none.
 fn wrong_change(flow: &Flow, change: &Change) -> Option<String> {
     match change.receive_window {
-        Some(0) => Some(format!("`{}`: a receive window is at least 1", change.at)),
         Some(_) if flow.kind != Protocol::Tcp || flow.relays.is_some() => {
             Some("`receive_window` is for flows of kind `tcp` without `relays`".to_owned())
         }

@@ -10,6 +10,7 @@ use crate::document::plain;
 use crate::error::{FlowError, flow_error, suggestion};
 use crate::language::{Flow, Overrides};
 use crate::plan::Kind;
+use crate::values::WindowSpec;
 
 /// A timeout below that would come again and again while nothing else happens.
 const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
@@ -104,15 +105,9 @@ fn in_segments(profile: &Stack, overrides: &Overrides) -> Result<Overrides, Flow
     let mut overrides = overrides.clone();
     for name in IN_SEGMENTS {
         let Some(size) = overrides.get(name).and_then(Value::as_str) else { continue };
-        let fail = |message: String| flow_error(format!("transport.{name}"), message);
-        let bytes: Bytes = size.parse().map_err(|error| {
-            fail(format!("{error}; a window is a number of segments, like 45, or a size, like \"64KiB\""))
-        })?;
-        let segments = bytes.get().checked_div(segment.get()).unwrap_or_default();
-        if segments == 0 {
-            return Err(fail(format!("`{size}` is less than a segment of {segment}")));
-        }
-        overrides.insert(name.to_owned(), u32::try_from(segments).unwrap_or(u32::MAX).into());
+        let segments = WindowSpec::size(size).and_then(|window| window.segments(segment));
+        let segments = segments.map_err(|message| flow_error(format!("transport.{name}"), message))?;
+        overrides.insert(name.to_owned(), segments.into());
     }
     Ok(overrides)
 }

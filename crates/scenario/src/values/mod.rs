@@ -15,6 +15,7 @@ mod source;
 mod steps;
 mod tc_size;
 mod trace;
+mod window;
 
 pub use changing_queue::ChangingQueue;
 pub use delay::{Delay, DelaySpec};
@@ -28,3 +29,4 @@ pub use sampling::Sampling;
 pub use source::{Arrivals, OnOff, Paced, Source};
 pub use trace::TraceRef;
 pub(crate) use units::spelled;
+pub use window::WindowSpec;

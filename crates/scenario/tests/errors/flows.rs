@@ -156,8 +156,8 @@ fn timers_that_are_too_short_too_coarse_or_in_the_wrong_order() {
 fn windows_of_less_than_a_segment_or_without_a_unit() {
     for name in ["initial_window", "receive_window"] {
         assert_eq!(
-            flow(&format!("transport = {{ {name} = \"1000B\" }}")),
-            format!("demo.toml, line 10: flows.0.transport.{name}: `1000B` is less than a segment of 1448B")
+            flow(&format!("transport = {{ {name} = \"1200B\" }}")),
+            format!("demo.toml, line 10: flows.0.transport.{name}: `1200B` is less than a segment of 1448B")
         );
         assert_eq!(
             flow(&format!("transport = {{ {name} = \"64\" }}")),

@@ -205,3 +205,14 @@ fn a_recording_that_is_none_or_not_for_this_flow() {
         )
     );
 }
+
+#[test]
+fn a_changed_window_of_less_than_a_segment_or_without_a_unit() {
+    let change = |window: &str| flow(&format!("changes = [{{ at = \"10s\", receive_window = {window} }}]"));
+    let at = "demo.toml, line 10: flows.0.changes";
+    assert_eq!(change("\"1200B\""), format!("{at}: `10s`: `1200B` is less than a segment of 1448B"));
+    assert_eq!(change("0"), format!("{at}: `10s`: `0` is less than a segment of 1448B"));
+    assert!(change("\"64\"").contains("a window is a number of segments, like 45, or a size, like \"64KiB\""));
+    assert!(change("-1").contains("`-1` is no window"), "{}", change("-1"));
+    accepted("changes = [{ at = \"10s\", receive_window = \"64KiB\" }, { at = \"20s\", receive_window = 45 }]");
+}

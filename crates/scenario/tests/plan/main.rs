@@ -176,6 +176,15 @@ fn memory_is_bounded_by_what_flows_send_links_serve_and_queues_hold() {
 }
 
 #[test]
+fn a_window_that_changes_to_a_size_has_its_whole_segments() {
+    let changes = "changes = [{ at = \"1s\", receive_window = \"64KiB\" }, { at = \"2s\", receive_window = 9 }]";
+    let plan = dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"", changes);
+    // 65536 bytes are 45 segments of 1448.
+    let windows: Vec<_> = plan.flows[0].changes.iter().map(|change| change.receive_window).collect();
+    assert_eq!(windows, [Some(45), Some(9)]);
+}
+
+#[test]
 fn a_plan_leaves_names_of_the_kernel_to_the_engine_and_checks_those_of_the_registry() {
     let scenario = |flow: &str| {
         let path = "path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\" }";
