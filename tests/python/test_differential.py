@@ -82,7 +82,8 @@ def test_times_are_even_and_rtts_no_multiple_of_a_tick(seed, faults) -> None:
     times += [late for _, late in (*one.late, *one.late_acks)] + [at for at, _ in one.rtt_steps]
     assert all(at % 2 == 0 for at in times)
     assert all(rtt % 4 == 2 for rtt in (one.rtt_ms, *(rtt for _, rtt in one.rtt_steps)))
-    assert faults == "all" or not (one.late or one.twice or one.marked)
+    assert faults == "all" or not (one.late or one.twice)
+    assert faults in ("all", "bleached") or not one.marked
     assert one.writes[-1][0] < one.end_ms - 2 * one.rtt_ms
 
 
@@ -94,6 +95,10 @@ def test_each_kind_of_faults_draws_what_is_its_own() -> None:
     assert max(one.ack_every for name in FAULTS if name != "thin" for one in sets[name]) == 4
     idle = [after[0] - before[0] for one in sets["pauses"] for before, after in pairwise(one.writes)]
     assert set(idle) == {60, 260, 420, 700, 1300}
+    assert {name for name in FAULTS if any(one.windows for one in sets[name])} == {"windows"}
+    assert {one.size for one in sets["sizes"]} == {88, 536, 1296, 1400}
+    assert all(one.ecn and one.bleached for one in sets["bleached"])
+    assert {one.unit for name in FAULTS if name in ("windows", "small") for one in sets[name]} == {1}
     assert NAMED == FAULTS, "the command names them"
 
 
@@ -187,6 +192,38 @@ def test_an_ack_waits_for_more_segments_or_for_its_time_but_not_beside_a_hole() 
     assert (receiver.on_timeout(), receiver.due) == (Ack(3), None)
     assert receiver.on_segment(50, Segment(4)) == Ack(3, ((4, 5),))
     assert receiver.on_segment(52, Segment(3)) == Ack(5)
+
+
+def test_segments_of_bytes_may_be_short_and_overlap() -> None:
+    receiver = Receiver(replace(PLAIN, faults="small"))
+    pieces = [(0, 1000), (1500, 700), (1400, 200), (2200, 10), (1400, 300), (1000, 500)]
+    answers = [receiver.on_segment(0, Segment(start, length=length)) for start, length in pieces]
+    assert answers == [
+        Ack(1000),
+        Ack(1000, ((1500, 2200),)),
+        Ack(1000, ((1400, 2200),)),
+        Ack(1000, ((1400, 2210),)),
+        Ack(1000, ((1400, 1700), (1400, 2210))),
+        Ack(2210),
+    ]
+
+
+def test_the_end_of_a_window_never_moves_back_and_a_change_is_announced() -> None:
+    one = replace(PLAIN, faults="windows", writes=(), windows=((0, 4000), (200, 600), (300, 2001)))
+    network = Network(one)
+    network.depart(0, Segment(0, length=1000))
+    network.depart(90, Segment(1000, length=1500))
+    # At 192 ms bytes up to 6500 are allowed: 600 and 2001 bytes from 2500 on are less.
+    windows = [(at, ack.window) for at, ack in events(network) if isinstance(ack, Ack)]
+    assert windows == [(102, 4000), (192, 4000), (200, 4000), (300, 4000)]
+    network.depart(310, Segment(2500, length=3000))
+    # 1000 bytes are left of 6500; windows count 8 bytes.
+    assert [ack.window for _, ack in events(network) if isinstance(ack, Ack)] == [2008]
+
+
+def test_bleached_marks_have_no_echo() -> None:
+    receiver = Receiver(replace(PLAIN, bleached=True))
+    assert receiver.on_segment(0, Segment(0, marked=True)) == Ack(1)
 
 
 def test_a_mark_is_echoed_until_the_sender_has_reduced_its_window() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_RETRIES = 20
 DEFAULT_AT_ONCE = 4
 DEFAULT_RUNS = 100
-FAULTS = ("losses", "all", "pauses", "steps", "long", "thin")
+FAULTS = ("losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached")
 Compared = tuple["runs.RecordedRun", "runs.Difference | None"]
 
 

@@ -13,13 +13,17 @@ from ackclock.replay.differential.situation import SAMPLE_MS, DrawnSituation
 
 TWICE_MS = 4
 """How much later the copy of a segment arrives."""
+SCALE = 3
+"""The shift of receive windows."""
+WINDOW_STEP = 1 << SCALE
+"""The bytes that they count."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """The application writes so many segments."""
+    """The application writes so many units of the situation."""
 
-    segments: int
+    units: int
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,12 @@ class Timer:
     """The ACK that waits may be due."""
 
 
-Happening = Write | Sample | Timer | Segment | Ack
+@dataclass(frozen=True)
+class Update:
+    """The receiver announces another window."""
+
+
+Happening = Write | Sample | Timer | Segment | Ack | Update
 
 
 class Network:
@@ -49,8 +58,11 @@ class Network:
         self._acks = 0
         self._free = 0
         self._latest = 0
+        self._edge = situation.window_at(0)
         for at, segments in situation.writes:
             self._push(at, Write(segments))
+        for at, _ in situation.windows[1:]:
+            self._push(at, Update())
         for at in range(SAMPLE_MS, situation.end_ms, SAMPLE_MS):
             self._push(at, Sample())
 
@@ -82,6 +94,8 @@ class Network:
         now, _, happening = heapq.heappop(self._queue)
         if isinstance(happening, Write | Sample | Ack):
             return happening
+        if isinstance(happening, Update):
+            return self._leave(now, self._receiver.update())
         if isinstance(happening, Timer):
             return self._leave(now, self._receiver.on_timeout()) if self._receiver.due == now else None
         before = self._receiver.due
@@ -91,8 +105,17 @@ class Network:
             self._push(due, Timer())
         return None if answer is None else self._leave(now, answer)
 
+    def _window(self, now: int, start: int) -> int:
+        """The receive window from byte ``start`` on. Its end never moves back."""
+        window = max(self._edge - start, self._situation.window_at(now))
+        window += -window % WINDOW_STEP
+        self._edge = start + window
+        return window
+
     def _leave(self, now: int, ack: Ack) -> Ack | None:
         number, self._acks = self._acks, self._acks + 1
+        if self._situation.windows:
+            ack = replace(ack, window=self._window(now, ack.cumulative * self._situation.unit))
         if number in self._situation.lost_acks:
             return None
         if number in self._late_acks:

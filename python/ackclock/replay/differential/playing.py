@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ackclock.replay.differential.network import Network, Sample, Write
+from ackclock.replay.differential.network import SCALE, Network, Sample, Write
 from ackclock.replay.differential.receiver import Ack, Segment
 from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.replay.differential.trace import FIELDS, Trace
@@ -18,12 +18,8 @@ from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.script import Options, Packet, Text
 from ackclock.replay.shell import Setting
 
-SEGMENT = 1000
-"""Payload of a segment in bytes."""
 TIMESTAMPS = 12
 """Bytes that timestamps take from a segment."""
-SCALE = 3
-"""The shift of receive windows: a segment is 125 of 8 bytes."""
 CELL_MS = 2
 OPENING_MS = 20
 """The SYN arrives then: the calls before it take a moment."""
@@ -86,15 +82,10 @@ def settings(situation: DrawnSituation) -> dict[str, str]:
 
 def syn(situation: DrawnSituation) -> Packet:
     """The SYN of the other side."""
-    size = SEGMENT + (TIMESTAMPS if situation.timestamps else 0)
+    size = situation.size + (TIMESTAMPS if situation.timestamps else 0)
     stamps = (FIRST_STAMP, 0) if situation.timestamps else None
     options = Options(size, SCALE, situation.sack, stamps)
     return Packet("SEW" if situation.ecn else "S", 0, 0, None, 65535, options)
-
-
-def window(situation: DrawnSituation) -> int:
-    """The window field of all other packets."""
-    return situation.window * SEGMENT >> SCALE
 
 
 def play(situation: DrawnSituation, endpoint: Endpoint) -> Played:
@@ -146,6 +137,8 @@ class _Stage:
             self._stamp = answer[1].options.timestamps[0]
         self._inject(0, Ack(0, stamp=self._stamp))
         self._descriptor, _ = endpoint.call("accept", [opened, ..., ...], False)
+        if situation.no_delay:
+            endpoint.call("setsockopt", [self._descriptor, "SOL_TCP", "TCP_NODELAY", [1], 4], False)
 
     def run(self) -> None:
         """The transfer."""
@@ -164,11 +157,12 @@ class _Stage:
         self.played.late_s = self._endpoint.late
 
     def _happen(self, now: int) -> None:
+        situation = self._situation
         happening = self._network.take()
         log = self.played.log
         if isinstance(happening, Write):
             log.append((now, happening))
-            size = happening.segments * SEGMENT
+            size = happening.units * situation.unit
             self._endpoint.call("write", [self._descriptor, ..., size], False)
         elif isinstance(happening, Sample):
             information = self._endpoint.information()
@@ -188,17 +182,21 @@ class _Stage:
             return
         now = self._cell(at_s)
         self.played.log.append((now, Departure(packet)))
-        for segment in segments(packet):
+        for segment in segments(self._situation, packet):
             self.played.sent.append((now, segment.number))
             self._network.depart(now, segment, capable=packet.codepoint == CAPABLE)
 
 
-def segments(packet: Packet) -> Iterator[Segment]:
+def segments(situation: DrawnSituation, packet: Packet) -> Iterator[Segment]:
     """The segments of a packet. CWR belongs to the first of a train."""
     stamps = packet.options.timestamps if packet.options is not None else None
-    for index, start in enumerate(range(packet.sequence, packet.end, SEGMENT)):
+    unit = situation.unit
+    for index, start in enumerate(range(packet.sequence, packet.end, situation.size)):
         reduced = index == 0 and "W" in packet.flags
-        yield Segment((start - 1) // SEGMENT, None if stamps is None else stamps[0], reduced=reduced)
+        length = -(-min(situation.size, packet.end - start) // unit)
+        yield Segment(
+            (start - 1) // unit, None if stamps is None else stamps[0], reduced=reduced, length=length
+        )
 
 
 def acknowledgement(situation: DrawnSituation, now: int, ack: Ack, first_stamp: int | None) -> Packet:
@@ -206,6 +204,8 @@ def acknowledgement(situation: DrawnSituation, now: int, ack: Ack, first_stamp: 
     stamps = None
     if situation.timestamps:
         stamps = (FIRST_STAMP + situation.handshake_ms + now, ack.stamp or first_stamp or 0)
-    sack = tuple((1 + start * SEGMENT, 1 + end * SEGMENT) for start, end in ack.blocks)
+    unit = situation.unit
+    sack = tuple((1 + start * unit, 1 + end * unit) for start, end in ack.blocks)
     options = Options(timestamps=stamps, sack=sack)
-    return Packet("E." if ack.echo else ".", 1, 0, 1 + ack.cumulative * SEGMENT, window(situation), options)
+    window = (situation.window_at(now) if ack.window is None else ack.window) >> SCALE
+    return Packet("E." if ack.echo else ".", 1, 0, 1 + ack.cumulative * unit, window, options)

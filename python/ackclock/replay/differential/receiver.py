@@ -14,7 +14,7 @@ MOST_BLOCKS = 4
 
 @dataclass(frozen=True)
 class Ack:
-    """An acknowledgement. Segments count from 0."""
+    """An acknowledgement. Numbers count units of the situation from 0: segments, or bytes."""
 
     cumulative: int
     blocks: tuple[tuple[int, int], ...] = ()
@@ -23,6 +23,8 @@ class Ack:
     """ECE (RFC 3168)."""
     stamp: int | None = None
     """The timestamp that it echoes."""
+    window: int | None = None
+    """The receive window in bytes, if it is not always the same."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Segment:
     marked: bool = False
     reduced: bool = False
     """CWR (RFC 3168)."""
+    length: int = 1
+    """Its units."""
 
 
 class Receiver:
@@ -42,6 +46,7 @@ class Receiver:
     def __init__(self, situation: DrawnSituation) -> None:
         self._sack = situation.sack
         self._every = situation.ack_every
+        self._bleached = situation.bleached
         self._most = MOST_BLOCKS - (1 if situation.timestamps else 0)
         self._next = 0
         self._blocks: list[tuple[int, int]] = []
@@ -59,16 +64,16 @@ class Receiver:
 
     def on_segment(self, now: int, segment: Segment) -> Ack | None:
         """A segment arrives. Returns the ACK that it calls for at once."""
-        number = segment.number
+        number, end = segment.number, segment.number + segment.length
         self._echo = segment.marked or (self._echo and not segment.reduced)
         if segment.stamp is not None and number <= self._acknowledged:
             # TS.Recent (RFC 7323, section 4.3).
             self._stamp = segment.stamp if self._stamp is None else max(self._stamp, segment.stamp)
-        duplicate = number < self._next or any(start <= number < end for start, end in self._blocks)
+        duplicate = end <= self._next or any(start <= number and end <= stop for start, stop in self._blocks)
         if duplicate:
-            return self._answer(number)
+            return self._answer((number, end))
         had_holes = bool(self._blocks)
-        self._take(number)
+        self._take(max(number, self._next), end)
         if had_holes or self._blocks:
             return self._answer()
         self._waiting += 1
@@ -81,23 +86,27 @@ class Receiver:
         """The ACK that waited."""
         return self._answer()
 
-    def _take(self, number: int) -> None:
-        start, end = number, number + 1
-        for block in self._blocks:
-            start, end = (block[0] if block[1] == start else start), (block[1] if block[0] == end else end)
-        rest = [block for block in self._blocks if not start <= block[0] < end]
+    def update(self) -> Ack:
+        """An ACK that tells nothing but its window."""
+        return self._answer()
+
+    def _take(self, start: int, end: int) -> None:
+        touching = [block for block in self._blocks if block[0] <= end and start <= block[1]]
+        rest = [block for block in self._blocks if block not in touching]
+        for block in touching:
+            start, end = min(start, block[0]), max(end, block[1])
         if start <= self._next:
             self._next = end
             self._blocks = rest
         else:
             self._blocks = [(start, end), *rest]
 
-    def _answer(self, duplicate: int | None = None) -> Ack:
+    def _answer(self, duplicate: tuple[int, int] | None = None) -> Ack:
         self._waiting, self._due = 0, None
         self._acknowledged = self._next
         blocks = self._blocks
         if duplicate is not None:
-            around = [block for block in blocks if block[0] <= duplicate < block[1]]
-            blocks = [(duplicate, duplicate + 1), *around, *(one for one in blocks if one not in around)]
+            around = [block for block in blocks if block[0] <= duplicate[0] < block[1]]
+            blocks = [duplicate, *around, *(one for one in blocks if one not in around)]
         shown = tuple(blocks[: self._most]) if self._sack else ()
-        return Ack(self._next, shown, self._echo, self._stamp)
+        return Ack(self._next, shown, self._echo and not self._bleached, self._stamp)

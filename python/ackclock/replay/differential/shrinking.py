@@ -12,7 +12,7 @@ from ackclock.replay.differential.trace import Difference
 MARGIN_MS = 60
 """The part of a situation that is kept after the difference, in milliseconds."""
 MOST_ATTEMPTS = 80
-FAULTS = ("late_acks", "lost_acks", "twice", "marked", "late", "lost", "rtt_steps")
+FAULTS = ("late_acks", "lost_acks", "twice", "marked", "late", "lost", "rtt_steps", "windows")
 PLAIN = {"window": LARGEST_WINDOW, "ack_every": 1, "timestamps": False, "ecn": False, "gap_ms": 0}
 """The plainest value of each field that is no list."""
 

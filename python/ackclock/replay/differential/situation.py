@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
-Faults = Literal["losses", "all", "pauses", "steps", "long", "thin"]
+Faults = Literal["losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached"]
 """What is drawn: lost segments alone, everything that happens to single packets, or a path and its use.
 
 ``pauses`` are bursts between idle times, ``steps`` RTTs that change, ``long`` RTTs of 0.7 to 2 s, and
-``thin`` ACKs for many segments, most of which may be lost.
+``thin`` ACKs for many segments, most of which may be lost. ``windows`` are receive windows that change,
+``small`` writes of bytes, ``sizes`` segments of other sizes, and ``bleached`` marks whose echo is removed.
 """
 FAULTS: Sequence[Faults] = get_args(Faults)
 
@@ -50,6 +51,15 @@ train are at most 2 ms apart for HyStart, so that a bottleneck takes none of the
 
 STEPPED_RTTS_MS = (30, 62, 102, 202, 402, 702)
 LONG_RTTS_MS = (702, 1202, 2002)
+IN_BYTES = ("windows", "small")
+"""Kinds whose segments may be short: numbers count bytes there, and segments elsewhere."""
+SEGMENT = 1000
+"""Payload of a full segment in bytes, where the kind draws no other."""
+WRITTEN = (1, 40, 300, 999, 1000, 1001, 1700, 5000)
+"""Small writes in bytes."""
+SIZES = (88, 536, 1296, 1400)
+WINDOWS = (600, 1000, 1504, 2800, 3504, 4000, 8200, 12_400, 20_000, 45_104)
+"""Receive windows in bytes, most of them no multiple of a segment."""
 STEPS_MS = (80, 180, 340, 620, 1000, 1600)
 """When the RTT may change."""
 
@@ -89,6 +99,23 @@ class DrawnSituation:
     late_acks: tuple[tuple[int, int], ...] = ()
     rtt_steps: tuple[tuple[int, int], ...] = ()
     """From these times on segments that leave have another RTT. They arrive in order."""
+    size: int = SEGMENT
+    """Payload of a full segment in bytes."""
+    windows: tuple[tuple[int, int], ...] = ()
+    """From these times on ACKs have a receive window of so many bytes, or what is left of a larger one."""
+    no_delay: bool = False
+    """The application has switched Nagle's algorithm off."""
+    bleached: bool = False
+    """No ACK echoes a mark."""
+
+    @property
+    def unit(self) -> int:
+        """The bytes that numbers count: of a byte, or of a full segment."""
+        return 1 if self.faults in IN_BYTES else self.size
+
+    def window_at(self, at_ms: int) -> int:
+        """The receive window in bytes."""
+        return next((size for step, size in reversed(self.windows) if step <= at_ms), self.window * self.size)
 
     def rtt_at(self, at_ms: int) -> int:
         """The RTT of a segment that leaves then, in milliseconds."""
@@ -166,6 +193,21 @@ def _drawn_use(draw: _Draw, faults: Faults) -> dict[str, Any]:
             rtt_ms = draw.one_of(LONG_RTTS_MS)
             handshake_ms = rtt_ms - draw.one_of((4, 4, 20))
             found |= {"rtt_ms": rtt_ms, "handshake_ms": handshake_ms, "end_ms": LONG_END_MS}
+        case "windows":
+            times = sorted({draw.one_of(STEPS_MS) for _ in range(draw.one_of((1, 2, 4, 6)))})
+            found["windows"] = ((0, draw.one_of(WINDOWS[-4:])), *((at, draw.one_of(WINDOWS)) for at in times))
+            found["writes"] = tuple((at, SEGMENT * size) for at, size in draw.one_of(WRITES))
+            found["no_delay"] = draw.one_of((False, False, True))
+        case "small":
+            found["writes"] = tuple(
+                (at, draw.one_of(WRITTEN))
+                for at in range(0, draw.one_of((400, 1200, 2400)), draw.one_of((4, 20, 60)))
+            )
+            found["no_delay"] = draw.one_of((False, True))
+        case "sizes":
+            found["size"] = draw.one_of(SIZES)
+        case "bleached":
+            found |= {"ecn": True, "bleached": True, "marked": draw.some(draw.one_of((0.05, 0.3, 1.0)))}
         case _:
             found["ack_every"] = draw.one_of((3, 6, 16, 50))
             found["lost_acks"] = draw.some(draw.one_of((0.0, 0.1, 0.3, 0.6)))

@@ -8,7 +8,6 @@ from dataclasses import replace
 from ackclock.replay.differential.network import Write
 from ackclock.replay.differential.playing import (
     OPENING_MS,
-    SEGMENT,
     Arrival,
     Departure,
     Logged,
@@ -71,8 +70,9 @@ def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Itera
     for index, (now, one) in enumerate(_joined(played.log)):
         at = _time(origin + now)
         match one:
-            case Write(segments):
-                yield f"{at} write(4, ..., {segments * SEGMENT}) = {segments * SEGMENT}"
+            case Write(units):
+                size = units * situation.unit
+                yield f"{at} write(4, ..., {size}) = {size}"
             case Arrival(packet):
                 yield f"{at} < {_written(packet, _labelled(packet, labels, offset, arrives=True))}"
             case Departure(packet):
@@ -87,6 +87,8 @@ def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Itera
         if index == 0 and not accepted:
             accepted = True
             yield "+0 accept(3, ..., ...) = 4"
+            if situation.no_delay:
+                yield "+0 setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0"
 
 
 def _joined(log: list[tuple[int, Logged]]) -> list[tuple[int, Logged]]:
