@@ -120,6 +120,16 @@ class _Part:
         return ticks, places + first + 16, captured, length
 
 
+def is_capture(path: Path) -> bool:
+    """True for a file that begins as a capture."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    return head in CLASSIC or head == SECTION.to_bytes(4)
+
+
 def frames(path: Path, interface: int = 0) -> Frames:
     """The frames that an interface of a capture has seen.
 

@@ -62,7 +62,8 @@ MOST_TRIES = 1_000_000
         "targets",
         nargs=-1,
         metavar="[TARGET]…",
-        help="`cdg`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`.",
+        help="`cdg`, `'cdg(G=10ms)'`, `./mine.py:Mine`, `./mine.rs:Mine`, `./mine.bpf.c`, `noq:bbr3`, or a "
+        "recording: a qlog, or a capture taken at the sender.",
         completes=completing.controllers,
     ),
     AIM,
@@ -193,6 +194,9 @@ def check(
         hunt(target, budget, tries, aim, cases, seed, engine, report)
         return
     report.check()
+    if target is not None and _is_recording(target):
+        _check_recording(target, aim, algorithm, report, verdicts)
+        return
     stack = _stack(target, server, client, download)
     chosen = checks.target(
         target or "newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets() if target else ()
@@ -218,6 +222,51 @@ def check(
                     found = stacks.check(judged, stack, first, at)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)
+    _finish(found, chosen, report, verdicts)
+
+
+def _is_recording(target: str) -> bool:
+    """True for the file of a log or a capture. Refuses the options that have no effect on one."""
+    if not Path(target).is_file():
+        return False
+    from ackclock.checks.recordings import is_recording
+
+    if not is_recording(target):
+        return False
+    spelled = {"own": "case", "trusted": "trust", "listing": "list"}
+    for option in ("only", "long", "own", "trusted", "listing", "server", "client", "download", "seed"):
+        if given(option):
+            raise InputError(f"--{spelled.get(option, option)}: has no effect on a recording")
+    return True
+
+
+def _check_recording(
+    target: str, aim: str | None, algorithm: str | None, report: Report, verdicts: Path | None
+) -> None:
+    """Judges each sender in a log or a capture."""
+    from ackclock import checks
+    from ackclock.checks import recordings
+
+    chosen = checks.target("newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets())
+    chosen = replace(chosen, contender=replace(chosen.contender, name=target))
+    seen, remark = recordings.read(Path(target))
+    output.remark(remark)
+    names = [one.strip() for one in (algorithm or "").split(",")]
+    found: list[checks.Judgement] = []
+    for one in seen:
+        judged = recordings.check(one, names)
+        if len(seen) > 1:
+            judged = [
+                replace(of, claim=replace(of.claim, group=f"{of.claim.group} {one.name}")) for of in judged
+            ]
+        found += judged
+    _finish(found, chosen, report, verdicts)
+
+
+def _finish(
+    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, verdicts: Path | None
+) -> None:
+    """Writes and prints the verdicts, and ends with their exit status."""
     _write(found, chosen, report, verdicts)
     output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
     for one in found:

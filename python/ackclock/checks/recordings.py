@@ -1,0 +1,296 @@
+"""Judges recordings: laws of windows in the log of a QUIC stack, or in a capture taken at the sender.
+
+A recording shows one path. A law is judged where the recording exercises it, and otherwise says why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ackclock import qlogs
+from ackclock.capture_files import is_capture
+from ackclock.captures import connections
+from ackclock.cases.judgement import verdict
+from ackclock.cases.model import Claim, Judgement
+from ackclock.errors import InputError
+from ackclock.metrics.tables import Array
+from ackclock.recorded import Recorded
+from ackclock.verdict import NOT_JUDGED
+
+GROUP = "recording"
+KEPT = {"newreno": 0.5, "cubic": 0.7, "cubic-rfc": 0.7}
+"""The share of the window that a controller keeps after a loss."""
+LEAST_KEPT, MOST_KEPT, NEAR = 0.2, 0.9, 0.07
+"""The share that a controller without a name may keep, and the distance allowed from a known share."""
+BY_RATE = ("bbr1", "bbr3")
+"""Controllers whose window follows a model of the path, and neither single losses nor ACKs."""
+MOMENT = 1e-9
+"""A new window at the instant of a loss follows it."""
+DROP = 0.95
+"""A window below this share of the value before was reduced."""
+INITIAL, LEAST = 10, 2
+"""The initial and the least window in datagrams (RFC 9002, section 7.2)."""
+SMALLEST = 1200
+"""The bytes of a datagram that every path of QUIC carries (RFC 9000, section 14)."""
+MOST_GROWTH = 2.5
+"""Slow start doubles the window in an RTT. One that counts ACKs twice triples it."""
+
+Measured = tuple[float | None, str]
+"""A value, or None and the reason."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a log or a capture shows of a sender. Times are in s, data in bytes."""
+
+    name: str
+    times: Array
+    window: Array
+    """The congestion window at each time, or for a capture the data outstanding."""
+    flight: Array
+    rtt: Array
+    """The RTT at each time."""
+    lost: Array
+    """The times of losses."""
+    segment: float
+    has_window: bool
+    sent: Array
+    sent_bytes: Array
+
+    def episodes(self) -> list[tuple[float, float]]:
+        """The first loss of each round with losses, with the RTT at that time."""
+        found: list[tuple[float, float]] = []
+        for time in self.lost.tolist():
+            if not found or time > found[-1][0] + found[-1][1]:
+                rtt = self.rtt[max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)]
+                found.append((time, float(rtt)))
+        return found
+
+    def within(self, low: float, high: float) -> Array:
+        """The windows in (low, high]."""
+        rows = slice(*np.searchsorted(self.times, (low, high), side="right").tolist())
+        return self.window[rows]
+
+    def before(self, time: float) -> float:
+        """The window at a time, before what happens then."""
+        return float(self.window[max(int(np.searchsorted(self.times, time)) - 1, 0)])
+
+
+def is_recording(text: str) -> bool:
+    """True for the name of a file that is a log or a capture."""
+    path = Path(text)
+    return path.is_file() and (qlogs.is_log(path) or is_capture(path))
+
+
+def read(path: Path) -> tuple[list[Recording], str]:
+    """The recordings in a file, and a sentence if it is cut off. Raises InputError without any."""
+    if qlogs.is_log(path):
+        logs = qlogs.read(path)
+        found, remark = [_of_log(one) for one in logs.traces], logs.remark
+    else:
+        capture = connections(path)
+        found, remark = [_of_flow(Recorded(one)) for one in capture.flows], capture.remark
+    shown = [one for one in found if one is not None]
+    if not shown:
+        raise InputError(f"{path}: shows no window and no RTT of a sender over time")
+    return shown, remark
+
+
+def _of_log(one: qlogs.Log) -> Recording | None:
+    window = one.metrics["congestion_window"]
+    smoothed = one.metrics["smoothed_rtt"]
+    rtt = np.where(np.isfinite(smoothed), smoothed, one.metrics["latest_rtt"])
+    known = np.isfinite(window) & np.isfinite(rtt) & (window > 0) & (rtt > 0)
+    if not known.any():
+        return None
+    full = one.sent_bytes[one.sent_bytes >= SMALLEST]
+    return Recording(
+        one.title,
+        one.times[known],
+        window[known],
+        one.metrics["bytes_in_flight"][known],
+        rtt[known],
+        one.lost,
+        float(full.min()) if full.size else SMALLEST,
+        True,
+        one.sent,
+        one.sent_bytes,
+    )
+
+
+def _of_flow(one: Recorded) -> Recording | None:
+    at, samples = one.rtt
+    if not samples.size or not one.is_at_sender:
+        return None
+    again = one.retransmissions
+    times, flight = one.data["time"], one.outstanding.astype(np.float64)
+    rtt = samples[np.maximum(np.searchsorted(at, times, side="right") - 1, 0)]
+    lost = times[again.rows[(again.causes == "fast") & ~again.spurious]]
+    sizes = one.data["payload"].astype(np.float64)
+    return Recording(one.flow.sender, times, flight, flight, rtt, lost, one.segment, False, times, sizes)
+
+
+def check(recording: Recording, names: Sequence[str]) -> list[Judgement]:
+    """The laws for a recording. ``names`` are the algorithms that its sender implements (``--as``)."""
+    kept = next((KEPT[name] for name in names if name in KEPT), None)
+    by_rate = next((name for name in names if name in BY_RATE), None)
+    found = []
+    for claim, measure, is_of_acks in LAWS:
+        of = claim
+        if claim.id == "recorded-reduction" and kept is not None:
+            of = replace(claim, low=kept - NEAR, high=kept + NEAR)
+        if by_rate and is_of_acks:
+            value, why = None, f"the window of {by_rate} follows a model of the path"
+        else:
+            value, why = measure(recording)
+        found.append(Judgement(of, value, NOT_JUDGED if value is None else verdict(of, value), why))
+    return found
+
+
+def _reduction(of: Recording) -> Measured:
+    """The share of the window that is left after a loss, the median over rounds with losses."""
+    kept = []
+    for time, rtt in of.episodes():
+        if of.has_window:
+            after = of.within(time - MOMENT, time + 1.5 * rtt)
+            kept += [float(after.min()) / of.before(time)] if after.size else []
+        else:
+            # The recovery takes an RTT, in which lost data counts as outstanding.
+            before = of.within(time - rtt, time - MOMENT)
+            after = of.within(time + 1.5 * rtt, time + 2.5 * rtt)
+            kept += [float(after.max() / before.max())] if before.size and after.size else []
+    return (float(np.median(kept)), "") if kept else (None, "the recording has no loss")
+
+
+def _reductions(of: Recording) -> Measured:
+    """The reductions within an RTT of a loss, the most of any round with losses."""
+    if not of.has_window:
+        return None, "a capture has no window"
+    most = [
+        int(
+            (
+                np.diff(np.log(np.append(of.before(time), of.within(time - MOMENT, time + rtt))))
+                < np.log(DROP)
+            ).sum()
+        )
+        for time, rtt in of.episodes()
+    ]
+    return (float(max(most)), "") if most else (None, "the recording has no loss")
+
+
+def _growth(of: Recording) -> Measured:
+    """The window over the window an RTT before, the most."""
+    later = np.searchsorted(of.times, of.times + of.rtt, side="right") - 1
+    is_whole = of.times + of.rtt <= of.times[-1]
+    if not of.has_window:
+        return None, "a capture has no window"
+    if not is_whole.any():
+        return None, "the recording is shorter than an RTT"
+    return float((of.window[later] / of.window)[is_whole].max()), ""
+
+
+def _idle_growth(of: Recording) -> Measured:
+    """The share of all growth that happens while less than half of the window is in flight."""
+    if not of.has_window:
+        return None, "a capture has no window"
+    if not np.isfinite(of.flight).any():
+        return None, "the recording has no bytes_in_flight"
+    steps = np.diff(of.window).clip(min=0.0)
+    most = np.fmax(of.flight[1:], of.flight[:-1])
+    is_idle = most < 0.5 * of.window[:-1]
+    if not is_idle.any():
+        return None, "the application never left half of the window unused"
+    return (float(steps[is_idle].sum() / steps.sum()), "") if steps.any() else (0.0, "")
+
+
+def _least(of: Recording) -> Measured:
+    """The smallest window, in datagrams."""
+    if not of.has_window:
+        return None, "a capture has no window"
+    return float(of.window.min() / of.segment), ""
+
+
+def _burst(of: Recording) -> Measured:
+    """The most data that leaves in a twentieth of an RTT, over the amount that pacing allows.
+
+    Pacing allows an initial window at once, and the window twice in an RTT.
+    """
+    if not of.has_window:
+        return None, "TCP may send without pacing"
+    if not of.sent.size:
+        return None, "the recording has no packet_sent"
+    if of.sent_bytes.max() > 2 * of.segment:
+        return None, "a packet_sent in it stands for several packets"
+    rows = np.maximum(np.searchsorted(of.times, of.sent, side="right") - 1, 0)
+    span = of.rtt[rows] / 20
+    sums = np.concatenate(([0.0], np.cumsum(of.sent_bytes)))
+    until = np.searchsorted(of.sent, of.sent + span, side="right")
+    inside = sums[until] - sums[:-1]
+    allowed = INITIAL * of.segment + 2 * of.window[rows] / 20
+    return float((inside / allowed).max()), ""
+
+
+def _law(
+    name: str, text: str, source: str, because: str, low: float = -np.inf, high: float = np.inf
+) -> Claim:
+    return Claim(
+        id=f"recorded-{name}", text=text, source=source, because=because, low=low, high=high, measure=None,
+        group=GROUP, title=text,
+    )  # fmt: skip
+
+
+LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
+    (
+        _law(
+            "reduction", "window after a loss, share of that before", "RFC 9002, section 7.3.2",
+            "a loss is answered by a smaller window", LEAST_KEPT, MOST_KEPT,
+        ),
+        _reduction,
+        True,
+    ),
+    (
+        _law(
+            "one-reduction", "reductions within an RTT of a loss", "RFC 9002, section 7.3.2",
+            "the losses of one round are one congestion event", high=1.0,
+        ),
+        _reductions,
+        True,
+    ),
+    (
+        _law(
+            "growth", "window over the window an RTT before", "RFC 9002, section 7.3.1",
+            "slow start adds the bytes acknowledged, so it doubles in an RTT", high=MOST_GROWTH,
+        ),
+        _growth,
+        True,
+    ),
+    (
+        _law(
+            "application-limit", "share of the growth with the window half unused", "RFC 9002, section 7.8",
+            "a window that is not used must not grow", high=0.1,
+        ),
+        _idle_growth,
+        False,
+    ),
+    (
+        _law(
+            "least-window", "smallest window in datagrams", "RFC 9002, section 7.2",
+            "the least window is two datagrams", low=LEAST - 0.01,
+        ),
+        _least,
+        False,
+    ),
+    (
+        _law(
+            "pacing", "data in a twentieth of an RTT, over the allowed", "RFC 9002, section 7.7",
+            "a sender paces, or limits bursts to the initial window", high=1.0,
+        ),
+        _burst,
+        False,
+    ),
+)  # fmt: skip
+"""Each law, its measure, and if it is about windows that follow ACKs and losses."""

@@ -1,0 +1,153 @@
+"""`ackclock check RECORDING`: laws of windows, judged on logs of QUIC and on captures."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ackclock.checks import recordings
+from ackclock.checks.recordings import Recording, check
+from calling import refused, run
+from test_captures import classic, data
+
+RTT, STEP, SEGMENT = 0.05, 0.01, 1200
+
+
+def reno(kept=0.5, rounds=1.0, again=1.0, growth=2.0, floor=0.0, idle=False):
+    """A window of Reno with a loss every two seconds, in steps of a fifth of an RTT.
+
+    ``kept`` is the share after a loss, ``again`` a second reduction half an RTT later, and ``growth`` the
+    growth of slow start in an RTT. ``idle`` leaves nine tenths of the window unused.
+    """
+    times = np.arange(0.0, 10.0, STEP)
+    window, values, lost = 10.0 * SEGMENT, [], []
+    for time in times:
+        phase = round(time / STEP) % 200
+        if time and phase == 0:
+            lost.append(time - STEP / 2)
+            window *= kept
+        elif time > 2.0 and phase == 3:
+            window *= again
+        elif time < 0.15:
+            window *= growth ** (STEP / RTT)
+        else:
+            window += SEGMENT * STEP / RTT * rounds
+        values.append(max(window, floor))
+    windows = np.array(values)
+    flight = windows * (0.1 if idle else 0.95)
+    sent = np.arange(0.0, 10.0, STEP / 10)
+    rtts = np.full(times.size, RTT)
+    sizes = np.full(sent.size, float(SEGMENT))
+    return Recording("reno", times, windows, flight, rtts, np.array(lost), SEGMENT, True, sent, sizes)
+
+
+def bursts():
+    """Forty datagrams leave at once, four times the initial window."""
+    times = np.repeat(np.arange(0.0, 10.0, 0.2), 40)
+    return replace(reno(), sent=times, sent_bytes=np.full(times.size, float(SEGMENT)))
+
+
+def least():
+    """One datagram in flight for the second half."""
+    one = reno()
+    window = np.where(one.times < 5.0, one.window, SEGMENT)
+    return replace(one, window=window, lost=one.lost[one.lost < 5.0])
+
+
+def failing(recording, names=("newreno",)):
+    return [
+        one.claim.id.removeprefix("recorded-") for one in check(recording, names) if one.verdict == "miss"
+    ]
+
+
+def test_a_window_of_reno_breaks_no_law():
+    found = {one.claim.id: one for one in check(reno(), ["newreno"])}
+    assert failing(reno()) == []
+    assert found["recorded-reduction"].measured == pytest.approx(0.5)
+    assert found["recorded-one-reduction"].measured == 1
+    assert found["recorded-growth"].measured == pytest.approx(2.0, abs=0.05)
+    # The application used all of the window, which says nothing about one that it leaves unused.
+    assert (
+        found["recorded-application-limit"].reason == "the application never left half of the window unused"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        (reno(kept=0.7), "reduction"),
+        (reno(kept=1.0), "reduction"),
+        (reno(kept=0.7, again=0.7), "one-reduction"),
+        (reno(growth=3.0), "growth"),
+        (reno(idle=True), "application-limit"),
+        (least(), "least-window"),
+        (bursts(), "pacing"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_each_fault_breaks_its_law(fault, law):
+    assert failing(fault) == [law]
+
+
+def test_the_share_after_a_loss_is_the_one_of_the_algorithm():
+    assert failing(reno(kept=0.7), ["cubic"]) == failing(reno(kept=0.7), []) == []
+    assert failing(reno(kept=0.5), ["cubic"]) == ["reduction"]
+    by_rate = [one.reason for one in check(reno(kept=1.0), ["bbr3"])][:3]
+    assert by_rate == ["the window of bbr3 follows a model of the path"] * 3
+
+
+def test_a_recording_without_losses_says_so():
+    found = {one.claim.id: one for one in check(replace(reno(), lost=np.zeros(0)), [])}
+    for law in ("recorded-reduction", "recorded-one-reduction"):
+        assert (found[law].verdict, found[law].reason) == ("not judged", "the recording has no loss")
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """The logs and captures of simulated controllers."""
+    from ackclock.cli import main
+
+    folder = tmp_path_factory.mktemp("recordings")
+    names = ("bbr1", "cubic", "newreno")
+    options = ["--duration", "20s", "--set", "record.flow_series=5ms", "--pcap", str(folder / "c.pcapng")]
+    assert main(["compare", *names, *options, "--out", str(folder / "runs")]) == 0
+    assert main(["read", str(folder / "runs"), "--to", "qlog", "--out", str(folder)]) == 0
+    return {name: (folder / f"{name}-seed-1.qlog", folder / f"c-{name}-seed-1.pcapng") for name in names}
+
+
+@pytest.mark.parametrize("name", ["bbr1", "cubic", "newreno"])
+def test_recordings_of_our_controllers_break_no_law(capsys, logs, name):
+    for file in logs[name]:
+        status, out, _ = run(capsys, "check", file, "--as", name, "--json")
+        found = json.loads(out)["check"]
+        assert (status, found["target"]) == (0, str(file))
+        judged = [one["id"] for one in found["cases"] if one["verdict"] == "pass"]
+        assert ("recorded-reduction" in judged) == (name != "bbr1")
+
+
+def test_a_recording_of_another_algorithm_fails(capsys, logs, tmp_path):
+    for file in logs["cubic"]:
+        status, _, err = run(
+            capsys,
+            "check",
+            file,
+            "--as",
+            "newreno",
+            "--junit",
+            tmp_path / "c.xml",
+            "--out",
+            tmp_path / "page",
+            "--force",
+        )
+        assert (status, "recorded-reduction fails: window after a loss" in err) == (1, True)
+        assert 'name="recorded-reduction"' in (tmp_path / "c.xml").read_text()
+        assert "recorded-reduction" in (tmp_path / "page/index.html").read_text()
+
+
+def test_what_has_no_effect_on_a_recording_is_refused(capsys, logs, tmp_path):
+    file = logs["cubic"][0]
+    assert refused(capsys, "check", file, "--only", "rtt") == "--only: has no effect on a recording"
+    empty = classic(tmp_path / "c.pcap", [(0.0, data(1))])
+    assert refused(capsys, "check", empty) == f"{empty}: shows no window and no RTT of a sender over time"
+    assert not recordings.is_recording(str(tmp_path))
