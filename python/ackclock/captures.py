@@ -386,7 +386,10 @@ def _flow(
     places = np.concatenate(([0], np.cumsum(_ahead(numbers[1:], numbers[:-1]))))
     of_data, of_answers = segments[data], segments[answers]
     acked = places[~is_data]
-    own = blocks[np.isin(blocks["packet"], of_answers["packet"])]
+    with_blocks = of_answers["packet"][of_answers["has_sack"]]
+    lows, highs = (np.searchsorted(blocks["packet"], with_blocks, side=side) for side in ("left", "right"))
+    counts = highs - lows
+    own = blocks[np.arange(counts.sum()) + np.repeat(lows - np.cumsum(counts) + counts, counts)]
     answer = np.searchsorted(of_answers["packet"], own["packet"])
     for edge in ("low", "high"):
         own[edge] = acked[answer] + _ahead(own[edge], of_answers["acknowledged"][answer])
