@@ -5,7 +5,7 @@
 
 use units::{Bytes, Fraction, Random, Span, Time};
 
-use crate::{Chance, Chances};
+use crate::{Chance, Chances, wifi};
 
 /// No deviation is larger than so many times its size, as in the tables of `netem`.
 const MOST: f64 = 4.0;
@@ -24,17 +24,20 @@ pub enum Shape {
     Pareto,
     /// A quarter of the normal quantile and three quarters of Pareto's.
     ParetoNormal,
+    /// A crowded Wi-Fi channel, with about this mean.
+    Wifi,
 }
 
 impl Shape {
-    /// The quantile `at` of the deviation, in sizes.
-    fn quantile(self, at: f64) -> f64 {
+    /// The quantile `at` of the deviation, in sizes. `None` for a law that does not scale with its size.
+    fn quantile(self, at: f64) -> Option<f64> {
         match self {
-            Self::Uniform => at,
-            Self::Around => 2.0 * at - 1.0,
-            Self::Normal => normal_quantile(at),
-            Self::Pareto => pareto_quantile(at),
-            Self::ParetoNormal => 0.25 * normal_quantile(at) + 0.75 * pareto_quantile(at),
+            Self::Uniform => Some(at),
+            Self::Around => Some(2.0 * at - 1.0),
+            Self::Normal => Some(normal_quantile(at)),
+            Self::Pareto => Some(pareto_quantile(at)),
+            Self::ParetoNormal => Some(0.25 * normal_quantile(at) + 0.75 * pareto_quantile(at)),
+            Self::Wifi => None,
         }
     }
 }
@@ -99,7 +102,7 @@ impl JitterModel {
 
     /// By how much a packet may be earlier than its propagation delay.
     pub fn lead(&self) -> Span {
-        let least = |spread: &Spread| spread.size.scale(-spread.shape.quantile(0.0).min(0.0));
+        let least = |spread: &Spread| spread.size.scale(-spread.shape.quantile(0.0).unwrap_or_default().min(0.0));
         match self.early {
             Some(_) => Span::MAX,
             None => self.spreads.iter().map(|(_, spread)| least(spread)).max().unwrap_or_default(),
@@ -108,7 +111,8 @@ impl JitterModel {
 
     /// By how much it may be later.
     pub fn longest(&self) -> Span {
-        let most = |spread: &Spread| spread.size.scale(spread.shape.quantile(1.0));
+        let most =
+            |spread: &Spread| spread.shape.quantile(1.0).map_or_else(wifi::longest, |most| spread.size.scale(most));
         let spread = self.spreads.iter().map(|(_, spread)| most(spread)).max().unwrap_or_default();
         spread + self.slots.map_or(Span::ZERO, |slots| slots.max)
     }
@@ -191,8 +195,9 @@ impl Model {
         }
         let at = if correlation.is_zero() { random.uniform() } else { self.correlated(correlation.get(), random) };
         match shape.quantile(at) {
-            later if later >= 0.0 => self.lead + size.scale(later),
-            earlier => self.lead.saturating_sub(size.scale(-earlier)),
+            None => self.lead + wifi::delay(size, random),
+            Some(later) if later >= 0.0 => self.lead + size.scale(later),
+            Some(earlier) => self.lead.saturating_sub(size.scale(-earlier)),
         }
     }
 
@@ -307,9 +312,9 @@ mod tests {
         ];
         for (shape, expected) in tables {
             for (share, value) in [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99].into_iter().zip(expected) {
-                assert!((shape.quantile(share) - value).abs() < 0.01, "{shape:?} {share}");
+                assert!((shape.quantile(share).unwrap() - value).abs() < 0.01, "{shape:?} {share}");
             }
-            assert!(shape.quantile(0.0) >= -MOST && shape.quantile(1.0) <= MOST);
+            assert!(shape.quantile(0.0) >= Some(-MOST) && shape.quantile(1.0) <= Some(MOST));
         }
     }
 
@@ -342,6 +347,15 @@ mod tests {
         assert!((250..350).contains(&none), "{none}");
         assert!(drawn.iter().all(|&extra| extra <= MS(14)));
         assert_eq!((spread(Shape::Around, 0.0).lead(), spread(Shape::Around, 0.0).longest()), (MS(10), MS(10)));
+    }
+
+    #[test]
+    fn a_crowded_channel_only_delays() {
+        let model = spread(Shape::Wifi, 0.0);
+        assert_eq!((model.lead(), model.longest()), (Span::ZERO, MS(510)));
+        let drawn = deviations(&model, 100_000);
+        // Of 10 ms a tenth of the packets have 90 ms, and all 0.68 (`wifi.rs`).
+        assert!((mean(&drawn) - 9.68).abs() < 0.3 && drawn.iter().all(|delay| *delay >= 0.0), "{}", mean(&drawn));
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod tcp_ack;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod wifi;
 mod wire;
 
 use std::fmt;

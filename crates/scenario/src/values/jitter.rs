@@ -83,6 +83,10 @@ struct Table {
     /// The same by netem of `tc`, mixed: a quarter of the normal and three of Pareto's.
     #[serde(skip_serializing_if = "Option::is_none")]
     paretonormal: Option<Span>,
+    /// Each packet is late by the deferrals and retransmissions of a crowded Wi-Fi channel, with about this mean
+    /// (draft-huitema-ccwg-c4-test, section 2.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wifi: Option<Span>,
     /// The correlation of each time with the one before (netem of `tc`).
     #[serde(skip_serializing_if = "is_zero")]
     correlation: Fraction,
@@ -105,6 +109,7 @@ impl Table {
                 Shape::Normal => &mut table.normal,
                 Shape::Pareto => &mut table.pareto,
                 Shape::ParetoNormal => &mut table.paretonormal,
+                Shape::Wifi => &mut table.wifi,
             } = Some(size);
         }
         table
@@ -117,6 +122,7 @@ impl Table {
             (Shape::Normal, self.normal),
             (Shape::Pareto, self.pareto),
             (Shape::ParetoNormal, self.paretonormal),
+            (Shape::Wifi, self.wifi),
         ];
         let mut given = laws.into_iter().filter_map(|(shape, size)| Some((shape, size?)));
         let (shape, size) = match given.next() {
@@ -124,27 +130,32 @@ impl Table {
             None if matches!(self.reorder, Reorder::Share(_)) || self.slot.is_some() => (Shape::Uniform, Span::ZERO),
             None => {
                 return Err(
-                    "a table of jitter has one of `uniform`, `around`, `normal`, `pareto` and `paretonormal`, \
+                    "a table of jitter has one of `uniform`, `around`, `normal`, `pareto`, `paretonormal` and `wifi`, \
                             or `slot`, or a share as `reorder`"
                         .to_owned(),
                 );
             }
         };
         if given.next().is_some() {
-            return Err("jitter has one distribution: give only one of `uniform`, `around`, `normal`, `pareto` and \
-                        `paretonormal`"
+            return Err("jitter has one distribution: give only one of `uniform`, `around`, `normal`, `pareto`, \
+                        `paretonormal` and `wifi`"
                 .to_owned());
         }
         if size.is_zero() && !self.correlation.is_zero() {
             return Err("`correlation` needs a distribution, like `normal = \"20ms\"`".to_owned());
+        }
+        if matches!(shape, Shape::Wifi) && !self.correlation.is_zero() {
+            return Err(
+                "`correlation` and `wifi` exclude each other: packets on that channel are independent".to_owned()
+            );
         }
         Ok(Spread { shape, size, correlation: self.correlation })
     }
 
     /// True if a time alone says the same.
     fn plain(&self) -> Option<Span> {
-        let rest = (&self.around, &self.normal, &self.pareto, &self.paretonormal, &self.slot);
-        let nothing_else = matches!(rest, (None, None, None, None, None)) && self.reorder.is_never();
+        let rest = (&self.around, &self.normal, &self.pareto, &self.paretonormal, &self.wifi, &self.slot);
+        let nothing_else = matches!(rest, (None, None, None, None, None, None)) && self.reorder.is_never();
         (nothing_else && self.correlation.is_zero()).then(|| self.uniform.unwrap_or_default())
     }
 }

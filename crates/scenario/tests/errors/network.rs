@@ -365,13 +365,18 @@ fn jitter_that_is_none() {
     );
     assert_eq!(
         path("jitter = { reorder = true }"),
-        "demo.toml, line 7: path.jitter: a table of jitter has one of `uniform`, `around`, `normal`, `pareto` and \
-         `paretonormal`, or `slot`, or a share as `reorder`"
+        "demo.toml, line 7: path.jitter: a table of jitter has one of `uniform`, `around`, `normal`, `pareto`, \
+         `paretonormal` and `wifi`, or `slot`, or a share as `reorder`"
     );
     assert_eq!(
         path("jitter = { normal = \"3ms\", pareto = \"3ms\" }"),
         "demo.toml, line 7: path.jitter: jitter has one distribution: give only one of `uniform`, `around`, `normal`, \
-         `pareto` and `paretonormal`"
+         `pareto`, `paretonormal` and `wifi`"
+    );
+    assert_eq!(
+        path("jitter = { wifi = \"7ms\", correlation = \"25%\" }"),
+        "demo.toml, line 7: path.jitter: `correlation` and `wifi` exclude each other: packets on that channel are \
+         independent"
     );
     assert_eq!(
         path("jitter = { slot = { min = \"9ms\", max = \"1ms\" } }"),
@@ -380,7 +385,7 @@ fn jitter_that_is_none() {
     assert_eq!(
         path("reverse = { jitter = { uniform = \"3ms\", order = true } }"),
         "demo.toml, line 7: path.reverse.jitter.order: there is no such key here; did you mean `reorder`? \
-         (there are `uniform`, `around`, `normal`, `pareto`, `paretonormal`, `correlation`, `reorder`, `slot`)"
+         (there are `uniform`, `around`, `normal`, `pareto`, `paretonormal`, `wifi`, `correlation`, `reorder`, `slot`)"
     );
     assert_eq!(
         path("reorder = 1"),

@@ -202,6 +202,7 @@ fn jitter_has_laws_correlation_early_packets_and_slots() {
     let one = |spread| JitterModel { spreads: vec![(Time::ZERO, spread)], early: None, slots: None };
     assert_eq!(jitter("\"3ms\""), one(spread(Shape::Uniform, 3, 0.0)));
     assert_eq!(jitter(r#"{ around = "3ms", reorder = true }"#), one(spread(Shape::Around, 3, 0.0)));
+    assert_eq!(jitter(r#"{ wifi = "7ms" }"#), one(spread(Shape::Wifi, 7, 0.0)));
     let normal = r#"{ normal = "20ms", correlation = "25%" }"#;
     assert_eq!(jitter(normal), one(spread(Shape::Normal, 20, 0.25)));
     let early = |share, correlation, gap| {
