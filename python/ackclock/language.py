@@ -56,6 +56,8 @@ class Reverse:
     duplicate: Duplicate | None = None
     """Data of TCP flows that arrive twice: a share of the packets, or a table with ``correlation`` (netem of
     ``tc``)."""
+    clear_ecn: str | None = None
+    """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
 
 
 @dataclass
@@ -81,6 +83,8 @@ class Path:
     duplicate: Duplicate | None = None
     """Data of TCP flows that arrive twice: a share of the packets, or a table with ``correlation`` (netem of
     ``tc``)."""
+    clear_ecn: str | None = None
+    """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
 
 
 @dataclass(kw_only=True)
@@ -119,6 +123,8 @@ class Link:
     """Number of copies; ``{copy}`` in a text is the number of the copy, from 0"""
     copies: Sequence[int | str] | None = None
     """Copies with these numbers or names, for which ``{copy}`` stands. This or ``count``"""
+    clear_ecn: str | None = None
+    """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
 
 
 @dataclass(kw_only=True)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use network::{Chances, Discard, Egress, Jitter, Link, Offered, Propagation, Service, Wire};
 use record::{LinkDescription, LinkMeter, LinkRow, LinkSample, LinkSeries, Sending, StationRow, seconds};
-use scenario::{Plan, PlannedLink};
+use scenario::{ClearEcn, Plan, PlannedLink};
 use units::{Random, Span, Time};
 
 use crate::EventQueue;
@@ -76,6 +76,7 @@ impl<P: Routed> Fabric<P> {
                 jitter: Jitter::new(&planned.jitter, lead, stream("jitter")),
                 held: planned.held.map(|most| Box::new(Held::new(most))),
                 twice: planned.duplicate.map(|chance| Box::new((Chances::new(chance), stream("duplicate")))),
+                clear_ecn: planned.clear_ecn,
                 wake_after: if in_time && link.drops_at_head() {
                     Some(Span::ZERO)
                 } else {
@@ -260,12 +261,15 @@ impl<P: Routed> Fabric<P> {
         self.wake_link(step.link);
     }
 
-    /// `packet` arrives at a `link` where packets under way take room or some arrive twice.
+    /// `packet` arrives at a `link` where packets under way take room, some arrive twice, or the ECN field is cleared.
     #[cold]
     #[inline(never)]
-    fn forward_specially(&mut self, now: Time, packet: P, link: u32, tap: &mut impl Tap<P>) {
+    fn forward_specially(&mut self, now: Time, mut packet: P, link: u32, tap: &mut impl Tap<P>) {
         let served = &mut self.links[link as usize];
         let mut observer = self.state.observe(link, tap);
+        if observer.own.clear_ecn == Some(ClearEcn::Before) {
+            packet.clear_ecn();
+        }
         let twice = observer.own.twice.as_deref_mut().is_some_and(|(chances, random)| chances.strike(random));
         let copy = if twice { packet.duplicate() } else { None };
         observer.own.meter.counters.arrived_packets += u64::from(copy.is_some());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use network::{Chances, Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
 use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
+use scenario::ClearEcn;
 use units::{Random, Span, Time};
 
 use crate::EventQueue;
@@ -102,6 +103,8 @@ pub(crate) struct LinkState {
     pub(crate) held: Option<Box<Held>>,
     /// Which packets arrive twice, where some do.
     pub(crate) twice: Option<Box<(Chances, Random)>>,
+    /// Where the ECN field is cleared.
+    pub(crate) clear_ecn: Option<ClearEcn>,
     /// The link is looked at this long after the next service starts. With `None` it is looked at only when a wire
     /// behind it has to be.
     pub(crate) wake_after: Option<Span>,
@@ -112,7 +115,7 @@ pub(crate) struct LinkState {
 impl LinkState {
     /// True if a packet that arrives takes more than an offer to the link.
     pub(crate) fn is_special(&self) -> bool {
-        self.held.is_some() || self.twice.is_some()
+        self.held.is_some() || self.twice.is_some() || self.clear_ecn.is_some()
     }
 }
 
@@ -168,11 +171,14 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
 
     /// The packet goes on the wire, on which it arrives after its last bit has left.
     #[inline]
-    fn depart(&mut self, packet: P, departure: Departure) {
+    fn depart(&mut self, mut packet: P, departure: Departure) {
         let Departure { arrived, start, finish, queued_packets, .. } = departure;
         self.own.meter.queue(start, queued_packets);
         self.own.meter.service(start, finish, start.since(arrived), packet.size());
         self.tap.departed(self.link, &packet, &departure);
+        if self.own.clear_ecn == Some(ClearEcn::After) {
+            packet.clear_ecn();
+        }
         let wire = self.ways.routes.steps[packet.step() as usize].wire;
         let extra = self.own.jitter.draw(finish, packet.size());
         if let Some(held) = &mut self.own.held {

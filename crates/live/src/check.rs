@@ -78,6 +78,12 @@ pub(crate) fn check_links(plan: &Plan) -> Result<(), Refusal> {
             link.name
         )));
     }
+    if let Some(link) = plan.links.iter().find(|link| link.clear_ecn.is_some()) {
+        return Err(Refusal(format!(
+            "clear_ecn of `{}` cannot run live: the ECN field is only cleared in simulation",
+            link.name
+        )));
+    }
     Ok(())
 }
 

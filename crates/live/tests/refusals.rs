@@ -49,6 +49,15 @@ fn what_cannot_run_live_is_named() {
         "flow `a`: transport.ecn `accurate` cannot run live but with cc `dctcp`, whose receiver reports each change of \
          marks; false and true can"
     );
+    assert_eq!(
+        flow(r#"cc = "newreno", transport = { conceals = "losses", receive_buffer = "1MB" }"#),
+        "flow `a`: transport.conceals cannot be changed in a live run"
+    );
+    let clearing = PATH.replace(" }", ", clear_ecn = \"after\" }");
+    assert_eq!(
+        refused(&format!("{clearing}flows = [{{ cc = \"newreno\" }}]")),
+        "clear_ecn of `bottleneck` cannot run live: the ECN field is only cleared in simulation"
+    );
     let message = flow(r#"cc = "fictitious""#);
     assert!(
         message.starts_with("flow `a`: the kernel has no congestion controller `fictitious`; it has "),

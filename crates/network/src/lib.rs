@@ -99,6 +99,9 @@ pub trait Packet: fmt::Debug + Send + 'static {
 
     /// Marks it: [`Ecn::Congestion`]. Only called for an ECN-capable packet.
     fn mark_congestion(&mut self);
+
+    /// Clears its ECN field: [`Ecn::NotCapable`].
+    fn clear_ecn(&mut self);
 }
 
 /// The hosts and the code point by which CAKE distinguishes packets.

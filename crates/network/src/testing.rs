@@ -53,6 +53,9 @@ impl Packet for Parcel {
         assert!(self.ecn.is_capable(), "only what is capable is marked");
         self.ecn = Ecn::Congestion;
     }
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotCapable;
+    }
 }
 
 /// So many microseconds after the start.

@@ -30,6 +30,9 @@ impl Packet for Parcel {
         assert!(self.ecn.is_capable(), "only what is capable is marked");
         self.ecn = Ecn::Congestion;
     }
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotCapable;
+    }
 }
 
 /// Decides everything by chance.

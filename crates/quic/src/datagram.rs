@@ -70,6 +70,10 @@ impl network::Packet for Datagram {
     fn mark_congestion(&mut self) {
         self.ecn = Ecn::Congestion;
     }
+
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotCapable;
+    }
 }
 
 impl engine::Routed for Datagram {

@@ -10,8 +10,8 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 use crate::document::Origin;
 use crate::transport_options::IN_SEGMENTS;
 use crate::values::{
-    ChangingQueue, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source, TraceRef,
-    WindowSpec,
+    ChangingQueue, ClearEcn, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source,
+    TraceRef, WindowSpec,
 };
 use crate::wlan::{AccessCategory, Wlan};
 
@@ -84,6 +84,9 @@ pub struct Path {
     /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateSpec>,
+    /// Equipment clears the ECN field, `"before"` the queue or `"after"` it, as at the ends of tunnels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear_ecn: Option<ClearEcn>,
     /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
@@ -111,6 +114,9 @@ pub struct Reverse {
     /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateSpec>,
+    /// Equipment clears the ECN field, `"before"` the queue or `"after"` it, as at the ends of tunnels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear_ecn: Option<ClearEcn>,
 }
 
 /// A link between two nodes.
@@ -140,6 +146,9 @@ pub struct Link {
     /// Data of TCP flows that arrive twice: a share of the packets, or a table with `correlation` (netem of `tc`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateSpec>,
+    /// Equipment clears the ECN field, `"before"` the queue or `"after"` it, as at the ends of tunnels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear_ecn: Option<ClearEcn>,
     /// Packets overtake others when a delay becomes shorter, in both directions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,

@@ -12,7 +12,7 @@ use units::{Bytes, Count, Distribution, Rate, Span, Time};
 use crate::Error;
 use crate::document::Origin;
 use crate::language::Record;
-use crate::values::Source;
+use crate::values::{ClearEcn, Source};
 use crate::wlan::AccessCategory;
 
 /// A scenario with everything resolved, validated and indexed.
@@ -69,6 +69,8 @@ pub struct PlannedLink {
     pub held: Option<u32>,
     /// Packets that arrive twice.
     pub duplicate: Option<Chance>,
+    /// Where equipment clears the ECN field of packets.
+    pub clear_ecn: Option<ClearEcn>,
 }
 
 /// A wireless network.

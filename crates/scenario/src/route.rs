@@ -13,7 +13,7 @@ use crate::queue_remarks::{queue_warning, short_queue, short_trace};
 use crate::reader::Reader;
 use crate::routing::{Border, Edge, Routes, graph_routes};
 use crate::tables::{TimeTable, add_notes, is_table, note};
-use crate::values::{ChangingQueue, Delay, DuplicateSpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
+use crate::values::{ChangingQueue, ClearEcn, Delay, DuplicateSpec, JitterSpec, Limit, LossSpec, QueueSpec, RateSpec};
 use crate::wireless::Wireless;
 use crate::wlan::AccessCategory;
 use crate::{Error, Files, Scenario};
@@ -54,6 +54,7 @@ struct Direction<'a> {
     loss: &'a LossSpec,
     jitter: &'a JitterSpec,
     duplicate: Option<DuplicateSpec>,
+    clear_ecn: Option<ClearEcn>,
     delay: Propagation,
     reorder: bool,
     base_rtt: Option<Span>,
@@ -112,6 +113,7 @@ impl Network {
             loss: &path.loss,
             jitter: &path.jitter,
             duplicate: path.duplicate,
+            clear_ecn: path.clear_ecn,
             delay: Span::ZERO.into(),
             reorder: path.reorder,
             base_rtt: Some(delay.initial_rtt()),
@@ -153,6 +155,7 @@ impl Network {
                 loss: &link.loss,
                 jitter: &link.jitter,
                 duplicate: link.duplicate,
+                clear_ecn: link.clear_ecn,
                 delay: delay.delay.clone(),
                 reorder: link.reorder,
                 base_rtt: None,
@@ -173,6 +176,7 @@ impl Network {
                     loss: link.loss.clone(),
                     jitter: link.jitter.clone(),
                     duplicate: link.duplicate,
+                    clear_ecn: link.clear_ecn,
                 },
             };
             let reverse_key = if link.duplex { key.clone() } else { format!("{key}.reverse") };
@@ -208,6 +212,7 @@ impl Network {
             limits,
             held,
             duplicate: direction.duplicate.map(|spec| spec.0),
+            clear_ecn: direction.clear_ecn,
         });
         let reorder = direction.reorder || direction.jitter.reorder;
         Ok(Hop {
@@ -227,9 +232,10 @@ impl Network {
         key: &str,
         reverse: &Reverse,
     ) -> Result<Hop, Error> {
-        let Reverse { rate, queue, loss, jitter, duplicate } = reverse;
+        let Reverse { rate, queue, loss, jitter, duplicate, clear_ecn } = reverse;
         let (delay, reorder) = (forward.delay.clone(), forward.reorder);
-        if *rate == RateSpec::Unlimited && loss.is_none() && jitter.is_none() && duplicate.is_none() {
+        let changes_packets = duplicate.is_some() || clear_ecn.is_some();
+        if *rate == RateSpec::Unlimited && loss.is_none() && jitter.is_none() && !changes_packets {
             return Ok(Hop { link: None, delay, reorder, station: None, snoop: None });
         }
         let name = format!("{}{REVERSE}", forward.name);
@@ -244,6 +250,7 @@ impl Network {
                 loss,
                 jitter,
                 duplicate: *duplicate,
+                clear_ecn: *clear_ecn,
                 delay,
                 reorder,
                 base_rtt,

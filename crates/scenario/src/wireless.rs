@@ -371,6 +371,7 @@ fn planned_link(name: String, queue: QueueSettings, nominal: Rate) -> PlannedLin
         limits: Vec::new(),
         held: None,
         duplicate: None,
+        clear_ecn: None,
     }
 }
 

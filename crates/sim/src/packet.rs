@@ -186,6 +186,10 @@ impl network::Packet for Packet {
     fn mark_congestion(&mut self) {
         self.flags |= u32::from(Ecn::Congestion.bits());
     }
+
+    fn clear_ecn(&mut self) {
+        self.flags &= !ECN;
+    }
 }
 
 impl engine::Routed for Packet {

@@ -23,7 +23,7 @@ pub use rtp::{
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{
-    Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, IdleRestart, Losses,
+    Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, Growth, IdleRestart, Losses,
     MAX_THRESHOLD, Marks, Opening, PROFILES, Pacing, Profile, Reduction, Repair, Resending, Resends, Retransmits, Rule,
     Selective, Stack, StateMachine, Timers, Variance, WindowValidation, freebsd_9, linux, linux_2_6_33, linux_3_5,
     ns2_linux, plain, real_1992,

@@ -60,6 +60,10 @@ impl Packet for InTransit {
     fn mark_congestion(&mut self) {
         self.marked = true;
     }
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotCapable;
+        self.marked = false;
+    }
 }
 
 impl Routed for InTransit {

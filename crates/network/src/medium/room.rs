@@ -42,6 +42,9 @@ impl<P: Packet> Packet for Addressed<P> {
     fn mark_congestion(&mut self) {
         self.packet.mark_congestion();
     }
+    fn clear_ecn(&mut self) {
+        self.packet.clear_ecn();
+    }
 }
 
 /// The packets that wait at one access, without those being sent.

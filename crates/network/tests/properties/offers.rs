@@ -25,6 +25,9 @@ impl Packet for Parcel {
     fn mark_congestion(&mut self) {
         self.marked = true;
     }
+    fn clear_ecn(&mut self) {
+        self.marked = false;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

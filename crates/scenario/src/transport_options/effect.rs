@@ -2,7 +2,7 @@
 
 use control::{ControllerRef, Counting, Parameters, registry};
 use serde_json::Value;
-use transport::{EcnMode, MAX_THRESHOLD, Marks, Stack};
+use transport::{Buffer, Conceals, EcnMode, MAX_THRESHOLD, Marks, Stack};
 use units::{Bytes, Span};
 
 use super::TransportOptions;
@@ -199,6 +199,14 @@ fn without_effect(name: &str, used: &TransportOptions, own: &TransportOptions, s
             "has no effect: `duplicate_threshold` is the largest"
         }
         "undo" if !used.timestamps && !used.sack => "needs evidence: `timestamps` and `sack` are false",
+        "conceals" if used.conceals == Conceals::Marks && !marks => "has no effect without marks: `ecn` is false",
+        "conceals"
+            if used.conceals == Conceals::Losses
+                && used.receive_window == own.receive_window
+                && used.receive_buffer == Buffer::Unlimited =>
+        {
+            "needs a `receive_window` or a `receive_buffer`: nothing else bounds a sender that sees no loss"
+        }
         "ecn_beta" if stack.marks == Marks::Off => "needs marks: `ecn` is false",
         "idle_restart" if !used.slow_start_restart => "has no effect: `slow_start_restart` is false",
         "delayed_ack_timeout" | "delayed_ack_max" if used.ack_every == 1 => {

@@ -7,8 +7,8 @@ mod sysctls;
 use control::Counting;
 use serde::{Deserialize, Serialize};
 use transport::{
-    Acks, Buffer, BufferSizes, Buffers, Clock, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks, Pacing,
-    Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
+    Acks, Buffer, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks,
+    Pacing, Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
 };
 use units::{Bytes, Span};
 
@@ -147,6 +147,9 @@ options! {
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
     /// Zero is none.
     pub sack_compression: Span => [time("tcp_comp_sack_delay_ns", 1), compressed("tcp_comp_sack_nr")],
+    /// Reports that a misbehaving receiver leaves out: `"nothing"`, `"losses"` (it acknowledges all segments below one
+    /// that arrives, also those that were lost), or `"marks"`.
+    pub conceals: Conceals,
 }
 
 impl TransportOptions {
@@ -208,6 +211,7 @@ impl TransportOptions {
             quick_acks: stack.acks.quick,
             quick_acks_again: stack.acks.quick_again,
             sack_compression: selective.map_or(Span::ZERO, |sack| sack.compression),
+            conceals: stack.acks.conceals,
         }
     }
 
@@ -255,7 +259,12 @@ impl TransportOptions {
             },
             segmentation_offload: self.segmentation_offload,
             pacing: self.pacing,
-            acks: Acks { delay: self.delay(), quick: self.quick_acks, quick_again: self.quick_acks_again },
+            acks: Acks {
+                delay: self.delay(),
+                quick: self.quick_acks,
+                quick_again: self.quick_acks_again,
+                conceals: self.conceals,
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 //! names the allowed ones.
 
 mod changing_queue;
+mod clear_ecn;
 mod delay;
 mod dscp;
 mod duplicate;
@@ -18,6 +19,7 @@ mod trace;
 mod window;
 
 pub use changing_queue::ChangingQueue;
+pub use clear_ecn::ClearEcn;
 pub use delay::{Delay, DelaySpec};
 pub use dscp::Dscp;
 pub use duplicate::DuplicateSpec;

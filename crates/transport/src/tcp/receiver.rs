@@ -10,7 +10,7 @@ use self::out_of_order::Holes;
 use crate::segment::{Acknowledgement, Data};
 use crate::tcp::ack_delay::{AckDelay, ticks_between};
 use crate::tcp::ticks::Ticks;
-use crate::{Marks, Stack};
+use crate::{Conceals, Marks, Stack};
 
 /// Quick ACKs after a congestion mark: the window of the sender may be very small.
 const QUICK_AFTER_MARK: u32 = 2;
@@ -96,6 +96,7 @@ pub struct Receiver {
     classic_ecn: bool,
     sack: bool,
     timestamps: bool,
+    conceals: Conceals,
     max_blocks: u8,
     marks: Option<MarkCounter>,
     /// How long an ACK of out-of-order data may wait. Zero: not at all.
@@ -165,6 +166,7 @@ impl Receiver {
             classic_ecn: matches!(stack.marks, Marks::Echoed { .. }),
             sack: stack.sack(),
             timestamps: stack.timestamps,
+            conceals: stack.acks.conceals,
             max_blocks: if stack.timestamps { 3 } else { 4 },
             marks: matches!(stack.marks, Marks::Counted { .. }).then(MarkCounter::default),
             arrived_at: Time::NEVER,
@@ -185,6 +187,7 @@ impl Receiver {
     /// A data segment arrived. `congestion` says that the path marked it (CE). Afterwards poll what to transmit.
     #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &Data, congestion: bool) {
+        let congestion = congestion && self.conceals != Conceals::Marks;
         self.one_way_delay = now.since(data.timestamp);
         if data.reduced && self.marks.is_none() {
             // It may be all that the window lets leave, so it is acknowledged at once.

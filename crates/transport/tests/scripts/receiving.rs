@@ -1,6 +1,6 @@
 //! The receiver: the times and the content of its ACKs.
 
-use transport::{Data, Delay, Marks, Stack};
+use transport::{Conceals, Data, Delay, Marks, Stack};
 use units::{Bytes, Span, Time};
 
 use crate::harness::{ReceiverScript, at, drop_sack, ms, plain, selective, with};
@@ -247,6 +247,27 @@ fn marks_are_counted_and_hasten_acks() {
     assert_eq!(count(r.arrives_marked(3).acks(4)), (3, false), "the second mark since the last ACK");
     r.arrives(4).no_ack().arrives(5).no_ack().arrives(6).no_ack();
     assert_eq!(count(r.arrives(7).acks(8)), (3, false));
+}
+
+#[test]
+fn a_receiver_that_conceals_losses_acknowledges_all_below() {
+    let mut r = ReceiverScript::new(&with(plain(), |s| s.acks.conceals = Conceals::Losses));
+    r.arrives(0).no_ack().arrives(1).acks(2);
+    // 2 and 3 are lost.
+    r.arrives(4).no_ack().arrives(5).acks_blocks(6, &[]);
+    assert_eq!((r.receiver().delivered(), r.receiver().has_holes()), (Bytes::new(4000), false));
+    // One of them was only late.
+    r.arrives(3).acks(6);
+    assert_eq!(r.receiver().delivered(), Bytes::new(4000));
+}
+
+#[test]
+fn a_receiver_that_conceals_marks_reports_none() {
+    for marks in [Marks::Echoed { kept: 0.0 }, Marks::Counted { kept: 0.0 }] {
+        let mut r = ReceiverScript::new(&with(plain(), |s| (s.marks, s.acks.conceals) = (marks, Conceals::Marks)));
+        let ack = r.arrives_marked(0).no_ack().arrives_marked(1).acks(2);
+        assert_eq!((ack.congestion_echo, ack.marked), (false, 0), "{marks:?}");
+    }
 }
 
 /// Delayed ACKs, which become quick again, on a path of 100 ms, so that a pause of 300 ms is long.

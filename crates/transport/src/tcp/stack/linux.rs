@@ -101,6 +101,7 @@ pub fn linux() -> Stack {
             quick: 380,
             // TCP_MAX_QUICKACKS.
             quick_again: 16,
+            ..plain().acks
         },
         ..plain()
     }

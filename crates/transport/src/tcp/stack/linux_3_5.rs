@@ -78,7 +78,7 @@ pub fn linux_3_5() -> Stack {
             delay: Delay::Constant { every: 2, wait: Span::from_millis(40) },
             // TCP_MAX_QUICKACKS.
             quick: 16,
-            quick_again: 0,
+            ..plain().acks
         },
         ..plain()
     }

@@ -220,6 +220,21 @@ pub struct Acks {
     /// that announces a reduction (CWR) is acknowledged at once, and so is the last one of an application's write
     /// (PSH), as its reader waits for no more. Zero is none of this.
     pub quick_again: u32,
+    /// Reports that the receiver leaves out.
+    pub conceals: Conceals,
+}
+
+/// Reports of congestion that a misbehaving receiver leaves out, so that its sender sends more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conceals {
+    /// None: the receiver follows the RFCs.
+    Nothing,
+    /// Losses: the receiver acknowledges all segments below one that arrives, also those that were lost (Savage et al.
+    /// 1999; RFC 9000, section 21.4).
+    Losses,
+    /// Marks: no ACK reports them (RFC 3540).
+    Marks,
 }
 
 /// How long the ACK of a segment in order may wait (RFC 5681, section 4.2).

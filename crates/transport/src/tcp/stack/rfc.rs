@@ -4,7 +4,7 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, BufferRules, BufferSizes, Buffers, Clock, Delay, Detection, Growth, Losses, Marks, Opening, Pacing,
+    Acks, BufferRules, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, Growth, Losses, Marks, Opening, Pacing,
     Reduction, Repair, Resending, Stack, StateMachine, Timers, Variance, WindowValidation,
 };
 
@@ -77,6 +77,6 @@ pub fn plain() -> Stack {
         },
         segmentation_offload: false,
         pacing: Pacing::Exact,
-        acks: Acks { delay: Delay::None, quick: 0, quick_again: 0 },
+        acks: Acks { delay: Delay::None, quick: 0, quick_again: 0, conceals: Conceals::Nothing },
     }
 }

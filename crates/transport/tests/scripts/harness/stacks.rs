@@ -1,8 +1,8 @@
 //! Stacks for scripts.
 
 use transport::{
-    Acks, Delay, Detection, Growth, Losses, Repair, Resends, Retransmits, Rule, Selective, Stack, StateMachine, Timers,
-    linux,
+    Acks, Conceals, Delay, Detection, Growth, Losses, Repair, Resends, Retransmits, Rule, Selective, Stack,
+    StateMachine, Timers, linux,
 };
 use units::{Bytes, Span};
 
@@ -29,7 +29,12 @@ pub(crate) fn plain() -> Stack {
         growth: Growth { recovery_end_grows: false, ..linux.growth },
         idle_restart: linux.idle_restart,
         timers: Timers { tick: Span::ZERO, ..linux.timers },
-        acks: Acks { delay: Delay::Constant { every: 2, wait: ms(40) }, quick: 0, quick_again: 0 },
+        acks: Acks {
+            delay: Delay::Constant { every: 2, wait: ms(40) },
+            quick: 0,
+            quick_again: 0,
+            conceals: Conceals::Nothing,
+        },
         ..transport::plain()
     }
 }
