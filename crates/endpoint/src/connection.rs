@@ -125,6 +125,7 @@ impl Connection {
     fn admit(&mut self) {
         let window = self.peer_window();
         let admitted = u64::from(self.sender.state().outstanding) + self.outgoing.admit(&window);
+        self.sender.note_part(self.outgoing.ends_within_segment());
         let is_limit = self.outgoing.next() + self.outgoing.unsent() > window.end;
         let whole = if is_limit { 0 } else { self.window / self.segment_size() };
         self.sender.note_receive_window(whole.max(admitted).min(u64::from(u32::MAX)) as u32);
@@ -282,7 +283,8 @@ impl Connection {
         self.sender.on_timeout(now, &mut Silent);
         self.receiver.on_timeout(now);
         let timeout = self.sender.state().timeout;
-        self.probe_due |= self.persist.take(now, timeout, self.stack.timers.rto_max);
+        let waits = (timeout, self.stack.timers.rto_max);
+        self.probe_due |= self.persist.take(now, waits, |wait| self.sender.expiry(now, wait));
     }
 
     /// The next deadline, or [`Time::NEVER`] if there is none.
@@ -307,13 +309,13 @@ impl Connection {
         self.note_limits(now);
         let state = self.sender.state();
         let closed = state.outstanding == 0 && self.window < self.outgoing.unsent().min(self.segment_size());
-        self.persist.note(now, closed, state.timeout);
+        self.persist.note(closed, state.timeout, |wait| self.sender.expiry(now, wait));
         if std::mem::take(&mut self.probe_due) && closed {
             if self.window > 0 {
                 self.outgoing.admit_part(self.outgoing.next() + self.window);
                 self.sender.note_receive_window(1);
                 let data = self.sender.poll_transmit(now, &mut Silent);
-                self.persist.note(now, data.is_none(), state.timeout);
+                self.persist.note(data.is_none(), state.timeout, |wait| self.sender.expiry(now, wait));
                 return data.map(|data| Packet { push: true, ..self.data_packet(now, &data) });
             }
             // A number that was acknowledged before: it asks for an ACK (as in Linux).

@@ -408,10 +408,10 @@ mod tests {
         endpoint.inject(MS(200), &ack(1001, 0)).unwrap();
         endpoint.write(1000);
         assert_eq!(sent(&mut endpoint, MS(200)), []);
-        // Both samples are 100 ms: the timeout is 100 ms + 200 ms.
-        assert_eq!(endpoint.poll_timeout(), Some(MS(500)));
-        endpoint.on_timeout(MS(500));
-        let probe = sent(&mut endpoint, MS(500));
+        // Both samples are 100 ms: the timeout is 100 ms + 200 ms. 75 ticks after the 50th end with every eighth.
+        assert_eq!(endpoint.poll_timeout(), Some(MS(512)));
+        endpoint.on_timeout(MS(512));
+        let probe = sent(&mut endpoint, MS(512));
         assert_eq!((probe.len(), probe[0].sequence, probe[0].payload), (1, 1000, 0));
         endpoint.inject(MS(510), &ack(1001, 257)).unwrap();
         assert_eq!(sent(&mut endpoint, MS(510))[0].sequence, 1001);
@@ -419,10 +419,10 @@ mod tests {
         endpoint.inject(MS(610), &ack(2001, 5)).unwrap();
         endpoint.write(3000);
         assert_eq!(sent(&mut endpoint, MS(610)), []);
-        endpoint.on_timeout(MS(910));
-        assert_eq!(sent(&mut endpoint, MS(910))[0].payload, 640);
-        endpoint.inject(MS(920), &ack(2641, 257)).unwrap();
-        let sizes: Vec<_> = sent(&mut endpoint, MS(920)).iter().map(|packet| packet.payload).collect();
+        endpoint.on_timeout(MS(928));
+        assert_eq!(sent(&mut endpoint, MS(928))[0].payload, 640);
+        endpoint.inject(MS(940), &ack(2641, 257)).unwrap();
+        let sizes: Vec<_> = sent(&mut endpoint, MS(940)).iter().map(|packet| packet.payload).collect();
         assert_eq!(sizes, [1000, 1000, 360]);
     }
 

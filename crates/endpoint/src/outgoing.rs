@@ -158,6 +158,11 @@ impl Outgoing {
         segments + u64::from(self.closes_alone() && window.end > limit)
     }
 
+    /// True if the receive window ends within the last segment that it lets leave.
+    pub(crate) fn ends_within_segment(&self) -> bool {
+        self.limit < self.written && !(self.limit - self.next()).is_multiple_of(self.segment_size)
+    }
+
     /// Bytes that the receive window lets leave of the buffer from `start` to `stop`. A train of which a segment fits
     /// leaves as far as the window goes. So its last segment may be short, if Nagle's algorithm lets it leave
     /// (tcp_snd_wnd_test, tcp_mss_split_point).

@@ -14,11 +14,12 @@ impl Persist {
     pub(crate) const OFF: Self = Self { at: Time::NEVER, backoff: 0 };
 
     /// The window is closed with data to send, or not: the timer starts with the retransmission timeout, or stops.
-    pub(crate) fn note(&mut self, now: Time, closed: bool, timeout: Span) {
+    /// `expiry` says when a timer expires.
+    pub(crate) fn note(&mut self, closed: bool, timeout: Span, expiry: impl FnOnce(Span) -> Time) {
         if !closed {
             *self = Self::OFF;
         } else if self.at == Time::NEVER {
-            self.at = now + timeout;
+            self.at = expiry(timeout);
         }
     }
 
@@ -28,12 +29,12 @@ impl Persist {
     }
 
     /// True if a probe leaves now. The time to the next one doubles, up to `most`.
-    pub(crate) fn take(&mut self, now: Time, timeout: Span, most: Span) -> bool {
+    pub(crate) fn take(&mut self, now: Time, (timeout, most): (Span, Span), expiry: impl FnOnce(Span) -> Time) -> bool {
         if self.at > now {
             return false;
         }
         self.backoff += 1;
-        self.at = now + timeout.saturating_mul(1 << self.backoff.min(16)).min(most);
+        self.at = expiry(timeout.saturating_mul(1 << self.backoff.min(16)).min(most));
         true
     }
 }
@@ -47,18 +48,20 @@ mod tests {
         let ms = |n: u64| Time::ZERO + Span::from_millis(n);
         let (timeout, most) = (Span::from_millis(300), Span::from_millis(1000));
         let mut persist = Persist::OFF;
-        persist.note(ms(0), true, timeout);
-        persist.note(ms(50), true, timeout);
-        assert!(!persist.take(ms(299), timeout, most));
-        assert!(persist.take(ms(300), timeout, most));
+        let waits = (timeout, most);
+        let after = |now: u64| move |wait: Span| ms(now) + wait;
+        persist.note(true, timeout, after(0));
+        persist.note(true, timeout, after(50));
+        assert!(!persist.take(ms(299), waits, after(299)));
+        assert!(persist.take(ms(300), waits, after(300)));
         assert_eq!(persist.at(), ms(900), "600 ms later");
-        assert!(persist.take(ms(900), timeout, most));
+        assert!(persist.take(ms(900), waits, after(900)));
         assert_eq!(persist.at(), ms(1900), "1200 ms are more than the largest");
-        persist.note(ms(1000), false, timeout);
+        persist.note(false, timeout, after(1000));
         assert_eq!(persist.at(), Time::NEVER);
         // The next closed window begins anew.
-        persist.note(ms(5000), true, timeout);
-        assert!(persist.take(ms(5300), timeout, most));
+        persist.note(true, timeout, after(5000));
+        assert!(persist.take(ms(5300), waits, after(5300)));
         assert_eq!(persist.at(), ms(5900));
     }
 }

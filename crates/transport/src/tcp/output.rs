@@ -105,6 +105,11 @@ impl Output {
         self.peer_window = segments;
     }
 
+    /// The receive window ends within the last of its segments, or not.
+    pub(super) fn note_part(&mut self, part: bool) {
+        self.trains.note_part(part);
+    }
+
     /// Something happened: whether segments of the train are ready is to be found anew.
     #[inline]
     pub(super) fn look_again(&mut self) {

@@ -30,6 +30,8 @@ pub(super) struct FullTrain {
     /// A train grows shorter as the smoothed RTT grows: it was found to be as long with each of these two, and is with
     /// all between them.
     between: (Span, Span),
+    /// The receive window ends within the last segment that it lets leave.
+    part: bool,
 }
 
 impl FullTrain {
@@ -95,6 +97,13 @@ pub(super) struct Trains {
 impl Trains {
     pub(super) fn new(stack: &Stack) -> Self {
         Self { train: 0, piece: 0, is_ready: false, offload: stack.segmentation_offload, full: None }
+    }
+
+    /// The receive window ends within the last segment that it lets leave, or not.
+    pub(super) fn note_part(&mut self, part: bool) {
+        if part || self.full.is_some() {
+            self.full.get_or_insert_default().part = part;
+        }
     }
 
     /// The next look finds anew whether segments are ready.
@@ -189,7 +198,8 @@ impl Trains {
         let left = room.left();
         // No full train is shorter, so one segment is less than any.
         let full = if left < SHORTEST { SHORTEST } else { self.full_train(room) };
-        if left < full && waits(patience(room)) {
+        let whole = left - u32::from(room.is_of_receiver() && self.full.as_ref().is_some_and(|full| full.part));
+        if whole < full && waits(patience(room)) {
             return true;
         }
         let train = left.min(full);
@@ -283,7 +293,7 @@ impl Trains {
         if known.is_for(window, slow_start, minimum) && known.segments == segments {
             between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
         }
-        **known = FullTrain { segments, window, slow_start, minimum, between };
+        **known = FullTrain { segments, window, slow_start, minimum, between, part: known.part };
         segments
     }
 }

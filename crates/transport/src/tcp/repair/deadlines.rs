@@ -33,6 +33,11 @@ impl Repair {
         Ticks::of(stack.timers.tick).up_for(self.uptime)
     }
 
+    /// When a timer expires that is set at `now` for `wait`.
+    pub(in crate::tcp) fn expiry(&self, now: Time, wait: Span, stack: &Stack) -> Time {
+        self.ticks(stack).expiry(now, wait)
+    }
+
     /// The next deadline.
     pub(in crate::tcp) fn next(&self) -> Time {
         self.timers.next()

@@ -133,6 +133,16 @@ impl Sender {
         self.output.longest_train(&room)
     }
 
+    /// The receive window ends within the last of its segments, or not: that one alone fills no train.
+    pub fn note_part(&mut self, part: bool) {
+        self.output.note_part(part);
+    }
+
+    /// When a timer expires that is set at `now` for `wait`, by the clock of the host.
+    pub fn expiry(&self, now: Time, wait: Span) -> Time {
+        self.repair.expiry(now, wait, &self.stack)
+    }
+
     /// The receive window changed, to `segments`, with a packet that is no acknowledgement otherwise. Afterwards poll
     /// what to transmit.
     pub fn note_receive_window(&mut self, segments: u32) {
