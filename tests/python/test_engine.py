@@ -105,6 +105,9 @@ def test_inspecting_tells_what_a_run_would_be() -> None:
             "start_s": 0.0,
             "stop_s": 5.0,
             "connections": 1,
+            "profile": "linux",
+            # What the largest send buffer of Linux, 4 MiB, holds of data.
+            "usual_flight_bytes": 2_760_948,
         }
     ]
     assert seen["links"][0]["rate_bps"] == 10_000_000

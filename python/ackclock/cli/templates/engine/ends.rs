@@ -35,6 +35,7 @@ impl Packet for Segment {
         self.flow
     }
     fn mark_congestion(&mut self) {}
+    fn clear_ecn(&mut self) {}
 }
 
 impl Routed for Segment {
