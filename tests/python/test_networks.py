@@ -214,6 +214,55 @@ def test_presets_of_tools_are_networks():
     assert "Augmented Traffic Control" in edge.left_out
 
 
+def test_calibrated_presets_lose_behind_the_bottleneck_as_the_shells_of_mahimahi():
+    [nepal] = networks.networks("pantheon:nepal-india")
+    trace = {"trace": str(presets.folder().absolute() / "poisson-0.57mbit.down")}
+    document = nepal.with_controller(contenders(["cubic"])[0])
+    data, behind, back, acks = document["links"]
+    assert data == {
+        "from": "sender",
+        "to": "sender-1",
+        "rate": trace,
+        "queue": "14p",
+        "delay": "0ms",
+    }
+    assert behind == {
+        "from": "sender-1",
+        "to": "receiver",
+        "rate": "unlimited",
+        "delay": "28ms",
+        "loss": "4.77%",
+    }
+    assert (back["from"], back["to"], back["delay"]) == ("receiver", "receiver-1", "28ms")
+    assert (acks["from"], acks["to"], acks["rate"]) == ("receiver-1", "sender", trace)
+    assert document["duration"] == "30s"
+
+
+@pytest.mark.parametrize("rate", ["0.57", "2.64", "3.04"])
+def test_random_opportunities_are_drawn_as_the_presets_say(rate):
+    count, draw = round(float(rate) * 1e6 * 30 / 12_000), random.Random(1)
+    times = sorted([*(draw.randint(1, 30_000) for _ in range(count - 1)), 30_000])
+    text = (presets.folder() / f"poisson-{rate}mbit.down").read_text("utf-8")
+    assert text == "".join(f"{time}\n" for time in times)
+
+
+def test_runs_over_leo_are_the_draws_of_their_script():
+    steady, lossy = networks.networks("leo:changes-1,leo:lossy-1")
+    before, bottleneck, back = lossy.document["links"]
+    # random.seed(1), then randint(50, 100), randint(5, 100) and uniform(0, 1) twice over.
+    assert bottleneck["rate"][:2] == [["0s", "58mbit"], ["15s", "98mbit"]]
+    assert before["delay"][:2] == [["0s", "77ms"], ["15s", "13ms"]]
+    assert before["loss"][:2] == [["0s", "0.85%"], ["15s", "0.26%"]]
+    assert [len(before["loss"]), before["delay"][-1]] == [20, ["285s", "96ms"]]
+    # int(50 * 2**20 * 2 * 0.05 / 8) bytes
+    assert (bottleneck["queue"], back["delay"]) == ("655360B", "0ms")
+    assert [{**before, "loss": None}, bottleneck, back] == [
+        {**steady.document["links"][0], "loss": None},
+        *steady.document["links"][1:],
+    ]
+    assert "loss" not in steady.document["links"][0]
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [

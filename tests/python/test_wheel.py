@@ -47,6 +47,7 @@ def test_the_wheel_fits_any_linux_and_has_all_data_files(wheel):
     for file in (
         "ackclock/cli/scenarios/quickstart.toml",
         "ackclock/networks/lte.toml",
+        "ackclock/networks/poisson-0.57mbit.down",
         "ackclock/cli/templates/queue.rs",
         "ackclock/papers/data/cdg2011/fig4.toml",
         "ackclock/papers/data/edwan2010/models/rules.py",

@@ -69,7 +69,7 @@ def _named(name: str) -> list[Network]:
     if name in NAMES:
         return [_network(name, text_of(name), Path())]
     if presets.is_preset(name):
-        return [Network(name, *presets.preset(name))]
+        return [Network(name, *presets.preset(name), folder=presets.folder())]
     file = Path(name)
     if file.suffix != ".toml":
         near = did_you_mean(name, [*NAMES, *presets.names()])
