@@ -22,6 +22,8 @@ RECORD = "\x1e"
 SINCE_PREVIOUS = ("delta", "relative_to_previous_event")
 """Formats in which a time counts from the event before."""
 MILLI = 1e3
+MOST = float(1 << 64)
+"""Numbers of a log are below this: the integers of qlog have 64 bits."""
 
 METRICS = {
     "congestion_window": 1.0,
@@ -143,7 +145,7 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
     for time, kind, data in _events(path, events, form in SINCE_PREVIOUS):
         end = max(end, time)
         if kind == "metrics_updated":
-            known |= {key: value for key in METRICS if (value := _number(data.get(key))) is not None}
+            known |= {key: value for key in METRICS if (value := _amount(data.get(key))) is not None}
             rows.append((time, dict(known)))
         elif kind == "packet_sent":
             sent.append((time, _length(data)))
@@ -168,22 +170,36 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
 
 
 def _events(path: Path, events: Any, is_relative: bool) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
-    """Times in s from the first event, names without their namespaces, and data."""
+    """Times in s from the first event, names without their namespaces, and data, in the order of time.
+
+    A stack of several threads may write an event behind a later one.
+    """
+    found = sorted(_written(path, events, is_relative), key=lambda one: one[0])
+    for time, kind, data in found:
+        yield (time - found[0][0]) / MILLI, kind, data
+
+
+def _written(path: Path, events: Any, is_relative: bool) -> Iterator[tuple[float, str, Mapping[str, Any]]]:
+    """The same in the order of the file, with times in ms."""
     if not isinstance(events, Iterable) or isinstance(events, str):
         return
-    first: float | None = None
     now = 0.0
     for number, event in enumerate(events, 1):
         if not isinstance(event, dict):
             raise InputError(f"{path}: event {number}: is no object, as qlog has them since 0.3")
         time, name = _number(event.get("time")), event.get("name")
         if time is None or not isinstance(name, str):
-            raise InputError(f"{path}: event {number}: has no `time` or no `name`")
+            raise InputError(f"{path}: event {number}: has no `time` in ms or no `name`")
         now = now + time if is_relative else time
-        first = now if first is None else first
         kind = name.rpartition(":")[2].removeprefix("recovery_")
         data = event.get("data")
-        yield (now - first) / MILLI, kind, data if isinstance(data, dict) else {}
+        yield now, kind, data if isinstance(data, dict) else {}
+
+
+def _amount(value: Any) -> float | None:
+    """Bytes, a rate or an RTT. None for anything else."""
+    number = _number(value)
+    return None if number is None or number < 0.0 else number
 
 
 def _number(value: Any) -> float | None:
@@ -193,14 +209,14 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) < MOST else None
 
 
 def _length(data: Mapping[str, Any]) -> float:
     """The bytes of a packet."""
     for place, key in (("raw", "length"), ("header", "packet_size")):
         inner = data.get(place)
-        value = _number(inner.get(key)) if isinstance(inner, dict) else None
+        value = _amount(inner.get(key)) if isinstance(inner, dict) else None
         if value is not None:
             return value
     return 0.0

@@ -63,6 +63,7 @@ FORMS = {
     "a sequence": sequence(EVENTS),
     "a sequence of 0.4": sequence(deltas(EVENTS), "relative_to_previous_event"),
     "lines": sequence(EVENTS, record=""),
+    "out of order": contained([EVENTS[4], *EVENTS[:4]]),
     "names of later drafts": contained([{**one, "name": NEWER[one["name"]]} for one in EVENTS]),
 }
 
@@ -102,7 +103,8 @@ def test_a_sequence_that_ends_within_an_event_is_read_up_to_there(tmp_path, caps
         ("{}", "is no qlog: it has no list `traces`"),
         ('{"traces": []}', "has neither metrics_updated nor packet_sent nor packet_lost"),
         ('{"traces": [{"events": [[0, "a", "b"]]}]}', "event 1: is no object, as qlog has them since 0.3"),
-        ('{"traces": [{"events": [{"name": "a"}]}]}', "event 1: has no `time` or no `name`"),
+        ('{"traces": [{"events": [{"name": "a"}]}]}', "event 1: has no `time` in ms or no `name`"),
+        (contained([{**EVENTS[0], "time": 1e308}]), "event 1: has no `time` in ms or no `name`"),
         ('\x1e{"a": 1}\n\x1enothing\n\x1e{}\n', "is no qlog: text 2 in it is no JSON"),
         ('\x1e{"a": 1}\n\x1e[]\n', "is no qlog: text 2 in it is no object"),
         ("{", "is no qlog: text 1 in it is no JSON"),
@@ -111,6 +113,22 @@ def test_a_sequence_that_ends_within_an_event_is_read_up_to_there(tmp_path, caps
 def test_a_file_that_is_no_log_is_one_sentence(tmp_path, capsys, text, why):
     (tmp_path / "a.qlog").write_text(text)
     assert refused(capsys, "read", tmp_path / "a.qlog").startswith(f"{tmp_path / 'a.qlog'}: {why}")
+
+
+@pytest.mark.parametrize("number", [1e308, 1 << 64, -1, -1e-3])
+def test_a_number_that_no_stack_can_have_is_unknown(tmp_path, capsys, number):
+    data = {"congestion_window": number, "latest_rtt": number, "raw": {"length": number}}
+    path = tmp_path / "a.qlog"
+    path.write_text(contained([*EVENTS, *({**one, "data": data} for one in EVENTS)]))
+    status, out, _ = run(capsys, "read", path, "--json", "--out", tmp_path / "page")
+    [one] = json.loads(out)["logs"]
+    assert (status, one["sent_bytes"], one["window_bytes"]["max"], one["rtt_ms"]["max"]) == (
+        0,
+        1200,
+        12000,
+        40,
+    )
+    assert (one["window_bytes"]["min"], one["rtt_ms"]["min"]) == (8400, 40)
 
 
 def test_the_log_of_a_run_has_its_series(tmp_path, capsys):
