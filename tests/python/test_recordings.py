@@ -151,3 +151,8 @@ def test_what_has_no_effect_on_a_recording_is_refused(capsys, logs, tmp_path):
     empty = classic(tmp_path / "c.pcap", [(0.0, data(1))])
     assert refused(capsys, "check", empty) == f"{empty}: shows no window and no RTT of a sender over time"
     assert not recordings.is_recording(str(tmp_path))
+
+
+def test_verdicts_that_cannot_be_written_leave_nothing(capsys, logs, tmp_path):
+    assert refused(capsys, "check", logs["cubic"][0], "--junit", tmp_path) == f"{tmp_path}: Is a directory"
+    assert not list(tmp_path.parent.glob(".*.part"))

@@ -15,13 +15,20 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes or replaces a file. It never holds half of the text, even if the power fails."""
+    """Writes or replaces a file. It never holds half of the text, even if the power fails.
+
+    Raises OSError with the name of the file.
+    """
     unfinished = path.with_name(f".{path.name}.part")
     with unfinished.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    unfinished.rename(path)
+    try:
+        unfinished.rename(path)
+    except OSError as error:
+        unfinished.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def sync(path: Path) -> None:
