@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
+from ackclock.reading import refuse_pipe
 
 Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -136,6 +137,7 @@ def frames(path: Path, interface: int = 0) -> Frames:
     A file that ends within a packet is read up to there, as a killed ``tcpdump`` leaves it. Raises InputError
     for a file that is no capture, is damaged, or has no such interface.
     """
+    refuse_pipe(path)
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
+from ackclock.reading import refuse_pipe
 
 RECORD = "\x1e"
 """Begins each text of a sequence."""
@@ -69,6 +70,7 @@ class Logs:
 
 def is_log(path: Path) -> bool:
     """True for a file that begins as a log, and as no capture."""
+    refuse_pipe(path)
     try:
         with path.open("rb") as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", RECORD.encode())

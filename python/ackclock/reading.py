@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from ackclock.errors import InputError
+
 MOST_OF_DOCUMENT = 16 << 20
 """The longest scenario, case or packet script, in bytes."""
 
@@ -22,6 +24,12 @@ def text(file: Path, most: int = MOST_OF_DOCUMENT) -> str:
     if len(found) > most:
         raise OSError(errno.EFBIG, too_long(most), str(file))
     return found.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def refuse_pipe(file: Path) -> None:
+    """Raises InputError for a pipe, which can be read once: captures and logs are opened again."""
+    if file.is_fifo():
+        raise InputError(f"{file}: is a pipe, and must be a file")
 
 
 def too_long(most: int) -> str:

@@ -1,6 +1,7 @@
 """`ackclock check RECORDING`: laws of windows, judged on logs of QUIC and on captures."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -151,6 +152,13 @@ def test_what_has_no_effect_on_a_recording_is_refused(capsys, logs, tmp_path):
     empty = classic(tmp_path / "c.pcap", [(0.0, data(1))])
     assert refused(capsys, "check", empty) == f"{empty}: shows no window and no RTT of a sender over time"
     assert not recordings.is_recording(str(tmp_path))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(capsys, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for command in (("read",), ("read", "--losses"), ("read", "--controllers")):
+        assert refused(capsys, *command, path) == f"{path}: is a pipe, and must be a file"
 
 
 def test_verdicts_that_cannot_be_written_leave_nothing(capsys, logs, tmp_path):
