@@ -154,10 +154,46 @@ def test_what_has_no_effect_on_a_recording_is_refused(capsys, logs, tmp_path):
     assert not recordings.is_recording(str(tmp_path))
 
 
+def test_each_sender_of_a_recording_is_named(capsys, tmp_path):
+    path = tmp_path / "two.qlog"
+    metrics = [{"congestion_window": size, "smoothed_rtt": 50.0} for size in (12000, 12000, 600)]
+    events = [
+        {"time": 100.0 * number, "name": "recovery:metrics_updated", "data": data}
+        for number, data in enumerate(metrics)
+    ]
+    path.write_text(json.dumps({"traces": [{"title": title, "events": events} for title in ("one", "two")]}))
+    status, out, err = run(capsys, "check", path, "--out", tmp_path / "page")
+    page = (tmp_path / "page/index.html").read_text()
+    assert status == 1
+    for sender in ("one", "two"):
+        assert f"two.qlog: {sender}" in out
+        assert f"recorded-least-window of {sender} fails: " in err
+        assert page.count(f'id="recorded-least-window-recording-{sender}"') == 1
+    assert "for any path of the Internet" not in out + page
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--hunt", "hunt"), ("--aim=delay", "aim"), ("--engine=quic", "engine"), ("--live", "live")],
+)
+def test_an_option_of_controllers_is_refused_beside_a_recording(capsys, logs, option, name):
+    assert refused(capsys, "check", logs["cubic"][0], option) == f"--{name}: has no effect on a recording"
+
+
+@pytest.mark.parametrize("ending", recordings.ENDINGS)
+def test_a_file_named_like_a_recording_is_no_controller(capsys, tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    assert refused(capsys, "check", path) == f"{path}: No such file or directory"
+    path.write_bytes(b"")
+    assert refused(capsys, "check", path) == f"{path}: the capture is empty"
+    path.write_bytes(b"\x80noise")
+    assert refused(capsys, "check", path).startswith(f"{path}: is no whole capture in pcapng or pcap")
+
+
 def test_a_pipe_is_refused_and_not_waited_for(capsys, tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    for command in (("read",), ("read", "--losses"), ("read", "--controllers")):
+    for command in (("read",), ("read", "--losses"), ("read", "--controllers"), ("check",)):
         assert refused(capsys, *command, path) == f"{path}: is a pipe, and must be a file"
 
 

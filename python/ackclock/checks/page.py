@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock.cases.model import Judgement
 from ackclock.checks.judging import WORDS, as_json
-from ackclock.checks.target import AIMS, Target
+from ackclock.checks.target import Target
 from ackclock.report import Page, number, write_json
 
 HEADINGS = ("case", "measure", "measured", "allowed", "verdict")
 
 
-def write(found: Sequence[Judgement], target: Target, folder: Path) -> None:
-    """Writes the page and the verdicts, and the scenario of each case that fails."""
+def write(found: Sequence[Judgement], target: Target, about: str, folder: Path) -> None:
+    """Writes the page and the verdicts, and the scenario of each case that fails.
+
+    ``about`` says by which laws the target is judged. Each sender in a recording has its own verdicts.
+    """
     page = Page(f"Check of {target.name}")
-    page.paragraph(f"Judged as a controller for {AIMS[target.aim]}.")
+    page.paragraph(about)
+    senders = Counter(one.claim.id for one in found)
     for group in dict.fromkeys(one.claim.group for one in found):
         page.heading(group)
         rows = [_cells(one) for one in found if one.claim.group == group]
@@ -27,7 +32,8 @@ def write(found: Sequence[Judgement], target: Target, folder: Path) -> None:
         if one.verdict == "pass":
             continue
         claim = one.claim
-        page.heading(f"{claim.id}: {claim.title}", anchor=_file(claim.id))
+        name = claim.id if senders[claim.id] == 1 else f"{claim.id}, {claim.group}"
+        page.heading(f"{name}: {claim.title}", anchor=_file(name))
         page.paragraph(one.sentence, "miss" if one.verdict == "miss" else "")
         page.paragraph(f"{claim.because} Source: {claim.source}.")
         if one.scenario:

@@ -22,6 +22,8 @@ from ackclock.recorded import Recorded
 from ackclock.verdict import NOT_JUDGED
 
 GROUP = "recording"
+ENDINGS = (".qlog", ".sqlog", ".pcap", ".pcapng")
+"""A target with such a name is a recording, whatever it holds."""
 KEPT = {"newreno": 0.5, "cubic": 0.7, "cubic-rfc": 0.7}
 """The share of the window that a controller keeps after a loss."""
 LEAST_KEPT, MOST_KEPT, NEAR = 0.2, 0.9, 0.07
@@ -83,7 +85,9 @@ class Recording:
 def is_recording(text: str) -> bool:
     """True for the name of a file that is a log or a capture."""
     path = Path(text)
-    return path.is_file() and (qlogs.is_log(path) or is_capture(path))
+    if path.suffix in ENDINGS:
+        return True
+    return (path.is_file() or path.is_fifo()) and (qlogs.is_log(path) or is_capture(path))
 
 
 def read(path: Path) -> tuple[list[Recording], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,11 @@ OF_CASES = (
     "verdicts",
 )
 OF_HUNTS = ("budget", "tries", "cases")
+OF_CONTROLLERS = (
+    *("hunting", "aim", "only", "long", "own", "trusted", "listing", "server", "client", "download", "seed"),
+    *("engine", "live"),
+)
+"""The options that have no effect on a recording, with those of hunts."""
 MOST_TRIES = 1_000_000
 """Some hours, and a gigabyte of answers."""
 
@@ -188,15 +193,16 @@ def check(
         return
     target = targets[0] if targets else None
     _refuse_others(hunting)
+    if target is not None and _is_recording(target):
+        report.check()
+        _check_recording(target, algorithm, report, verdicts)
+        return
     if hunting:
         if target is None:
             raise InputError("TARGET is missing: the controller that --hunt is about")
         hunt(target, budget, tries, aim, cases, seed, engine, report)
         return
     report.check()
-    if target is not None and _is_recording(target):
-        _check_recording(target, aim, algorithm, report, verdicts)
-        return
     stack = _stack(target, server, client, download)
     chosen = checks.target(
         target or "newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets() if target else ()
@@ -222,65 +228,74 @@ def check(
                     found = stacks.check(judged, stack, first, at)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)
-    _finish(found, chosen, report, verdicts)
+    aim_text = checks.AIMS[chosen.aim]
+    _write(found, chosen, f"Judged as a controller for {aim_text}.", report, verdicts)
+    _finish({"": found}, chosen, f", for {aim_text}", report)
 
 
 def _is_recording(target: str) -> bool:
     """True for the file of a log or a capture. Refuses the options that have no effect on one."""
-    if not Path(target).is_file():
-        return False
     from ackclock.checks.recordings import is_recording
 
     if not is_recording(target):
         return False
-    spelled = {"own": "case", "trusted": "trust", "listing": "list"}
-    for option in ("only", "long", "own", "trusted", "listing", "server", "client", "download", "seed"):
+    spelled = {"own": "case", "trusted": "trust", "listing": "list", "hunting": "hunt"}
+    for option in (*OF_CONTROLLERS, *OF_HUNTS):
         if given(option):
             raise InputError(f"--{spelled.get(option, option)}: has no effect on a recording")
     return True
 
 
-def _check_recording(
-    target: str, aim: str | None, algorithm: str | None, report: Report, verdicts: Path | None
-) -> None:
+def _check_recording(target: str, algorithm: str | None, report: Report, verdicts: Path | None) -> None:
     """Judges each sender in a log or a capture."""
     from ackclock import checks
     from ackclock.checks import recordings
 
-    chosen = checks.target("newreno", aim=aim, algorithm=algorithm, rule_sets=checks.rule_sets())
+    chosen = checks.target("newreno", algorithm=algorithm, rule_sets=checks.rule_sets())
     chosen = replace(chosen, contender=replace(chosen.contender, name=target))
     seen, remark = recordings.read(Path(target))
     output.remark(remark)
     names = [one.strip() for one in (algorithm or "").split(",")]
-    found: list[checks.Judgement] = []
+    found: dict[str, list[checks.Judgement]] = {}
     for one in seen:
+        sender = one.name if len(seen) > 1 else ""
+        group = f"{recordings.GROUP} {sender}".strip()
         judged = recordings.check(one, names)
-        if len(seen) > 1:
-            judged = [
-                replace(of, claim=replace(of.claim, group=f"{of.claim.group} {one.name}")) for of in judged
-            ]
-        found += judged
-    _finish(found, chosen, report, verdicts)
+        found.setdefault(sender, []).extend(
+            replace(of, claim=replace(of.claim, group=group)) for of in judged
+        )
+    every = [one for judged in found.values() for one in judged]
+    _write(every, chosen, "Judged by the laws of recorded windows.", report, verdicts)
+    _finish(found, chosen, "", report)
 
 
 def _finish(
-    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, verdicts: Path | None
+    found: Mapping[str, Sequence[checks.Judgement]], chosen: checks.Target, about: str, report: Report
 ) -> None:
-    """Writes and prints the verdicts, and ends with their exit status."""
-    _write(found, chosen, report, verdicts)
-    output.show(_table(found, chosen), _tally(found), as_json=report.as_json)
-    for one in found:
-        if one.verdict != "pass":
-            word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
-            line = f"{one.claim.id} {word}: {one.sentence}"
-            notes.print(line, markup=False, highlight=False, soft_wrap=True)
+    """Prints the verdicts on each sender, and ends with their exit status.
+
+    The only sender has no name. ``about`` follows the name of the target in titles.
+    """
+    every = [one for judged in found.values() for one in judged]
+    tables = [
+        _table(judged, f"{chosen.name}{about}{f': {sender}' if sender else ''}")
+        for sender, judged in found.items()
+    ]
+    output.show(*tables, _tally(every), as_json=report.as_json)
+    for sender, judged in found.items():
+        for one in judged:
+            if one.verdict != "pass":
+                word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
+                of = f" of {sender}" if sender else ""
+                line = f"{one.claim.id}{of} {word}: {one.sentence}"
+                notes.print(line, markup=False, highlight=False, soft_wrap=True)
     if report.as_json:
-        output.print_json({"check": checks_document(found, chosen)})
-    if raised := [one.reason for one in found if one.raised]:
+        output.print_json({"check": checks_document(every, chosen)})
+    if raised := [one.reason for one in every if one.raised]:
         raise InputError(raised[0])
-    if any(one.verdict == "miss" for one in found):
+    if any(one.verdict == "miss" for one in every):
         raise click.exceptions.Exit(FAILED)
-    if not all(one.valid for one in found):
+    if not all(one.valid for one in every):
         raise click.exceptions.Exit(INVALID)
 
 
@@ -386,12 +401,12 @@ def _list(cases: Sequence[checks.TargetCase], as_json: bool) -> None:
     output.show(table, as_json=False)
 
 
-def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
+def _table(found: Sequence[checks.Judgement], title: str) -> Table:
     from ackclock import checks
     from ackclock.checks import reference
     from ackclock.report import number
 
-    table = Table(title=f"{chosen.name}, for {_aim(chosen)}", title_justify="left")
+    table = Table(title=Text(title, style="table.title"), title_justify="left")
     for head in ("case", "measure", "measured", "allowed", "verdict"):
         table.add_column(head, justify="right" if head == "measured" else "left")
     group = ""
@@ -407,12 +422,6 @@ def _table(found: Sequence[checks.Judgement], chosen: checks.Target) -> Table:
     return table
 
 
-def _aim(chosen: checks.Target) -> str:
-    from ackclock import checks
-
-    return checks.AIMS[chosen.aim]
-
-
 def _tally(found: Sequence[checks.Judgement]) -> str:
     groups = dict.fromkeys(one.claim.group for one in found)
     return "\n".join(_counted(group, [one for one in found if one.claim.group == group]) for group in groups)
@@ -425,7 +434,11 @@ def _counted(group: str, found: Sequence[checks.Judgement]) -> str:
 
 
 def _write(
-    found: Sequence[checks.Judgement], chosen: checks.Target, report: Report, verdicts: Path | None
+    found: Sequence[checks.Judgement],
+    chosen: checks.Target,
+    about: str,
+    report: Report,
+    verdicts: Path | None,
 ) -> None:
     """The page, and the table or JUnit file."""
     if report.out is not None:
@@ -433,7 +446,7 @@ def _write(
         from ackclock.report import new_folder, page_of
 
         with new_folder(report.out, report.force) as folder, page_of(folder, f"Check of {chosen.name}"):
-            write(found, chosen, folder)
+            write(found, chosen, about, folder)
         report.done(report.out)
     if verdicts is not None and verdicts.suffix == CSV:
         from ackclock.cli import marks
