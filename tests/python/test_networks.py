@@ -235,7 +235,6 @@ def test_calibrated_presets_lose_behind_the_bottleneck_as_the_shells_of_mahimahi
     }
     assert (back["from"], back["to"], back["delay"]) == ("receiver", "receiver-1", "28ms")
     assert (acks["from"], acks["to"], acks["rate"]) == ("receiver-1", "sender", trace)
-    assert document["duration"] == "30s"
 
 
 @pytest.mark.parametrize("rate", ["0.57", "2.64", "3.04"])

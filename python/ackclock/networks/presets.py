@@ -47,7 +47,7 @@ def preset(name: str) -> tuple[dict[str, Any], str]:
         parts = _drawn(given, of["draws"])
     else:
         parts = {"path": _path(given), "flows": [{"cc": "cubic"}]}
-    document = {"name": name, "duration": of.get("duration", "60s"), **parts}
+    document = {"name": name, "duration": "60s", **parts}
     return document, LEFT_OUT.format(source=of["source"])
 
 
