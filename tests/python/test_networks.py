@@ -262,6 +262,23 @@ def test_runs_over_leo_are_the_draws_of_their_script():
     assert "loss" not in steady.document["links"][0]
 
 
+def test_dumbbells_have_the_rtts_of_the_common_suite():
+    access, satellite = networks.networks("tcpeval:access-link,tcpeval:satellite-down")
+    # Table 1 of draft-irtf-iccrg-tcpeval-01, and 4 ms for the central link of 2 ms each way.
+    rtts = [4, 74, 150, 28, 98, 174, 54, 124, 200]
+    made = access.with_controller(contenders(["vegas"])[0])
+    assert [(flow["cc"], flow["rtt"]) for flow in made["flows"]] == [
+        ("vegas", f"{rtt + 4}ms") for rtt in rtts
+    ]
+    assert access.document["path"]["reverse"] == {"rate": "100mbit", "queue": "100ms"}
+    assert satellite.document["path"] == {
+        "rate": "40mbit",
+        "queue": "100ms",
+        "rtt": "604ms",
+        "reverse": {"rate": "4mbit", "queue": "1000ms"},
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [

@@ -40,11 +40,13 @@ def preset(name: str) -> tuple[dict[str, Any], str]:
         )
     tool, _, network = name.partition(":")
     of = _tools()[tool]
-    given = {"queue": of.get("queue"), **of["networks"][network]}
+    given = {**of, **of["networks"][network]}
     if "each_way" in given:
         parts = _calibrated(given)
     elif "run" in given:
-        parts = _drawn(given, of["draws"])
+        parts = _drawn(given, given["draws"])
+    elif "center" in given:
+        parts = _dumbbell(given)
     else:
         parts = {"path": _path(given), "flows": [{"cc": "cubic"}]}
     document = {"name": name, "duration": "60s", **parts}
@@ -67,6 +69,15 @@ def _path(given: dict[str, Any]) -> dict[str, Any]:
         forward, reverse = given["delay"]
         path["delay"] = {"forward": forward, "reverse": reverse}
     return path
+
+
+def _dumbbell(given: dict[str, Any]) -> dict[str, Any]:
+    """A flow from each node of one end to each of the other. Rates and queues: of the data, then of ACKs."""
+    pairs = zip(given["rates"], given["queues"], strict=True)
+    data, *acks = ({"rate": rate, "queue": queue} for rate, queue in pairs)
+    rtts = [f"{2 * (near + given['center'] + far):g}ms" for near in given["near"] for far in given["far"]]
+    path = {**data, "rtt": rtts[0], "reverse": acks[0] if acks else data}
+    return {"path": path, "flows": [{"cc": "cubic", "rtt": rtt} for rtt in rtts]}
 
 
 def _calibrated(given: dict[str, Any]) -> dict[str, Any]:
