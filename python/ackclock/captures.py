@@ -292,7 +292,7 @@ def _blocks(options: Fields, places: Numbers, segments: Table) -> Table:
 
 
 def _opening(options: Fields, segment: np.void, tcp: int, row: int) -> Opening:
-    """The options of a SYN."""
+    """The options of a SYN. One with a wrong length is none."""
     text = options.data[tcp + 20 : int(options.end[row])].tobytes()
     found: dict[int, bytes] = {}
     at = 0
@@ -302,12 +302,12 @@ def _opening(options: Fields, segment: np.void, tcp: int, row: int) -> Opening:
             break
         found[text[at]] = text[at + 2 : at + size]
         at += size
-    scale = found.get(SCALE, b"")
+    size_of_segment, scale = found.get(SEGMENT_SIZE, b""), found.get(SCALE, b"")
     return Opening(
         float(segment["time"]),
         int(segment["sequence"]),
-        int.from_bytes(found[SEGMENT_SIZE]) if SEGMENT_SIZE in found else None,
-        min(scale[0], 14) if scale else None,
+        int.from_bytes(size_of_segment) if len(size_of_segment) == 2 else None,
+        min(scale[0], 14) if len(scale) == 1 else None,
         TIMESTAMPS in found,
     )
 

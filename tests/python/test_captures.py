@@ -206,6 +206,20 @@ def test_a_port_that_is_used_again_is_another_connection(tmp_path):
     assert (first.openings[0].segment, first.openings[0].scale, first.openings[1]) == (1460, 7, None)
 
 
+@pytest.mark.parametrize("length", [3, 5, 18])
+def test_an_option_of_a_syn_with_a_wrong_length_is_none(tmp_path, capsys, length):
+    options = bytes([2, length]) + b"\xff" * 16 + bytes([3, length]) + b"\x07" * 16
+    packets = [
+        (0.0, syn(A, B, (40000, 5001), 0)),
+        (0.1, syn(B, A, (5001, 40000), 0, options)),
+        (0.2, data(1)),
+    ]
+    path = classic(tmp_path / "c.pcap", packets)
+    assert run(capsys, "read", path)[0] == 0
+    [one] = connections(path).flows
+    assert (one.openings[1].segment, one.openings[1].scale) == (None, None)
+
+
 def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     (tmp_path / "text.pcapng").write_text("this is no capture, it is a text")
     assert "is no whole capture in pcapng or pcap" in refused(capsys, "read", tmp_path / "text.pcapng")
@@ -234,9 +248,12 @@ def packet(source, destination, ports, sequence, acknowledged, window, payload=0
     return head + tcp
 
 
-def syn(source, destination, ports, sequence):
-    """A SYN with the options of Linux: segment size, window scale."""
-    whole = packet(source, destination, ports, sequence, 0, 64240, 0, b"\x02\x04\x05\xb4\x01\x03\x03\x07")
+OF_LINUX = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
+"""Options of a SYN: segment size, window scale."""
+
+
+def syn(source, destination, ports, sequence, options=OF_LINUX):
+    whole = packet(source, destination, ports, sequence, 0, 64240, 0, options)
     return whole[:33] + b"\x02" + whole[34:]
 
 
