@@ -180,6 +180,18 @@ def test_an_option_of_controllers_is_refused_beside_a_recording(capsys, logs, op
     assert refused(capsys, "check", logs["cubic"][0], option) == f"--{name}: has no effect on a recording"
 
 
+def test_a_window_below_a_byte_is_none(capsys, tmp_path):
+    path = tmp_path / "a.qlog"
+    data = [{"congestion_window": size, "latest_rtt": 50.0} for size in (1e-300, 1e18, 1e18)]
+    events = [
+        {"time": 50.0 * number, "name": "metrics_updated", "data": one} for number, one in enumerate(data)
+    ]
+    path.write_text(json.dumps({"traces": [{"events": events}]}))
+    _, out, _ = run(capsys, "check", path, "--json")
+    growth = next(one for one in json.loads(out)["check"]["cases"] if one["id"] == "recorded-growth")
+    assert (growth["verdict"], growth["measured"]) == ("pass", 1.0)
+
+
 @pytest.mark.parametrize("ending", recordings.ENDINGS)
 def test_a_file_named_like_a_recording_is_no_controller(capsys, tmp_path, ending):
     path = tmp_path / f"a{ending}"

@@ -108,7 +108,7 @@ def _of_log(one: qlogs.Log) -> Recording | None:
     window = one.metrics["congestion_window"]
     smoothed = one.metrics["smoothed_rtt"]
     rtt = np.where(np.isfinite(smoothed), smoothed, one.metrics["latest_rtt"])
-    known = np.isfinite(window) & np.isfinite(rtt) & (window > 0) & (rtt > 0)
+    known = np.isfinite(window) & np.isfinite(rtt) & (window >= 1.0) & (rtt > 0)
     if not known.any():
         return None
     full = one.sent_bytes[one.sent_bytes >= SMALLEST]
