@@ -11,6 +11,7 @@ from ackclock import metrics
 from calling import needs_git
 from pages import __main__ as command
 from pages import markers, measure, measurements
+from pages.makers.scenario import keys
 from pages.measurements import MeasurementError
 from pages.tables import MAKERS
 
@@ -21,6 +22,11 @@ MARKED = [page for page in sorted(DOCS.rglob("*.md")) if pages.MARKER.search(pag
 @functools.cache
 def rendered(page):
     return pages.render(page.read_text(), page.relative_to(DOCS).as_posix())
+
+
+def test_a_list_of_lists_has_plurals():
+    rows = keys("Path").rows
+    assert next(row[1] for row in rows if row[0] == "`queue`").endswith("list of lists of tables")
 
 
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.relative_to(DOCS).as_posix())

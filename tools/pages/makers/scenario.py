@@ -36,6 +36,9 @@ TYPES = {
 
 PLAIN = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean", "object": "table"}
 
+PLURAL = re.compile("^(list|table|integer|number|rate|text)\\b")
+"""The words for a type, at the beginning, that have a plural in a list."""
+
 MOST_KEYS = 7
 """The keys of a table that are listed as its type."""
 
@@ -149,8 +152,8 @@ def _type(value: Schema) -> str:
     if "properties" in value:
         return f"`{{ {', '.join(value['properties'])} }}`"
     if value.get("type") == "array":
-        items = _type(value.get("items", {}))
-        return f"list of {items.replace('table', 'tables') or 'tables'}"
+        items = _type(value.get("items", {})) or "table"
+        return "list of " + PLURAL.sub(r"\1s", items)
     return PLAIN.get(value.get("type", ""), "")
 
 
