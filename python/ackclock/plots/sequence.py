@@ -103,13 +103,11 @@ def _blocks(axes: Axes, blocks: Table, answers: Table, low: float, high: float) 
 
 
 def _strokes(axes: Axes, times: Array, low: Numbers, high: Numbers, colour: str, name: str) -> None:
-    """Vertical strokes, and an entry of the legend with their upper ends."""
+    """Vertical strokes, and an entry of the legend with a stroke that is long enough to see."""
     if not times.size:
         return
     lines = np.stack(
         (np.stack((times, low / MEGABYTE), axis=1), np.stack((times, high / MEGABYTE), axis=1)), axis=1
     )
     axes.add_collection(LineCollection(list(lines), colors=colour, linewidths=0.9))
-    axes.add_line(
-        Line2D(times, high / MEGABYTE, color=colour, linestyle="", marker="|", markersize=2, label=name)
-    )
+    axes.add_line(Line2D([], [], color=colour, linestyle="", marker="|", markersize=8, label=name))
