@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ackclock import _engine
 from ackclock.checks import recordings
 from ackclock.checks.recordings import Recording, check
 from calling import refused, run
@@ -172,9 +173,17 @@ def test_each_sender_of_a_recording_is_named(capsys, tmp_path):
     assert "for any path of the Internet" not in out + page
 
 
+live_built = pytest.mark.skipif("live" not in _engine.engines(), reason="built without live runs")
+
+
 @pytest.mark.parametrize(
     ("option", "name"),
-    [("--hunt", "hunt"), ("--aim=delay", "aim"), ("--engine=quic", "engine"), ("--live", "live")],
+    [
+        ("--hunt", "hunt"),
+        ("--aim=delay", "aim"),
+        ("--engine=sim", "engine"),
+        pytest.param("--live", "live", marks=live_built),
+    ],
 )
 def test_an_option_of_controllers_is_refused_beside_a_recording(capsys, logs, option, name):
     assert refused(capsys, "check", logs["cubic"][0], option) == f"--{name}: has no effect on a recording"
