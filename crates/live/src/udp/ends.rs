@@ -147,6 +147,11 @@ impl<'a> Ends<'a> {
                 return Ok(());
             }
             let endpoints = &mut self.ended.endpoints;
+            // First at its instant: what else happens then is measured.
+            if self.schedule.take_warmup(due) {
+                endpoints.begin_measuring(due);
+                continue;
+            }
             if endpoints.next_timer() == due {
                 // The instant of the end is outside the run, but for its rows.
                 if due >= end && self.schedule.next() > end {
@@ -158,14 +163,9 @@ impl<'a> Ends<'a> {
                     continue;
                 }
             }
-            if self.schedule.take_warmup(due) {
-                self.ended.endpoints.begin_measuring(due);
-            } else {
-                let due = self.schedule.next();
-                let (series, probes) =
-                    (self.schedule.take(Series::Flows, due), self.schedule.take(Series::Probes, due));
-                self.ended.endpoints.sample(due, series, probes);
-            }
+            let due = self.schedule.next();
+            let (series, probes) = (self.schedule.take(Series::Flows, due), self.schedule.take(Series::Probes, due));
+            self.ended.endpoints.sample(due, series, probes);
         }
     }
 
