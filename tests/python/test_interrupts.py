@@ -211,7 +211,7 @@ EVERY = {
 }
 """A command line for each command that works for a while, and for some others."""
 CPU_S = 2.0
-"""CPU time from a signal to the end: other programs do not count."""
+"""CPU time from a signal to the end: other programs do not count, but pauses of the machine do."""
 
 
 def cpu_s(process):
@@ -224,6 +224,27 @@ def cpu_s(process):
         return 0.0
     own = sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
     return own + sum(map(cpu_s, children))
+
+
+def signalled(arguments, folder, instant, number):
+    """The status and the words of a command with a signal after so much CPU time, and its CPU time after."""
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=said)
+        ended = [0, 0, None]
+
+        def has_ended():
+            if not ended[0]:
+                ended[:] = os.wait4(process.pid, os.WNOHANG)
+            return ended[0] != 0
+
+        wait_until(lambda: has_ended() or cpu_s(process.pid) >= instant)
+        before = cpu_s(process.pid)
+        if not has_ended():
+            os.kill(process.pid, number)
+            wait_until(has_ended)
+        process.returncode = 0  # it has been waited for
+    text = (folder / "said").read_text()
+    return os.waitstatus_to_exitcode(ended[1]), text, ended[2].ru_utime + ended[2].ru_stime - before
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -239,25 +260,12 @@ def test_a_signal_at_any_instant_ends_a_command(scenario, tmp_path, name, number
     arguments = [part.format(scenario=scenario) for part in EVERY[name]]
     # Instants are CPU times as well. A failure repeats.
     instant = random.Random(f"{name} {number}").uniform(0.15, 1.5)
-    with (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(
-            [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=said
-        )
-        ended = [0, 0, None]
-
-        def has_ended():
-            if not ended[0]:
-                ended[:] = os.wait4(process.pid, os.WNOHANG)
-            return ended[0] != 0
-
-        wait_until(lambda: has_ended() or cpu_s(process.pid) >= instant)
-        before = cpu_s(process.pid)
-        if not has_ended():
-            os.kill(process.pid, number)
-            wait_until(has_ended)
-        process.returncode = 0  # it has been waited for
-    text = (tmp_path / "said").read_text()
-    assert "Traceback" not in text, instant
-    assert "please report it" not in text, instant
-    assert os.waitstatus_to_exitcode(ended[1]) in (0, 130, -number), (instant, text)
-    assert ended[2].ru_utime + ended[2].ru_stime - before < CPU_S, instant
+    # A host that stops a virtual machine charges the pause to whatever ran: a slow end is one that repeats.
+    for _ in range(3):
+        status, text, after_s = signalled(arguments, tmp_path, instant, number)
+        assert "Traceback" not in text, instant
+        assert "please report it" not in text, instant
+        assert status in (0, 130, -number), (instant, text)
+        if after_s < CPU_S:
+            break
+    assert after_s < CPU_S, instant
