@@ -348,6 +348,37 @@ def test_a_time_may_be_off_by_the_tolerance_alone(tmp_path: Path) -> None:
     assert verdict(tmp_path, "--tolerance_usecs=60000\n" + text.format(".362")).verdict == "match"
 
 
+@pytest.mark.parametrize("reading_us", [0, 300])
+def test_packets_arrive_at_the_same_times_whenever_those_that_left_are_read(
+    reading_us: int, tmp_path: Path
+) -> None:
+    class Read(Simulated):
+        """Packets are read some time after they have left."""
+
+        def receive(self, until: float) -> tuple[float, Packet] | None:
+            left = super().receive(until)
+            self._nanos += reading_us * 1000
+            return left
+
+        def inject(self, packet: Packet) -> None:
+            arrivals.append(round(self.now, 4))
+            super().inject(packet)
+
+    arrivals: list[float] = []
+    ack = "< . 1:1(0) ack 1001 win"
+    script = tmp_path / "script.pkt"
+    script.write_text(
+        f"{OPENING}+.01 < . 1:1(0) ack 1 win 999\n"
+        # A packet that left before its time in the script counts from that, another from its departure.
+        "+0 write(4, ..., 1000) = 1000\n+.001 > P. 1:1001(1000) ack 1\n"
+        f"+.0005 {ack} 1000\n+.01 {ack} 999\n* write(4, ..., 1000) = 1000\n* > P. 1001:2001(1000) ack 1\n"
+        f"+.0005 {ack} 1000\n",
+        encoding="utf-8",
+    )
+    assert replay(script, Read).verdict == "match"
+    assert arrivals == [0.0, 0.1, 0.11, 0.1115, 0.1215, 0.122]
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [

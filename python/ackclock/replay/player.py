@@ -48,7 +48,7 @@ class Player:
         self._last = 0.0
         """The due time of the event before."""
         self._anchor: float | None = None
-        """The due time of the event before, if it was the arrival of a packet."""
+        """The due time of the event before if that is a packet. A packet that left later has that time."""
         self._stamps: dict[int, int] = {}
         """The timestamps of the endpoint by the script's."""
         self._connected: int | None = None
@@ -152,16 +152,18 @@ class Player:
                 raise DivergenceError(
                     f"`{sent}` left at {at:.3f} s; expected was `{packet}` at {_between(due, end)}"
                 )
-            taken = self._compare(rest, sent, whole=rest is packet)
+            taken = self._compare(rest, sent, at, whole=rest is packet)
             if taken == rest.payload:
+                # The next arrival has the same time at every endpoint that is in time.
+                self._anchor = at if when.any else max(at, due)
                 return
             rest = rest.part(rest.sequence + taken, rest.payload - taken)
 
     def _next(self, until: float) -> tuple[float, Packet] | None:
         return self._left.popleft() if self._left else self._endpoint.receive(until)
 
-    def _compare(self, expected: Packet, sent: Packet, whole: bool) -> int:
-        """Compares a sent packet with the rest of an expected one. Returns the length of its payload."""
+    def _compare(self, expected: Packet, sent: Packet, at: float, whole: bool) -> int:
+        """Compares a packet with the rest of an expected one. Returns the length of its payload."""
         wrong = DivergenceError(f"`{sent}` left; expected was `{expected}`")
         if sent.sequence != expected.sequence or (sent.payload == 0) != (expected.payload == 0):
             raise wrong
@@ -180,7 +182,7 @@ class Player:
             self._compare_options(expected.options, sent)
         if sent.payload > taken:
             rest = sent.part(sent.sequence + taken, sent.payload - taken)
-            self._left.appendleft((self._endpoint.now, rest))
+            self._left.appendleft((at, rest))
         return taken
 
     def _compare_window(self, expected: Packet, sent: Packet) -> None:
