@@ -65,15 +65,15 @@ class Contender:
         return replace(self, name=f"{label}{bracket}{shown}", cc=cc)
 
 
-def contenders(texts: Sequence[str], engine: str = registry.DEFAULT) -> list[Contender]:
-    """The controllers of a command line, for an engine.
+def contenders(texts: Sequence[str], engine: str = registry.DEFAULT, after: int = 0) -> list[Contender]:
+    """The controllers of a command line, for an engine, ``after`` so many others in Python.
 
     Raises InputError for one that is named twice or cannot be read, or that the engine does not take.
     """
     refusal = registry.ENGINES[engine].no_python
     found: list[Contender] = []
     for text in texts:
-        number = sum(one.factory is not None for one in found)
+        number = after + sum(one.factory is not None for one in found)
         one = _contender(text.strip(), number)
         if refusal is not None and one.factory is not None:
             raise InputError(f"{text}: {refusal}; leave {registry.spelled(engine)} out")

@@ -1,4 +1,4 @@
-"""``ackclock compare``: each controller alone on the same path."""
+"""``ackclock compare``: each controller alone on the same path, on networks, or beside a call."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     from ackclock.cli.outcome import Outcome
+    from ackclock.networks import Network
 
 
 @command(
@@ -34,7 +35,21 @@ if TYPE_CHECKING:
         "wire (default: 1gbit), --queue of its radio (default: 200p).",
         completes=completing.named_networks,
     ),
-    Option("--flows", heading="Runs", type=Number(1), default=1, help="Flows of the controller in each run."),
+    Option(
+        "--call",
+        heading="Runs",
+        metavar="CC",
+        help="A call in each run, beside the flows of the controller: video whose rate gcc, nada, scream or "
+        "another CC sets, and voice.",
+        completes=completing.controllers,
+    ),
+    Option(
+        "--flows",
+        hidden=True,
+        type=Number(1),
+        default=1,
+        help="Flows of the controller in each run: short for `--set flows.0.count=N`.",
+    ),
     common(),
     REPEATS,
     engine_options(),
@@ -45,6 +60,7 @@ def compare(
     controllers: Sequence[str],
     path: PathGiven,
     networks: str | None,
+    call: str | None,
     flows: int,
     common: Mapping[str, Any],
     repeats: Repeats,
@@ -52,30 +68,35 @@ def compare(
     report: Report,
     pcap: Capture | None,
 ) -> None:
-    """Compare controllers on one path, on several networks, or beside a call in a home network.
+    """Compare controllers on one path, on several networks, or beside a call.
 
     Examples: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`,
     `ackclock compare cubic bbr1 cdg --networks home,wifi,lte --out networks`,
+    `ackclock compare cubic cdg --call gcc --networks home,wifi`,
     `ackclock compare newreno cubic cdg --networks 802.11g:stations=8,up`
     """
     output.check_current_folder()
     compared = contenders(controllers, engine.name)
     factories = [one.factory for one in compared if one.factory is not None]
+    of_call = [] if call is None else contenders([call], engine.name, after=len(factories))
+    factories += [one.factory for one in of_call if one.factory is not None]
     runner = engine.make(pcap_at=output.point_of(pcap), **engine.with_python(factories))
     report.check()
     output.check_arguments("compare", repeats.keys)
     asked = _Asked(compared, common, repeats.settings, report)
-    if networks is None:
+    if networks is not None and is_home(networks) and engine.kind.real_time:
+        raise InputError(
+            f"--networks {networks}: cannot be combined with {engine.spelled}; the kernel's TCP has no "
+            "wireless network"
+        )
+    if of_call:
+        plans, outcome = _with_a_call(asked, of_call[0], networks, path, flows)
+    elif networks is None:
         plans, outcome = _on_a_path(asked, path.keys(), flows)
     elif is_home(networks):
-        if engine.kind.real_time:
-            raise InputError(
-                f"--networks {networks}: cannot be combined with {engine.spelled}; the kernel's TCP has no "
-                "wireless network"
-            )
         plans, outcome = _beside_a_call(asked, Home.read(networks, path), flows)
     else:
-        plans, outcome = _on_networks(asked, networks, [*path.given, *(["flows"] if given("flows") else [])])
+        plans, outcome = _on_networks(asked, networks, path)
     points = output.points(plans, repeats.seed, repeats.repeat, pcap)
     output.preflight(list(plans.values()), repeats.repeat, runner)
     outcome().run(points, runner)
@@ -147,14 +168,11 @@ def _beside_a_call(asked: _Asked, home: Home, flows: int) -> Comparison:
     return plans, outcome
 
 
-def _on_networks(asked: _Asked, names: str, options: Sequence[str]) -> Comparison:
+def _on_networks(asked: _Asked, names: str, path: PathGiven) -> Comparison:
     """Each controller alone on each network."""
-    if options:
-        raise InputError(f"--{min(options)}: is of the path, and --networks names others")
-    from ackclock import networks
     from ackclock.cli import networks as comparison
 
-    named = networks.networks(names)
+    named = _named(names, path)
     plans = comparison.plans(named, asked.compared, asked.common, asked.settings)
     title = asked.title(f"{asked.names} on {', '.join(one.name for one in named)}", 1)
 
@@ -162,3 +180,43 @@ def _on_networks(asked: _Asked, names: str, options: Sequence[str]) -> Compariso
         return comparison.NetworksOutcome(title, asked.report, named, asked.compared)
 
     return plans, outcome
+
+
+def _with_a_call(
+    asked: _Asked, call: Contender, names: str | None, path: PathGiven, flows: int
+) -> Comparison:
+    """A call that adapts: alone, and beside the flows of each controller, on the path or on each network."""
+    from ackclock import networks
+    from ackclock.cli import networks as comparison
+    from ackclock.cli.beside import BesideOutcome, with_call
+
+    greedy = {"cc": "cubic", "count": flows}
+    if names is None:
+        given_path = path.keys()
+        words, shown = titles.of_path(given_path, asked.settings)
+        named = [with_call(networks.Network("", {"path": given_path, "flows": [greedy]}), call)]
+    elif is_home(names):
+        home = Home.read(names, path)
+        words, shown = home.words(asked.settings), list(SHOWN)
+        network = networks.Network(names, home.document(greedy, with_voice=False))
+        named = [with_call(network, call, home.ends)]
+    else:
+        named = [with_call(one, call) for one in _named(names, path)]
+        words, shown = ", ".join(one.name for one in named), []
+    compared = [comparison.ALONE, *asked.compared]
+    plans = comparison.plans(named, compared, asked.common, asked.settings, [call])
+    title = asked.title(f"A call by {call.name} beside {asked.names}: {words}", flows, shown)
+
+    def outcome() -> Outcome:
+        return BesideOutcome(title, asked.report, named, compared)
+
+    return plans, outcome
+
+
+def _named(names: str, path: PathGiven) -> list[Network]:
+    """The networks of ``--networks``. Raises InputError if the options describe a path, too."""
+    if options := [*path.given, *(["flows"] if given("flows") else [])]:
+        raise InputError(f"--{min(options)}: is of the path, and --networks names others")
+    from ackclock import networks
+
+    return networks.networks(names)

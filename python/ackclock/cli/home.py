@@ -25,7 +25,10 @@ WIRE = {"rate": "1gbit", "queue": "200p"}
 
 MOST_STATIONS = 1000
 
-CALL = {
+PHONE = "phone"
+"""The station that has the call."""
+
+VOICE = {
     "cc": "newreno",
     "kind": "datagram",
     "echo": False,
@@ -83,6 +86,11 @@ class Home:
             **keys,
         )
 
+    @property
+    def ends(self) -> dict[str, str]:
+        """The ends of a call in one direction: to the phone where stations receive, and from it otherwise."""
+        return dict(zip(("from", "to"), _ends("down" if self.down else "up", PHONE), strict=True))
+
     def words(self, settings: titles.Settings) -> str:
         """The runs in words."""
         sends = " and ".join([word for word, on in (("send", self.up), ("receive", self.down)) if on])
@@ -94,7 +102,9 @@ class Home:
             f"wire {rate}, {self.rtt}, router queue {router}, loss {loss}"
         )
 
-    def document(self, background: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def document(
+        self, background: Mapping[str, Any] | None = None, with_voice: bool = True
+    ) -> dict[str, Any]:
         """The scenario with the flows ``background`` (a table) at each station and in each direction.
 
         They come first, so that ``flows.0`` is one of the background.
@@ -110,7 +120,7 @@ class Home:
             "loss": self.loss,
             "duplex": True,
         }
-        stations = [{"name": "phone"}, {"name": "sta", "count": self.stations}]
+        stations = [{"name": PHONE}, {"name": "sta", "count": self.stations}]
         wlan: dict[str, Any] = {"standard": self.standard, "stations": stations, "queue": self.queue}
         wlan |= {"airtime_fairness": True} if self.airtime_fairness else {}
         flows = [
@@ -121,8 +131,9 @@ class Home:
             for start, end in [_ends(way, f"sta-{number}")]
         ]
         calls = [
-            {"name": name} | CALL | dict(zip(("from", "to"), _ends(way, "phone"), strict=True))
+            {"name": name} | VOICE | dict(zip(("from", "to"), _ends(way, PHONE), strict=True))
             for name, way in zip(DIRECTIONS, ("up", "down"), strict=True)
+            if with_voice
         ]
         return {"wlans": [wlan], "links": [wire], "flows": [*flows, *calls], "record": {"datagrams": True}}
 

@@ -26,25 +26,32 @@ def plans(
     compared: Sequence[Contender],
     common: Mapping[str, Any],
     settings: Sequence[tuple[str, str]],
+    others: Sequence[Contender] = (),
 ) -> dict[str, _engine.Plan]:
-    """A plan for each pair, by its label. Raises InputError."""
-    files, found = trust.named(compared, settings), {}
+    """A plan for each pair, by its label. ``others`` are controllers of the networks. Raises InputError."""
+    files, found = trust.named([*compared, *others], settings), {}
     for network in named:
         for one in compared:
             name = label(network.name, one.name)
-            document = network.with_controller(one) | {"name": name} | dict(common)
+            made = network.without_controllers() if one is ALONE else network.with_controller(one)
+            document = made | {"name": name} | dict(common)
             try:
                 text = json.dumps(document)
                 found[name] = _engine.resolve_json(text, settings, files)
             except (TypeError, _engine.ScenarioError) as error:
                 said = str(error).removeprefix("scenario: ")
-                raise InputError(f"--networks: {network.name}: {said}") from None
+                place = f"--networks: {network.name}: " if network.name else ""
+                raise InputError(f"{place}{said}") from None
     return found
 
 
+ALONE = Contender("nothing", "")
+"""Stands for the network without its greedy flows."""
+
+
 def label(network: str, controller: str) -> str:
-    """The label of the runs of a pair."""
-    return f"{network}, {controller}"
+    """The label of the runs of a pair. A path has no name."""
+    return f"{network}, {controller}" if network else controller
 
 
 @dataclass(frozen=True)

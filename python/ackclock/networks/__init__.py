@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,31 @@ class Network:
 
     def with_controller(self, contender: Contender) -> dict[str, Any]:
         """The scenario in which its greedy flows have a controller. Raises InputError if there is none."""
+        return self._made([_flow(one, contender) for one in self._flows()])
+
+    def without_controllers(self) -> dict[str, Any]:
+        """The scenario without its greedy flows. Raises InputError if there is none."""
+        return self._made([one for one in self._flows() if not _is_compared(one)])
+
+    def with_flows(self, flows: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> Network:
+        """The same with the ``flows`` of a greedy flow before the others. Datagrams are recorded.
+
+        Raises InputError if no flow is greedy.
+        """
+        own = self._flows()
+        greedy = next(one for one in own if _is_compared(one))
+        record = {**self.document.get("record", {}), "datagrams": True}
+        made = {**self.document, "flows": [*flows(greedy), *own], "record": record}
+        return replace(self, document=made)
+
+    def _flows(self) -> list[Any]:
         flows = self.document.get("flows", [{}])
         if not isinstance(flows, list) or not any(_is_compared(one) for one in flows):
             raise InputError(f"--networks: {self.name}: flows: none is greedy, so there is none to compare")
-        made = {**self.document, "flows": [_flow(one, contender) for one in flows]}
-        return dict(_beside(made, self.folder.absolute()))
+        return flows
+
+    def _made(self, flows: list[Any]) -> dict[str, Any]:
+        return dict(_beside({**self.document, "flows": flows}, self.folder.absolute()))
 
 
 def networks(names: str) -> list[Network]:

@@ -45,15 +45,20 @@ def delay_ms(run: RunTables) -> float:
 
 DELAY = "delay: RTT p95 by ACK above the base"
 
-MEASURES: Sequence[tuple[str, str, str, Callable[[RunTables], float], int]] = (
+Measure = tuple[str, str, str, Callable[[RunTables], float], int]
+"""A quantity: key in JSON, title, unit, function of a run, digits."""
+
+MEASURES: Sequence[Measure] = (
     ("goodput_mbps", "goodput", "Mbit/s", goodput_mbps, 2),
     ("rtt_p95_above_base_ms", DELAY, "ms", delay_ms, 1),
     ("loss_percent", "loss on the way", "% of packets", loss_percent, 3),
 )
-"""The quantities: key in JSON, title, unit, function of a run, digits."""
+"""The quantities by which controllers are advised."""
 
 
-def cells(runs: NearRuns, of_flows: Mapping[str, str]) -> list[Strips]:
+def cells(
+    runs: NearRuns, of_flows: Mapping[str, str], measures: Sequence[Measure] | None = None
+) -> list[Strips]:
     """The cells of a network. ``of_flows`` are the controllers of the labels, for the colours."""
     return [
         Strips(
@@ -65,16 +70,16 @@ def cells(runs: NearRuns, of_flows: Mapping[str, str]) -> list[Strips]:
             ],
             digits,
         )
-        for _, title, unit, value, digits in MEASURES
+        for _, title, unit, value, digits in measures or MEASURES
     ]
 
 
-def as_json(runs: NearRuns) -> dict[str, Any]:
+def as_json(runs: NearRuns, measures: Sequence[Measure] | None = None) -> dict[str, Any]:
     """The quantities of each controller, a value for each repetition, with their spread."""
     found: dict[str, Any] = {}
     for label, of in runs.items():
         found[label] = {}
-        for key, _, _, value, _ in MEASURES:
+        for key, _, _, value, _ in measures or MEASURES:
             values = np.array([value(run) for run in of])
             numbers = [number if np.isfinite(number) else None for number in values.tolist()]
             known = spread.spread(values)
