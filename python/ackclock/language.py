@@ -203,7 +203,7 @@ class Flow:
     """One sender with its receiver, or several alike."""
 
     cc: str | type[Controller]
-    """The congestion controller, as in ``ackclock controllers``, or a file beside the scenario: ``….c``,
+    """The congestion controller, as in ``ackclock show controllers``, or a file beside the scenario: ``….c``,
     ``….rs``, ``….so``. Or a class written in Python."""
     parameters: Mapping[str, Any] | None = None
     """Parameters of the controller."""

@@ -22,8 +22,7 @@ pub fn find(name: &str) -> Result<&'static Entry, ParameterError> {
         }
         if LINUX_ONLY.contains(&name) {
             return ParameterError(format!(
-                "the simulator has no `{name}`{}; live runs (`--live`, `ackclock live`) take the kernel's (there are \
-                 {known})",
+                "the simulator has no `{name}`{}; live runs (`--live`) take the kernel's (there are {known})",
                 versions(name)
             ));
         }

@@ -176,7 +176,8 @@ pub struct SnoopAgent {
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// The congestion controller, as in `ackclock controllers`, or a file beside the scenario: `….c`, `….rs`, `….so`.
+    /// The congestion controller, as in `ackclock show controllers`, or a file beside the scenario: `….c`, `….rs`,
+    /// `….so`.
     #[schemars(with = "String")]
     pub cc: ControllerRef,
     /// Parameters of the controller.
