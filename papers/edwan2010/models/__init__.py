@@ -13,6 +13,6 @@
 
 The main source is T. A. Edwan, "Improved Algorithms for TCP Congestion Control", PhD thesis, Loughborough
 University, 2010, "the thesis" in these modules. If its printed text is wrong, the docstring says so. Its
-loss differentiation is ``ackclock.interarrival``, which ``ackclock read CAPTURE --losses`` uses. SciPy and Clarabel are
-imported by the functions that use them (``pip install scipy clarabel``).
+loss differentiation is ``ackclock.interarrival``, which ``ackclock read CAPTURE --losses`` uses. SciPy and
+Clarabel are imported by the functions that use them (``pip install scipy clarabel``).
 """
