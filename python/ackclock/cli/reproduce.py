@@ -104,7 +104,7 @@ def reproduce(
     """Repeat experiments of papers and suites: reported beside measured, with the figures.
 
     Suites are test sets of others, judged in the same way: `l4s`, `ccwg-bbr`, `ccwg-c4`, `rmcat`,
-    `bbr-sharing`.
+    `bbr-sharing`; `further` asks what the papers leave open.
     A folder of your own is written `./my-paper`. `ackclock new paper` makes one. The exit status is 1 when a
     claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
     """

@@ -105,6 +105,7 @@ def claims() -> Table:
         "rmcat",
         "ccwg-c4",
         "bbr-sharing",
+        "further",
     ):
         head, verdicts = verdicts_of(paper)
         rows.append(_row(f"`{paper}`", ", ".join(f"{n} {one}" for one, n in verdicts.items()), head))
