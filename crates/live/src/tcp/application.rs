@@ -1,10 +1,11 @@
 //! The application of a flow, which writes at one end and reads at the other.
 
+use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
 use scenario::{DrawnFlow, PlannedFlow};
 use transport::Pace;
 use units::Time;
@@ -46,16 +47,16 @@ impl Application {
         self.written < self.offered
     }
 
-    /// Writes what there is at `at`, in pieces of `zeros`, as far as `socket` takes it.
-    pub(crate) fn write(&mut self, at: Time, socket: &OwnedFd, zeros: &[u8]) -> Result<(), Errno> {
+    /// Writes what there is at `at` as far as `socket` takes it, so many times `zeros` at once.
+    pub(crate) fn write(&mut self, at: Time, socket: &OwnedFd, zeros: &[u8], times: usize) -> Result<(), Errno> {
         self.offered = match &mut self.writing {
             Writing::Greedy => u64::MAX,
             Writing::Finite(total) => *total,
             Writing::Paced { pace, unit, total } => (pace.written(at, u64::MAX - 1) * *unit).min(*total),
         };
         while self.has_more() {
-            let length = (self.offered - self.written).min(zeros.len() as u64) as usize;
-            match send(socket, &zeros[..length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            let length = (self.offered - self.written).min((zeros.len() * times) as u64) as usize;
+            match send_zeros(socket, zeros, length) {
                 Ok(written) => {
                     self.written += written as u64;
                     if written < length {
@@ -67,6 +68,17 @@ impl Application {
         }
         Ok(())
     }
+}
+
+/// Sends `length` bytes in one call: those of `zeros` as often as need be. Returns how many `socket` took.
+fn send_zeros(socket: &OwnedFd, zeros: &[u8], length: usize) -> Result<usize, Errno> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    if length <= zeros.len() {
+        return send(socket, &zeros[..length], flags);
+    }
+    let mut slices = vec![IoSlice::new(zeros); length / zeros.len()];
+    slices.push(IoSlice::new(&zeros[..length % zeros.len()]));
+    sendmsg(socket, &slices, &mut SendAncillaryBuffer::default(), flags)
 }
 
 /// True if a program that waits for room in the send buffer of `socket` goes on (sk_stream_is_writeable). A write that
@@ -109,4 +121,22 @@ fn writing(planned: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Writing {
     };
     let unit = planned.options.segment_size;
     Writing::Paced { pace, unit: unit.get(), total: total.unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn a_write_is_one_call_however_long_it_is() {
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::NONBLOCK, None).unwrap();
+        let mut application = Application { writing: Writing::Finite(7500), offered: 0, written: 0 };
+        application.write(Time::ZERO, &near, &[0; 1000], 5).unwrap();
+        let mut buffer = [0; 8000];
+        let mut call = || recv(&far, &mut buffer[..], RecvFlags::empty()).map(|(_, length)| length).ok();
+        assert_eq!([call(), call(), call()], [Some(5000), Some(2500), None]);
+        assert!(!application.has_more());
+    }
 }

@@ -20,8 +20,10 @@ use crate::tcp::tcp_events::{TracedState, state};
 /// `tcpi_snd_ssthresh` of a connection that has none yet (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// Written at once where a send buffer limits the flow (`iperf3 --length`).
-const WRITE: usize = 128 << 10;
+/// Megabytes that are written at once where a send buffer limits the flow: more than a window, as the simulated
+/// application has no end of a write, either. Each end makes a short segment, and the next write waits for memory where
+/// a longer one would fill the last buffer of the queue again.
+const WRITE: usize = 64;
 
 /// The stages of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,14 +132,14 @@ impl Flow {
     /// has left. With a send buffer that limits the flow it waits for room as a program does, until a third is free.
     pub(super) fn write(&mut self, at: Time, buffer: &[u8]) -> Result<(), Errno> {
         let Some(sockets) = &self.sockets else { return Ok(()) };
-        let (waits, most) = match sockets.ahead {
-            Some(ahead) => (self.application.is_greedy() && self.info.not_sent > ahead / 4 * 3, buffer.len()),
+        let (waits, times) = match sockets.ahead {
+            Some(ahead) => (self.application.is_greedy() && self.info.not_sent > ahead / 4 * 3, 1),
             None => (!is_writable(&sockets.sender)?, WRITE),
         };
         if waits {
             return Ok(());
         }
-        self.application.write(at, &sockets.sender, &buffer[..most])
+        self.application.write(at, &sockets.sender, buffer, times)
     }
 
     /// Counts the time until the look at `at`, at the limit that it shows.
