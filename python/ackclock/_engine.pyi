@@ -174,10 +174,17 @@ def jain(values: Sequence[float]) -> float:
     NaN without values, and when all are 0.
     """
 
-def fairness(flows: str, goodputs: Sequence[float], completions: Sequence[float | None]) -> float:
+def fairness(
+    flows: str,
+    goodputs: Sequence[float],
+    completions: Sequence[float | None],
+    routes: Sequence[Sequence[int]] = (),
+    link: int | None = None,
+) -> float:
     """Jain's index of the goodputs of flows that last and send all they can: see ``ackclock.Run.fairness``.
 
-    ``flows`` is the JSON of the list in the resolved scenario. Raises ValueError if it is none.
+    ``flows`` is the JSON of the list in the resolved scenario. With ``link`` only flows with it in ``routes``
+    count, unless routes and goodputs differ in number. Raises ValueError if ``flows`` is no JSON.
     """
 
 @final
@@ -217,6 +224,10 @@ class Plan:
     @property
     def seed(self) -> int:
         """Fixes every random draw."""
+
+    @property
+    def routes(self) -> list[list[int]]:
+        """The links that data of each flow cross, as rows of the table of links. Raises ScenarioError."""
 
     def inspect(self) -> dict[str, Any]:
         """What the scenario amounts to.
@@ -306,10 +317,10 @@ class Run:
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of the table called ``name``: the value of each column, None for null. Raises KeyError."""
 
-    def fairness(self, plan: Plan) -> float:
+    def fairness(self, plan: Plan, link: int | None = None) -> float:
         """Jain's index of the goodputs of the flows of ``plan`` that last and send all they can.
 
-        See ``ackclock.Run.fairness``.
+        With ``link`` only flows whose data cross it count. See ``ackclock.Run.fairness``.
         """
 
     @property

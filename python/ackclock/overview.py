@@ -30,6 +30,11 @@ class RunTables(Tables, Protocol):
         ...
 
     @property
+    def routes(self) -> Sequence[Sequence[int]]:
+        """The rows in ``links`` that data of each flow cross, or nothing if that is not known."""
+        ...
+
+    @property
     def stations(self) -> pa.Table:
         """A row per station of a wireless network."""
         ...
@@ -134,6 +139,7 @@ def _facts(run: RunTables, doubles: _Doubles) -> dict[str, Any]:
         for table in [run.table(name)]
     }
     facts = {"scenario": run.scenario, "duration_s": run.duration_s, "warmup_s": run.warmup_s}
+    facts |= {"routes": run.routes}
     return facts | {"tables": tables}
 
 

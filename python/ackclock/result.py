@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -16,6 +16,7 @@ from ackclock import _engine, stored
 from ackclock.errors import InputError
 from ackclock.printable import write_csv
 from ackclock.stored import DATAGRAM_TABLES, TABLES, VIDEO_TABLES, WIRELESS_TABLES
+from ackclock.sums import of_controllers
 
 if TYPE_CHECKING:
     import polars
@@ -48,13 +49,15 @@ class Run:
         seed: int,
         engine: Mapping[str, Any],
         made: tuple[_engine.Run, _engine.Plan] | None = None,
+        routes: Sequence[Sequence[int]] = (),
     ) -> None:
         """A run whose tables ``table`` gives by name, each at its first use.
 
-        ``made`` is the run of an engine of this process, which gives rows and fairness without pyarrow.
+        ``made`` is the run of an engine of this process. It gives rows, routes and fairness without pyarrow.
         """
         self._table = table
         self._made = made
+        self._routes = routes
         self._tables: dict[str, pa.Table] = {}
         self.scenario: dict[str, Any] = dict(scenario)
         """The resolved scenario."""
@@ -177,17 +180,30 @@ class Run:
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the goodputs of lasting flows. Flows that complete are left out.
+        """Jain's index of the goodputs of lasting flows at the bottleneck. Flows that complete are left out.
 
         If some flows send all they can, flows with a ``source`` are left out too: a call needs no more.
         NaN if fewer than two of several flows are left, or nothing was delivered.
         """
+        marked = [row["is_bottleneck"] for row in self.rows("links")]
+        return self._fairness(marked.index(True) if True in marked else None)
+
+    def _fairness(self, link: int | None) -> float:
+        """Jain's index of the flows whose data cross a link, or of all flows."""
         if self._made is not None:
-            return self._made[0].fairness(self._made[1])
+            return self._made[0].fairness(self._made[1], link)
         flows = self.rows("flows")
         goodputs = [row["goodput_bps"] for row in flows]
         completions = [row["completion_s"] for row in flows]
-        return _engine.fairness(json.dumps(self.scenario["flows"]), goodputs, completions)
+        return _engine.fairness(json.dumps(self.scenario["flows"]), goodputs, completions, self.routes, link)
+
+    @property
+    def routes(self) -> Sequence[Sequence[int]]:
+        """The rows in ``links`` that data of each flow cross, in the order of the scenario.
+
+        Empty in a folder of an earlier version.
+        """
+        return self._routes if self._made is None else self._made[1].routes
 
     def with_flows(self, chosen: Callable[[str], bool]) -> Run:
         """The same run, with only the rows of flows with ``chosen`` names in ``flows``."""
@@ -205,15 +221,19 @@ class Run:
 
         ``label`` is the name of the scenario if it is not given.
         """
-        fairness = self.fairness
+        flows = self._flow_summaries()
         return {
             "label": self.scenario["name"] if label is None else label,
             "seed": self.seed,
             "duration_s": self.duration_s,
             "scenario": self.scenario,
-            "flows": self._flow_summaries(),
-            "links": [link_summary(row) for row in self.rows("links")],
-            "fairness": {"jain": None if math.isnan(fairness) else fairness},
+            "flows": flows,
+            "controllers": of_controllers(flows, self.scenario, self.duration_s - self.warmup_s),
+            "links": [
+                link_summary(row) | {"jain": _known(self._fairness(link))}
+                for link, row in enumerate(self.rows("links"))
+            ],
+            "fairness": {"jain": _known(self.fairness)},
             "engine": dict(self.engine),
         }
 
@@ -243,6 +263,7 @@ class Run:
             "seed": self.seed,
             "scenario": self.scenario,
             "engine": self.engine,
+            "routes": self.routes,
             "host": {
                 "system": f"{platform.system()} {platform.release()}",
                 "machine": platform.machine(),
@@ -275,7 +296,7 @@ class Run:
             raise
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"{source}: run.json is not the description of a run ({error})") from error
-        run = cls(lambda name: _stored(source, name), *given)
+        run = cls(lambda name: _stored(source, name), *given, routes=described.get("routes", ()))
         missing = [name for name in run.table_names if not (source / f"{name}.parquet").is_file()]
         if missing:
             raise ResultError(f"{source}: {missing[0]}.parquet is missing")
@@ -302,7 +323,7 @@ class Run:
 
     def __reduce__(self) -> tuple[Any, ...]:
         tables = {name: self.table(name) for name in self.table_names}
-        return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine)
+        return type(self), (tables.__getitem__, self.scenario, self.seed, self.engine, None, self.routes)
 
     def __repr__(self) -> str:
         name, flows = self.scenario["name"], self.rows("flows")
@@ -364,6 +385,10 @@ class Runs(list[Run]):
     def summary(self, label: str | None = None) -> list[dict[str, Any]]:
         """``Run.summary`` of each."""
         return [run.summary(label) for run in self]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,11 @@ def check_described(described: Mapping[str, Any]) -> None:
             _check(one, needed, f"scenario.{key}.{number}")
     _check(scenario.get("path") or {}, {}, "scenario.path")
     _check(described["engine"], {"kind": str}, "engine")
+    routes = described.get("routes", [])
+    if not isinstance(routes, list) or not all(isinstance(one, list) for one in routes):
+        raise ValueError("routes is no list of lists")
+    if not all(isinstance(link, int) and link >= 0 for one in routes for link in one):
+        raise ValueError("routes has a link that is no row of links")
 
 
 def _check(value: Any, needed: Mapping[str, type], where: str) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ackclock import _engine
 from ackclock.groups import grouped
+from ackclock.scenario import display_name
 
 Summary = Mapping[str, Any]
 """One object of the ``runs`` list, from ``Run.summary()``."""
@@ -24,6 +25,10 @@ def document(summaries: Sequence[Summary]) -> dict[str, Any]:
     return {"version": _engine.version(), "runs": list(summaries)}
 
 
+Column = tuple[str, Callable[[Mapping[str, Any]], float | None], str]
+"""A column of a table: its head, its value from a row, and the form of the number."""
+
+
 def _median(values: Sequence[float | None]) -> float | None:
     known = [v for v in values if v is not None]
     return statistics.median(known) if known else None
@@ -31,6 +36,11 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 def _text(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
+
+
+def _cells(group: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> list[str]:
+    """The medians of a group for the columns of a table."""
+    return [_text(_median([value(row) for row in group]), form) for _, value, form in columns]
 
 
 def _flow_groups(summaries: Sequence[Summary]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
@@ -63,7 +73,7 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
     table = Table(title=f"flows (RTT by ACK{several})", title_justify="left")
     for name in ("run", "flow"):
         table.add_column(name, overflow="fold")
-    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+    columns: list[Column] = [
         ("goodput\nMbit/s", lambda f: f["goodput_bps"] / 1e6, ".3f"),
         ("RTT p50\nms", lambda f: f["rtt_ms"]["p50"], ".1f"),
         ("RTT p95\nms", lambda f: f["rtt_ms"]["p95"], ".1f"),
@@ -75,8 +85,37 @@ def flows_table(summaries: Sequence[Summary]) -> Table:
     for name, _, _ in columns:
         table.add_column(name, justify="right")
     for (label, flow), group in _flow_groups(summaries).items():
-        cells = [_text(_median([value(f) for f in group]), form) for _, value, form in columns]
-        table.add_row(Text(label), Text(flow), *cells)
+        table.add_row(Text(label), Text(flow), *_cells(group, columns))
+    return table
+
+
+def controllers_table(summaries: Sequence[Summary]) -> Table | None:
+    """A row per controller, the sums over its flows: medians over the repetitions.
+
+    None if no controller has several flows in a run.
+    """
+    if not any(one["flows"] > 1 for s in summaries for one in s["controllers"]):
+        return None
+    columns: list[Column] = [
+        ("flows", lambda c: c["flows"], ".0f"),
+        ("goodput\nMbit/s", lambda c: c["goodput_bps"] / 1e6, ".3f"),
+        ("share\n%", lambda c: None if c["share"] is None else c["share"] * 100, ".1f"),
+        ("loss\n%", lambda c: None if c["loss_rate"] is None else c["loss_rate"] * 100, ".3f"),
+        ("packets", lambda c: c["data_packets"], ".0f"),
+        ("retrans-\nmitted", lambda c: c["retransmitted_packets"], ".0f"),
+        ("time-\nouts", lambda c: c["timeouts"], ".0f"),
+    ]
+    table = Table(title="controllers (sums over their flows)", title_justify="left")
+    for name in ("run", "controller"):
+        table.add_column(name, overflow="fold")
+    for name, _, _ in columns:
+        table.add_column(name, justify="right")
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for s in summaries:
+        for one in s["controllers"]:
+            groups.setdefault((str(s["label"]), display_name(one["cc"])), []).append(one)
+    for (label, controller), group in groups.items():
+        table.add_row(Text(label), Text(controller), *_cells(group, columns))
     return table
 
 
@@ -89,7 +128,7 @@ def arrivals_table(summaries: Sequence[Summary]) -> Table | None:
     }
     if not groups:
         return None
-    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+    columns: list[Column] = [
         *(
             (f"{words} {one}\nms", lambda f, key=key, one=one: (f.get(key) or {}).get(one), ".1f")
             for words, key in (("delay", "one_way_delay_ms"), ("frame", "frame_delay_ms"))
@@ -109,23 +148,25 @@ def arrivals_table(summaries: Sequence[Summary]) -> Table | None:
     for name, _, _ in columns:
         table.add_column(name, justify="right")
     for (label, flow), group in groups.items():
-        cells = [_text(_median([value(f) for f in group]), form) for _, value, form in columns]
-        table.add_row(Text(label), Text(flow), *cells)
+        table.add_row(Text(label), Text(flow), *_cells(group, columns))
     return table
 
 
 def all_tables(summaries: Sequence[Summary]) -> list[Table]:
-    """The tables of flows, of their recorded arrivals if there are any, and of links."""
-    found = (flows_table(summaries), arrivals_table(summaries), links_table(summaries))
+    """The tables of flows, controllers with several, recorded arrivals if there are any, and links."""
+    found = (
+        *(flows_table(summaries), controllers_table(summaries)),
+        *(arrivals_table(summaries), links_table(summaries)),
+    )
     return [table for table in found if table is not None]
 
 
 def links_table(summaries: Sequence[Summary]) -> Table:
-    """A row per link: medians over the repetitions, and the fairness of the flows that share the run."""
+    """A row per link: medians over the repetitions, and the fairness of the flows whose data cross it."""
     table = Table(title="links (queue and delay by time)", title_justify="left")
     for name in ("run", "link"):
         table.add_column(name, overflow="fold")
-    columns: list[tuple[str, Callable[[Mapping[str, Any]], float | None], str]] = [
+    columns: list[Column] = [
         ("utili-\nzation", lambda r: r["utilization"], ".3f"),
         ("queue mean\npackets", lambda r: r["queue_packets"]["mean"], ".1f"),
         ("delay mean\nms", lambda r: r["queue_delay_ms"]["mean"], ".1f"),
@@ -133,17 +174,16 @@ def links_table(summaries: Sequence[Summary]) -> Table:
         ("dropped", lambda r: r["dropped_packets"], ".0f"),
         ("lost", lambda r: r["lost_packets"], ".0f"),
         ("marked", lambda r: r["marked_packets"], ".0f"),
+        ("Jain\nindex", lambda r: r["jain"], ".3f"),
     ]
-    for name in (*(c[0] for c in columns), "Jain\nindex"):
+    for name, _, _ in columns:
         table.add_column(name, justify="right")
-    groups: dict[tuple[str, str], list[tuple[Mapping[str, Any], Summary]]] = {}
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for s in summaries:
         for link in s["links"]:
-            groups.setdefault((str(s["label"]), link["name"]), []).append((link, s))
+            groups.setdefault((str(s["label"]), link["name"]), []).append(link)
     for (label, link), group in groups.items():
-        cells = [_text(_median([value(r) for r, _ in group]), form) for _, value, form in columns]
-        fairness = _median([s["fairness"]["jain"] for _, s in group])
-        table.add_row(Text(label), Text(link), *cells, _text(fairness, ".3f"))
+        table.add_row(Text(label), Text(link), *_cells(group, columns))
     return table
 
 

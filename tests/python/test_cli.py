@@ -53,7 +53,7 @@ def test_json_is_the_only_thing_on_standard_output(capsys, scenario):
     assert [(r["label"], r["seed"]) for r in document["runs"]] == [("small", 7), ("small", 8)]
     first = document["runs"][0]
     assert set(first) == {
-        "label", "seed", "duration_s", "scenario", "flows", "links", "fairness", "engine",
+        "label", "seed", "duration_s", "scenario", "flows", "controllers", "links", "fairness", "engine",
     }  # fmt: skip
     assert {"min", "mean", "p50", "p90", "p95", "p99", "max"} == set(first["flows"][0]["rtt_ms"])
     assert "newreno-0" in err

@@ -75,6 +75,19 @@ RUNS = {
                     "dropped_packets": int,
                     "lost_packets": int,
                     "marked_packets": int,
+                    "jain": float,
+                }
+            ],
+            "controllers": [
+                {
+                    "cc": str,
+                    "flows": int,
+                    "goodput_bps": float,
+                    "share": float,
+                    "data_packets": int,
+                    "retransmitted_packets": int,
+                    "timeouts": int,
+                    "loss_rate": float,
                 }
             ],
             "fairness": {"jain": float},

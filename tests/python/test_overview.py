@@ -20,8 +20,8 @@ STEP = 25
 class Made:
     """Tables from a few remainders: the simulator may change, these stay.
 
-    Flows are sampled twice a second for 20 s. The second one starts at 3.5 s. The link doubles its rate
-    at 8 s.
+    Flows are sampled twice a second for 20 s, and packets have 500 bytes. The second one starts at 3.5 s.
+    The link doubles its rate at 8 s.
     """
 
     duration_s = 20.0
@@ -33,10 +33,12 @@ class Made:
             "flows": [{"cc": cc} for cc in controllers],
         }
         self._flows = range(len(controllers))
+        self.routes = [[0] for _ in controllers]
+        series = self._flow_series(seed)
         self._tables = {
-            "flows": self._rows(seed, controllers, names),
+            "flows": self._rows(seed, controllers, names, series),
             "links": self._links(seed),
-            "flow_series": self._flow_series(seed),
+            "flow_series": series,
             "link_series": self._link_series(seed),
             "events": self._events(seed),
         }
@@ -46,7 +48,10 @@ class Made:
 
     flows = property(lambda self: self.table("flows"))
 
-    def _rows(self, seed, controllers, names):
+    def _rows(self, seed, controllers, names, series):
+        edges = [one for one in series.to_pylist() if one["time_s"] in (2.0, 20.0)]
+        arrived = [[one["arrived_packets"] for one in edges if one["flow"] == flow] for flow in self._flows]
+        measured = [16.5 if flow == 1 else 18.0 for flow in self._flows]
         goodput = [1e6 + 1e5 * (flow * 7 % 5) + 1e4 * seed for flow in self._flows]
         short = [0.4 + 0.13 * (flow * 5 % 11) + 0.01 * seed for flow in self._flows]
         return pa.table(
@@ -56,7 +61,11 @@ class Made:
                 "cc": controllers,
                 "start_s": [3.5 if flow == 1 else 0.0 for flow in self._flows],
                 "stop_s": [20.0 for _ in self._flows],
-                "measured_s": [16.5 if flow == 1 else 18.0 for flow in self._flows],
+                "measured_s": measured,
+                "throughput_bps": [
+                    500 * 8 * (counts[-1] - (counts[0] if len(counts) > 1 else 0)) / life
+                    for counts, life in zip(arrived, measured, strict=True)
+                ],
                 "base_rtt_ms": [40.0 for _ in self._flows],
                 "delivered_bytes": pa.array([12_000 * (flow + 1) ** 2 for flow in self._flows], pa.uint64()),
                 "goodput_bps": goodput,
@@ -85,15 +94,15 @@ class Made:
         rows = [(n, flow) for n in range(1, 41) for flow in self._flows if flow != 1 or n > 7]
         wave = [(n * 13 + flow * 7 + seed * 5) % 17 for n, flow in rows]
         counted = [0] * len(self._flows)
-        delivered = []
+        arrived = []
         for (_, flow), height in zip(rows, wave, strict=True):
-            counted[flow] += 60_000 + 3_000 * height
-            delivered.append(counted[flow])
+            counted[flow] += 120 + 6 * height
+            arrived.append(counted[flow])
         return pa.table(
             {
                 "time_s": [n / 2 for n, _ in rows],
                 "flow": pa.array([flow for _, flow in rows], pa.uint32()),
-                "delivered_bytes": pa.array(delivered, pa.uint64()),
+                "arrived_packets": pa.array(arrived, pa.uint64()),
                 "latest_rtt_ms": pa.array(
                     [None if height == 3 else 40.0 + 2.3 * height for height in wave], pa.float64()
                 ),

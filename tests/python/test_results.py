@@ -65,7 +65,7 @@ def test_the_numbers_of_a_run_hang_together(run: ackclock.Run) -> None:
 def test_the_summary_is_the_object_of_the_command_line(run: ackclock.Run) -> None:
     summary = run.summary("both")
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    names = ["label", "seed", "duration_s", "scenario", "flows", "links", "fairness", "engine"]
+    names = ["label", "seed", "duration_s", "scenario", "flows", "controllers", "links", "fairness", "engine"]
     assert list(summary) == names
     assert (summary["label"], run.summary()["label"]) == ("both", "scenario")
     goodput = [flow["goodput_bps"] for flow in summary["flows"]]
@@ -118,7 +118,7 @@ def test_what_is_saved_is_loaded_again(run: ackclock.Run, tmp_path: Path) -> Non
     assert (again.scenario, again.seed, again.engine) == (run.scenario, run.seed, run.engine)
     assert again.summary() == run.summary()
     described = json.loads((folder / "run.json").read_text())
-    assert set(described) == {"version", "schema_version", "seed", "scenario", "engine", "host"}
+    assert set(described) == {"version", "schema_version", "seed", "scenario", "engine", "routes", "host"}
 
 
 def test_metrics_and_parity_take_a_parking_lot_s_slowest_link() -> None:
@@ -150,7 +150,7 @@ def test_the_summary_has_every_column_of_flows_and_links(run: ackclock.Run) -> N
     summary = run.summary()
     # All but the number of the row.
     assert columns(summary["flows"][0]) == set(run.flows.column_names) - {"flow"}
-    assert columns(summary["links"][0]) == set(run.links.column_names) - {"link"}
+    assert columns(summary["links"][0]) == (set(run.links.column_names) - {"link"}) | {"jain"}
 
 
 def test_tables_of_version_1_have_the_bottleneck_that_they_had(run: ackclock.Run, tmp_path: Path) -> None:

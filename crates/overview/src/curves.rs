@@ -1,4 +1,4 @@
-//! Goodput, RTT, queue and window over time, one above the other.
+//! Throughput, RTT, queue and window over time, one above the other.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::statistics::{held, interpolate, linspace, map, median, select, sorted
 /// The number of steps of a curve over time.
 const STEPS: usize = 400;
 
-/// The approximate number of bins of goodput in a run.
+/// The approximate number of bins of throughput in a run.
 const BINS: f64 = 60.0;
 
 /// More ticks would merge into a block on a screen.
@@ -24,9 +24,9 @@ pub(crate) fn stack(labels: &[Label<'_>]) -> Vec<Value> {
     let grid = &*linspace(0.0, duration, STEPS + 1);
     let width = bin_width(first, duration);
     let by_flow = labels.len() == 1;
-    let goodput = bands(labels, &|run| {
+    let throughput = bands(labels, &|run| {
         let by_group = !by_flow || run.flow_count() > MANY_FLOWS;
-        let curves = if by_group { goodput_by_group(run, width) } else { goodput_by_flow(run, width) };
+        let curves = if by_group { throughput_by_group(run, width) } else { throughput_by_flow(run, width) };
         together(run, on_grid(curves, grid, width, 1e6), by_flow, &|values| values.iter().sum())
     });
     let of_signal = |column| {
@@ -39,14 +39,14 @@ pub(crate) fn stack(labels: &[Label<'_>]) -> Vec<Value> {
     let queue = bands(labels, &|run| vec![levels::queue(run, grid)]);
     let drops = labels.iter().map(drops).collect();
     vec![
-        over_time(["goodput", "goodput (Mbit/s)"], grid, &goodput, levels::rate(first, grid), Vec::new()),
+        over_time(["throughput", "throughput (Mbit/s)"], grid, &throughput, levels::rate(first, grid), Vec::new()),
         over_time(["rtt", "RTT (ms)"], grid, &rtt, levels::base_rtt(first, grid), Vec::new()),
         over_time(["queue", "queue (ms)"], grid, &queue, levels::buffer(first, grid), drops),
         over_time(["window", "window (segments)"], grid, &window, None, Vec::new()),
     ]
 }
 
-/// The bins of the goodput in seconds: a whole number of the intervals between samples.
+/// The bins of the throughput in seconds: a whole number of the intervals between samples.
 fn bin_width(run: &Run<'_>, duration: f64) -> f64 {
     let mut times = sorted(run.numbers("flow_series", "time_s").to_vec());
     times.dedup();
@@ -84,11 +84,45 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Binned goodput (bit/s at the centre of the bin) of every flow, during its life.
-fn goodput_by_flow(run: &Run<'_>, width: f64) -> Vec<Curve> {
+/// IP bytes of its flow that have reached the receiver, at each sample.
+///
+/// A packet of a flow has the mean size of its packets that arrived in the measured interval, or the mean of all flows
+/// if none did.
+fn arrived(run: &Run<'_>) -> Vec<f64> {
+    let (times, packets) = (run.numbers("flow_series", "time_s"), run.numbers("flow_series", "arrived_packets"));
+    let (rows, warmup) = (run.sampled_rows(), run.warmup_s());
+    let (mut before, mut last) = (vec![0.0; run.flow_count()], vec![0.0; run.flow_count()]);
+    for (n, &row) in rows.iter().enumerate() {
+        if row < last.len() {
+            last[row] = packets[n];
+            if times[n] <= warmup + 1e-9 {
+                before[row] = packets[n];
+            }
+        }
+    }
+    let (mut sizes, mut counted) = (run.arrived_bytes(), Vec::new());
+    for row in 0..last.len() {
+        // Nothing of a flow that has completed is under way, and it may have had no sample since its last packets.
+        let completed = run.flows("completion_s")[row].is_finite() && run.flows("start_s")[row] >= warmup;
+        let all = run.flows("data_packets")[row] * (1.0 - run.flows("loss_rate")[row]);
+        counted.push(if completed { all } else { last[row] - before[row] });
+    }
+    let mean = sizes.iter().sum::<f64>() / counted.iter().sum::<f64>();
+    for (size, &packets) in sizes.iter_mut().zip(&counted) {
+        *size = if packets > 0.0 { *size / packets } else { mean };
+    }
+    let mut bytes = Vec::new();
+    for (&row, &packets) in rows.iter().zip(packets) {
+        bytes.push(if packets > 0.0 { packets * sizes.get(row).copied().unwrap_or(mean) } else { 0.0 });
+    }
+    bytes
+}
+
+/// Binned throughput (bit/s at the centre of the bin) of every flow, during its life.
+fn throughput_by_flow(run: &Run<'_>, width: f64) -> Vec<Curve> {
     let (flows, starts, stops) = (run.flows("flow"), run.flows("start_s"), run.flows("stop_s"));
     let sample = |column| run.numbers("flow_series", column);
-    let (sampled, times, totals) = (sample("flow"), sample("time_s"), sample("delivered_bytes"));
+    let (sampled, times, totals) = (sample("flow"), sample("time_s"), &*arrived(run));
     let bins = (stops.iter().copied().fold(0.0, f64::max) / width).round_ties_even() as usize;
     let mut curves = run.groups(false).0;
     for (row, curve) in curves.iter_mut().enumerate() {
@@ -112,12 +146,12 @@ fn goodput_by_flow(run: &Run<'_>, width: f64) -> Vec<Curve> {
     curves
 }
 
-/// Binned goodput (bit/s at the centre of the bin) of all flows of a group together.
+/// Binned throughput (bit/s at the centre of the bin) of all flows of a group together.
 ///
-/// Data delivered between the last sample of a flow and its end count at the end, if the flow began after the warm-up.
-fn goodput_by_group(run: &Run<'_>, width: f64) -> Vec<Curve> {
+/// Data that arrived between the last sample of a flow and its end count at the end if it began after the warm-up.
+fn throughput_by_group(run: &Run<'_>, width: f64) -> Vec<Curve> {
     let (starts, stops, lives) = (run.flows("start_s"), run.flows("stop_s"), run.flows("measured_s"));
-    let totals = run.flows("delivered_bytes");
+    let totals = run.arrived_bytes();
     let bins = (stops.iter().copied().fold(0.0, f64::max) / width).round_ties_even().max(1.0) as usize;
     // A sample counts what came since the one before, so on the edge of two bins it belongs to the first.
     let bin = |time: f64| ((time / width - 1e-6).ceil() as usize).saturating_sub(1).min(bins - 1);
@@ -127,7 +161,7 @@ fn goodput_by_group(run: &Run<'_>, width: f64) -> Vec<Curve> {
         curve.values = vec![0.0; bins];
     }
     let mut counted = vec![0.0; stops.len()];
-    let (times, samples) = (run.numbers("flow_series", "time_s"), run.numbers("flow_series", "delivered_bytes"));
+    let (times, samples) = (run.numbers("flow_series", "time_s"), arrived(run));
     for (n, row) in run.sampled_rows().into_iter().enumerate() {
         if row < counted.len() {
             curves[group_of[row]].values[bin(times[n])] += samples[n] - counted[row];

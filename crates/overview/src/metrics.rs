@@ -80,13 +80,27 @@ pub fn greedy(flows: &Value) -> Vec<bool> {
     greedy
 }
 
-/// Jain's index of the goodputs of lasting flows; NaN if fewer than two of several flows are left.
+/// True for each flow whose route, a list of links, has `link`.
+pub fn crossing(routes: &[Vec<usize>], link: usize) -> Vec<bool> {
+    let mut crossing = Vec::new();
+    for route in routes {
+        crossing.push(route.contains(&link));
+    }
+    crossing
+}
+
+/// Jain's index of the goodputs of lasting flows that share a link; NaN if fewer than two of several flows are left.
 ///
-/// `greedy` says of each flow if it sends all it can ([`greedy`]). If some do, the others are left out: a call needs no
-/// more. `completions` has a finite value for each flow that completed.
-pub fn fairness(greedy: &[bool], goodputs: &[f64], completions: &[f64]) -> f64 {
-    let (mut lasting, mut lasting_greedy) = (Vec::new(), Vec::new());
+/// `crossing` says of each flow if its data cross the link, `greedy` if it sends all it can ([`greedy`]). If some that
+/// cross do, the others are left out: a call needs no more. A list of another length says nothing, as connections have
+/// rows that no list of flows knows. `completions` has a finite value for each flow that completed.
+pub fn fairness([greedy, crossing]: [&[bool]; 2], goodputs: &[f64], completions: &[f64]) -> f64 {
+    let (mut sharing, mut lasting, mut lasting_greedy) = (0, Vec::new(), Vec::new());
     for (row, &rate) in goodputs.iter().enumerate() {
+        if crossing.len() == goodputs.len() && !crossing[row] {
+            continue;
+        }
+        sharing += 1;
         if completions.get(row).is_none_or(|time| !time.is_finite()) {
             lasting.push(rate);
             if greedy.len() == goodputs.len() && greedy[row] {
@@ -95,7 +109,7 @@ pub fn fairness(greedy: &[bool], goodputs: &[f64], completions: &[f64]) -> f64 {
         }
     }
     let compared = if lasting_greedy.is_empty() { lasting } else { lasting_greedy };
-    if goodputs.len() != 1 && compared.len() < 2 { f64::NAN } else { jain(&compared) }
+    if sharing != 1 && compared.len() < 2 { f64::NAN } else { jain(&compared) }
 }
 
 /// Values that are added one after the other; more are added in halves.
@@ -151,13 +165,28 @@ mod tests {
         let flows = greedy(&json!([{ "count": 2 }, { "source": "call" }]));
         assert_eq!(flows, [true, true, false]);
         // (4 + 2)^2 / (2 (16 + 4)).
-        assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &none), 0.9);
+        let all =
+            |greedy: &[bool], goodputs: &[f64], completions: &[f64]| fairness([greedy, &[]], goodputs, completions);
+        assert_eq!(all(&flows, &[4.0, 2.0, 9.0], &none), 0.9);
         // Rows of connections cannot be told apart by their sources.
-        assert_eq!(fairness(&[false], &[4.0, 2.0], &none), 0.9);
-        assert_eq!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, f64::INFINITY, 3.0]), 0.9);
-        assert!(fairness(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, 3.0, f64::NAN]).is_nan());
-        assert_eq!(fairness(&greedy(&json!([{}])), &[4.0], &[f64::NAN]), 1.0);
-        assert!(fairness(&[true], &[4.0], &[3.0]).is_nan());
+        assert_eq!(all(&[false], &[4.0, 2.0], &none), 0.9);
+        assert_eq!(all(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, f64::INFINITY, 3.0]), 0.9);
+        assert!(all(&flows, &[4.0, 2.0, 9.0], &[f64::NAN, 3.0, f64::NAN]).is_nan());
+        assert_eq!(all(&greedy(&json!([{}])), &[4.0], &[f64::NAN]), 1.0);
+        assert!(all(&[true], &[4.0], &[3.0]).is_nan());
+    }
+
+    #[test]
+    fn fairness_compares_flows_that_share_a_link() {
+        let (greedy, none) = ([true; 3], [f64::NAN; 3]);
+        let of = |crossing: [bool; 3]| fairness([&greedy, &crossing], &[4.0, 2.0, 9.0], &none);
+        assert_eq!(of([true, true, false]), 0.9);
+        // A flow that has the link for itself has all of it. Nothing crosses a link of ACKs.
+        assert_eq!(of([false, true, false]), 1.0);
+        assert!(of([false; 3]).is_nan());
+        // Only the second that crosses sends all it can, so only two calls could be compared.
+        assert!(fairness([&[false, true, false], &[true, true, false]], &[4.0, 2.0, 9.0], &none).is_nan());
+        assert_eq!(fairness([&greedy, &[true, false, true]], &[4.0, 2.0], &none), 0.9, "a list of other flows");
     }
 
     /// The limit of two flows that are measured for 8 s and 2 s, from the seconds of each.

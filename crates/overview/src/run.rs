@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::metrics::FlowTimes;
+use crate::metrics::{self, FlowTimes};
 use crate::panels::Curve;
 
 /// The tables and columns that a page reads. `stations` is read in wireless networks only.
@@ -19,6 +19,7 @@ pub const COLUMNS: [(&str, &[&str]); 6] = [
             "base_rtt_ms",
             "delivered_bytes",
             "goodput_bps",
+            "throughput_bps",
             "data_packets",
             "busy_us",
             "app_limited_us",
@@ -30,7 +31,7 @@ pub const COLUMNS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("links", &["link", "name", "is_bottleneck", "rate_bps", "queue_delay_mean_ms", "queue_delay_p95_ms"]),
-    ("flow_series", &["time_s", "flow", "delivered_bytes", "latest_rtt_ms", "window_segments"]),
+    ("flow_series", &["time_s", "flow", "arrived_packets", "latest_rtt_ms", "window_segments"]),
     ("link_series", &["time_s", "link", "queue_bytes", "capacity_bytes"]),
     ("events", &["time_s", "kind"]),
     ("stations", &["link"]),
@@ -105,9 +106,14 @@ impl<'a> Run<'a> {
         self.facts["duration_s"].as_f64().unwrap_or(f64::NAN)
     }
 
+    /// The start of the measured interval.
+    pub(crate) fn warmup_s(&self) -> f64 {
+        self.facts["warmup_s"].as_f64().unwrap_or(f64::NAN)
+    }
+
     /// The length of the measured interval.
     pub(crate) fn measured_s(&self) -> f64 {
-        self.duration_s() - self.facts["warmup_s"].as_f64().unwrap_or(f64::NAN)
+        self.duration_s() - self.warmup_s()
     }
 
     /// A column of the flows.
@@ -126,6 +132,35 @@ impl<'a> Run<'a> {
             sndbuf_limited_us: self.flows("sndbuf_limited_us"),
         };
         times.limit()
+    }
+
+    /// IP bytes of each flow that reached the receiver in the measured interval.
+    pub(crate) fn arrived_bytes(&self) -> Vec<f64> {
+        let (rates, lives) = (self.flows("throughput_bps"), self.flows("measured_s"));
+        rates.iter().zip(lives).map(|(rate, life)| rate * life / 8.0).collect()
+    }
+
+    /// Jain's index of the flows whose data cross the bottleneck.
+    pub(crate) fn fairness(&self) -> f64 {
+        let greedy = metrics::greedy(&self.scenario()["flows"]);
+        metrics::fairness([&greedy, &self.crossing()], self.flows("goodput_bps"), self.flows("completion_s"))
+    }
+
+    /// Bit/s of data that reached the receivers over the bottleneck, in IP packets.
+    pub(crate) fn throughput(&self) -> f64 {
+        let (mut bytes, crossing) = (self.arrived_bytes(), self.crossing());
+        if crossing.len() == bytes.len() {
+            for (bytes, crosses) in bytes.iter_mut().zip(crossing) {
+                *bytes = if crosses { *bytes } else { 0.0 };
+            }
+        }
+        metrics::goodput(&bytes, self.measured_s())
+    }
+
+    /// True for each flow of the scenario whose data cross the bottleneck. Empty if that is not known.
+    fn crossing(&self) -> Vec<bool> {
+        let link = self.bottleneck().and_then(|row| self.numbers("links", "link").get(row));
+        link.map_or_else(Vec::new, |&link| metrics::crossing(&lists(&self.facts["routes"]), link as usize))
     }
 
     pub(crate) fn flow_count(&self) -> usize {
@@ -182,6 +217,19 @@ impl<'a> Run<'a> {
     pub(crate) fn of_bottleneck(&self, column: &str) -> f64 {
         self.bottleneck().and_then(|row| self.numbers("links", column).get(row)).copied().unwrap_or(f64::NAN)
     }
+}
+
+/// Lists of numbers.
+fn lists(routes: &Value) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    for route in routes.as_array().into_iter().flatten() {
+        let mut links = Vec::new();
+        for link in route.as_array().into_iter().flatten() {
+            links.push(link.as_u64().unwrap_or(u64::MAX) as usize);
+        }
+        found.push(links);
+    }
+    found
 }
 
 /// A name without the number at its end.

@@ -9,7 +9,7 @@ use crate::statistics::median;
 /// Questions and answers.
 pub(crate) fn sentences(labels: &[Label<'_>]) -> Value {
     let all: Vec<&Label<'_>> = labels.iter().collect();
-    let throughput = said(&all, &|run| goodput(run) / 1e6, "Mbit/s") + &of_rate(labels);
+    let throughput = said(&all, &|run| run.throughput() / 1e6, "Mbit/s") + &of_rate(labels);
     let mut rows = vec![("Throughput", throughput)];
     if labels.iter().all(|label| label.first().bottleneck().is_some()) {
         let mean = said(&all, &|run| run.of_bottleneck("queue_delay_mean_ms"), "ms");
@@ -132,17 +132,12 @@ fn fairness(labels: &[Label<'_>]) -> String {
         return "a flow has the path for itself".to_owned();
     }
     let mut several: Vec<&Label<'_>> = labels.iter().collect();
-    several.retain(|label| jain(label.first()).is_finite());
+    several.retain(|label| label.first().fairness().is_finite());
     if several.is_empty() {
         return "less than two flows that send all they can last, and only these are compared".to_owned();
     }
-    format!("Jain's index of the lasting flows: {}", said(&several, &jain, "(1 is equal)"))
-}
-
-/// Fairness of the flows.
-fn jain(run: &Run<'_>) -> f64 {
-    let greedy = metrics::greedy(&run.scenario()["flows"]);
-    metrics::fairness(&greedy, run.flows("goodput_bps"), run.flows("completion_s"))
+    let index = said(&several, &|run| run.fairness(), "(1 is equal)");
+    format!("Jain's index of the lasting flows{}: {index}", place(labels))
 }
 
 #[cfg(test)]

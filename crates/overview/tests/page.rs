@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 /// A run: 10 s on a link of 8 Mbit/s with a buffer of 40 ms.
 ///
-/// Flow `a` delivers 500,000 bytes a second. Flow `b` starts at 4 s and delivers 250,000. Each second has a sample.
+/// Flow `a` delivers 500,000 bytes a second. Flow `b` starts at 4 s and delivers 250,000. Each second has a sample, and
+/// a fifth of each packet is its header.
 /// The queue grows by 5,000 bytes a second, which are 5 ms.
 struct Made {
     scenario: Value,
@@ -37,6 +38,7 @@ fn made() -> Made {
             ("base_rtt_ms", vec![40.0, 40.0]),
             ("delivered_bytes", vec![5e6, 1.5e6]),
             ("goodput_bps", vec![4e6, 2e6]),
+            ("throughput_bps", vec![5e6, 2.5e6]),
             ("data_packets", vec![3000.0, 1000.0]),
             ("loss_rate", vec![0.01, 0.05]),
             ("rtt_p50_ms", vec![90.0, 60.0]),
@@ -51,6 +53,7 @@ fn made() -> Made {
             ("flow_series", "time_s", both(|t| t, |t| t)),
             ("flow_series", "flow", both(|_| 0.0, |_| 1.0)),
             ("flow_series", "delivered_bytes", both(|t| 5e5 * t, |t| 2.5e5 * (t - 4.0).max(0.0))),
+            ("flow_series", "arrived_packets", both(|t| 500.0 * t, |t| 250.0 * (t - 4.0).max(0.0))),
             ("flow_series", "latest_rtt_ms", both(|t| 40.0 + 10.0 * t, |t| if t < 5.0 { NAN } else { 60.0 })),
             ("flow_series", "window_segments", both(|t| 10.0 + t, |_| 4.0)),
             ("link_series", "time_s", both(|t| t, |t| t)),
@@ -115,7 +118,7 @@ fn at(curve: &Value, second: f64) -> Option<f64> {
 #[test]
 fn sentences_answer_the_questions() {
     let one = page(vec![("run", vec![made()])]);
-    assert_eq!(sentence(&one, "Throughput"), "5.2 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(sentence(&one, "Throughput"), "6.5 Mbit/s, of the 8 that the bottleneck carries");
     assert_eq!(sentence(&one, "Delay"), "12.3 ms of queueing on average; 95 % of the time at most 47.5 ms");
     // 30 of 3000 and 50 of 1000.
     assert_eq!(sentence(&one, "Loss"), "2 % of the data packets, on the way");
@@ -126,15 +129,16 @@ fn sentences_answer_the_questions() {
 
 #[test]
 fn labels_have_a_number_each() {
-    let mut alone = made().with("delivered_bytes", &[0.0, 0.0]);
+    let mut alone = made().with("delivered_bytes", &[0.0, 0.0]).with("throughput_bps", &[0.0, 0.0]);
     alone.scenario = json!({ "links": [], "flows": [{}, { "source": "call" }] });
     let two = page(vec![("one", vec![made()]), ("other", vec![alone])]);
-    assert_eq!(sentence(&two, "Throughput"), "one 5.2, other 0 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(sentence(&two, "Throughput"), "one 6.5, other 0 Mbit/s, of the 8 that the bottleneck carries");
     assert_eq!(sentence(&two, "Delivery"), "no data was delivered in the measured time with other");
     let delay = "one 12.3, other 12.3 ms of queueing on average at the bottleneck, forth; 95 % of the time at most ";
     assert_eq!(sentence(&two, "Delay"), format!("{delay}one 47.5, other 47.5 ms"));
     // The call needs no more, and a single flow is left.
-    assert_eq!(sentence(&two, "Fairness"), "Jain's index of the lasting flows: 0.9 (1 is equal)");
+    let fairness = "Jain's index of the lasting flows at the bottleneck, forth: 0.9 (1 is equal)";
+    assert_eq!(sentence(&two, "Fairness"), fairness);
 }
 
 #[test]
@@ -142,7 +146,7 @@ fn a_station_has_no_rate_of_its_own() {
     let mut wireless = made();
     wireless.scenario["wlans"] = json!([{}]);
     wireless.others.push(("stations", "link", vec![1.0]));
-    assert_eq!(sentence(&page(vec![("run", vec![wireless])]), "Throughput"), "5.2 Mbit/s");
+    assert_eq!(sentence(&page(vec![("run", vec![wireless])]), "Throughput"), "6.5 Mbit/s");
 }
 
 #[test]
@@ -155,13 +159,16 @@ fn flows_that_complete_are_not_compared() {
 #[test]
 fn a_curve_of_one_label_is_a_flow() {
     let shown = page(vec![("run", vec![made()])]);
-    let [goodput, rtt, queue, window] = [0, 1, 2, 3].map(|n| shown["stack"][n].clone());
-    assert_eq!([&goodput, &rtt, &queue, &window].map(|panel| &panel["name"]), ["goodput", "rtt", "queue", "window"]);
-    let [a, b] = [0, 1].map(|n| goodput["curves"][n].clone());
-    assert_eq!([&a["label"], &a["cc"], &b["label"], &b["cc"]], ["a", "newreno", "b", "cdg"]);
-    assert_eq!([at(&a["median"], 5.0), at(&b["median"], 3.0), at(&b["median"], 8.0)], [Some(4.0), None, Some(2.0)]);
+    let [throughput, rtt, queue, window] = [0, 1, 2, 3].map(|n| shown["stack"][n].clone());
     assert_eq!(
-        (&goodput["levels"][0]["label"], at(&goodput["levels"][0]["values"], 5.0)),
+        [&throughput, &rtt, &queue, &window].map(|panel| &panel["name"]),
+        ["throughput", "rtt", "queue", "window"]
+    );
+    let [a, b] = [0, 1].map(|n| throughput["curves"][n].clone());
+    assert_eq!([&a["label"], &a["cc"], &b["label"], &b["cc"]], ["a", "newreno", "b", "cdg"]);
+    assert_eq!([at(&a["median"], 5.0), at(&b["median"], 3.0), at(&b["median"], 8.0)], [Some(5.0), None, Some(2.5)]);
+    assert_eq!(
+        (&throughput["levels"][0]["label"], at(&throughput["levels"][0]["values"], 5.0)),
         (&json!("rate of the link"), Some(8.0))
     );
     let rtts = [0, 1].map(|n| at(&rtt["curves"][n]["median"], 7.5));
@@ -177,13 +184,43 @@ fn a_curve_of_one_label_is_a_flow() {
 fn a_curve_of_several_labels_is_all_flows_of_a_run() {
     let faster = made();
     let shown = page(vec![("one", vec![made(), faster]), ("other", vec![made()])]);
-    let goodput = &shown["stack"][0]["curves"];
-    assert_eq!((goodput[0]["label"].clone(), goodput[0]["cc"].clone()), (json!("one"), json!("")));
-    assert_eq!([at(&goodput[0]["median"], 3.5), at(&goodput[0]["median"], 8.5)], [Some(4.0), Some(6.0)]);
-    assert_eq!([at(&goodput[0]["low"], 8.5), at(&goodput[0]["high"], 8.5)], [Some(6.0); 2]);
-    assert!(goodput[1].get("low").is_none());
+    let throughput = &shown["stack"][0]["curves"];
+    assert_eq!((throughput[0]["label"].clone(), throughput[0]["cc"].clone()), (json!("one"), json!("")));
+    assert_eq!([at(&throughput[0]["median"], 3.5), at(&throughput[0]["median"], 8.5)], [Some(5.0), Some(7.5)]);
+    assert_eq!([at(&throughput[0]["low"], 8.5), at(&throughput[0]["high"], 8.5)], [Some(7.5); 2]);
+    assert!(throughput[1].get("low").is_none());
     // The RTT is the mean of both flows: 110 and 60 ms.
     assert_eq!(at(&shown["stack"][1]["curves"][0]["median"], 7.0), Some(85.0));
+}
+
+#[test]
+fn a_repaired_loss_that_delivers_all_behind_it_is_no_peak() {
+    let mut repaired = made();
+    let held = |t: f64| if t < 6.0 { 0.0 } else { 5e5 * t };
+    let delivered = repaired.others.iter_mut().find(|(_, name, _)| *name == "delivered_bytes").unwrap();
+    delivered.2 = seconds().into_iter().map(held).chain(seconds().into_iter().map(|_| 0.0)).collect();
+    let shown = page(vec![("run", vec![repaired])]);
+    let a = &shown["stack"][0]["curves"][0]["median"];
+    assert_eq!([3.5, 5.5, 8.5].map(|second| at(a, second)), [Some(5.0); 3]);
+}
+
+#[test]
+fn flows_of_the_other_direction_do_not_count() {
+    let said = |routes: Value| {
+        let mut doubles = Vec::new();
+        let mut facts = made().facts(&mut doubles);
+        facts["routes"] = routes;
+        let line = json!([{ "label": "run", "of": [facts] }]).to_string() + "\n";
+        let page = overview::page(&[line.into_bytes(), doubles].concat()).unwrap();
+        ["Throughput", "Fairness"].map(|question| sentence(&page, question))
+    };
+    // The bottleneck is link 1, and the first flow has 5 Mbit/s.
+    let [throughput, index] = said(json!([[1], [0]]));
+    assert_eq!(throughput, "5 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(index, "Jain's index of the lasting flows: 1 (1 is equal)");
+    let [throughput, index] = said(json!([[1], [0, 1]]));
+    assert_eq!(throughput, "6.5 Mbit/s, of the 8 that the bottleneck carries");
+    assert_eq!(index, "Jain's index of the lasting flows: 0.9 (1 is equal)");
 }
 
 #[test]
@@ -198,23 +235,26 @@ fn many_flows_are_one_curve_by_name_and_controller() {
     for (name, column) in &mut many.flows {
         *column = if *name == "flow" { numbers.clone() } else { of(column[0]) };
     }
-    many.flows.iter_mut().filter(|(name, _)| *name == "delivered_bytes").for_each(|(_, column)| *column = of(2e6));
-    // Each flow has two samples. The rest of its bytes counts at its end.
+    many.flows.iter_mut().filter(|(name, _)| *name == "throughput_bps").for_each(|(_, column)| *column = of(1.6e6));
+    // Each flow has two samples of its 4000 packets. The rest of its two million bytes counts at its end.
+    many.flows.iter_mut().filter(|(name, _)| *name == "completion_s").for_each(|(_, column)| *column = of(10.0));
+    many.flows.iter_mut().filter(|(name, _)| *name == "data_packets").for_each(|(_, column)| *column = of(4000.0));
+    many.flows.iter_mut().filter(|(name, _)| *name == "loss_rate").for_each(|(_, column)| *column = of(0.0));
     many.others.retain(|(table, ..)| *table != "flow_series");
     let twice = |values: [f64; 2]| values.into_iter().flat_map(|value| vec![value; count]).collect::<Column>();
     many.others.extend([
         ("flow_series", "time_s", twice([1.0, 2.0])),
         ("flow_series", "flow", [numbers.clone(), numbers].concat()),
-        ("flow_series", "delivered_bytes", twice([5e5, 1e6])),
+        ("flow_series", "arrived_packets", twice([1e3, 2e3])),
         ("flow_series", "latest_rtt_ms", twice([NAN, 50.0])),
         ("flow_series", "window_segments", (0..2 * count).map(|n| n as f64).collect()),
     ]);
     let shown = page(vec![("run", vec![many])]);
-    let goodput = &shown["stack"][0]["curves"];
-    assert_eq!([&goodput[0]["label"], &goodput[1]["label"]], ["16 x web", "file"]);
+    let throughput = &shown["stack"][0]["curves"];
+    assert_eq!([&throughput[0]["label"], &throughput[1]["label"]], ["16 x web", "file"]);
     // Half a million bytes of each of 16 flows in a second, and the second half of all in the last one.
     assert_eq!(
-        [1.0, 2.0, 5.0, 9.75].map(|second| at(&goodput[0]["median"], second)),
+        [1.0, 2.0, 5.0, 9.75].map(|second| at(&throughput[0]["median"], second)),
         [64.0, 64.0, 0.0, 128.0].map(Some)
     );
     // The mean over 0 to 15, then over 17 to 32.

@@ -57,11 +57,20 @@ pub(crate) fn jain(values: Vec<f64>) -> f64 {
     metrics::jain(&values)
 }
 
-/// Jain's index of the goodputs of lasting flows. `flows` is the JSON of the list in the resolved scenario.
+/// Jain's index of the goodputs of lasting flows, with `link` of those that cross it. `flows` is the JSON of the list
+/// in the resolved scenario.
 #[pyfunction]
-pub(crate) fn fairness(flows: &str, goodputs: Vec<f64>, completions: Vec<Option<f64>>) -> PyResult<f64> {
+#[pyo3(signature = (flows, goodputs, completions, routes=Vec::new(), link=None))]
+pub(crate) fn fairness(
+    flows: &str,
+    goodputs: Vec<f64>,
+    completions: Vec<Option<f64>>,
+    routes: Vec<Vec<usize>>,
+    link: Option<usize>,
+) -> PyResult<f64> {
     let flows = serde_json::from_str(flows).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let greedy = metrics::greedy(&flows);
     let completions: Vec<f64> = completions.into_iter().map(|time| time.unwrap_or(f64::NAN)).collect();
-    Ok(metrics::fairness(&greedy, &goodputs, &completions))
+    let crossing = link.map_or_else(Vec::new, |link| metrics::crossing(&routes, link));
+    Ok(metrics::fairness([&greedy, &crossing], &goodputs, &completions))
 }

@@ -231,6 +231,12 @@ impl SharedPlan {
         Ok(self.get(py)?.seed)
     }
 
+    /// The links that data of each flow cross, as rows of the table of links.
+    #[getter]
+    fn routes(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        Ok(self.get(py)?.routes())
+    }
+
     /// Facts about the scenario, for people.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &inspected(self.get(py)?.as_ref()))

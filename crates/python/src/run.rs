@@ -63,12 +63,15 @@ impl Run {
         self.batch(py, name).map(Table)
     }
 
-    /// Jain's index of the goodputs of the flows of `plan` that last and send all they can.
-    fn fairness(&self, py: Python<'_>, plan: &SharedPlan) -> PyResult<f64> {
+    /// Jain's index of the goodputs of the flows of `plan` that last, send all they can, and have data on `link`.
+    #[pyo3(signature = (plan, link=None))]
+    fn fairness(&self, py: Python<'_>, plan: &SharedPlan, link: Option<usize>) -> PyResult<f64> {
         let flows = self.batch(py, "flows")?;
         let planned = plan.planned();
         let greedy = planned.greedy().map_err(|error| exception(py, &error))?;
-        Ok(metrics::fairness(greedy, &doubles(&flows, "goodput_bps"), &doubles(&flows, "completion_s")))
+        let routes = planned.get().map_err(|error| exception(py, &error))?.routes();
+        let crossing = link.map_or_else(Vec::new, |link| metrics::crossing(&routes, link));
+        Ok(metrics::fairness([greedy, &crossing], &doubles(&flows, "goodput_bps"), &doubles(&flows, "completion_s")))
     }
 
     /// The rows of the table called `name`.

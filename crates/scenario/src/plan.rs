@@ -104,6 +104,11 @@ impl Plan {
         self.phase_noise && flow.kind == Kind::Tcp && flow.options.has_ticks()
     }
 
+    /// The links that data of each flow cross, in order, as indices into [`Plan::links`].
+    pub fn routes(&self) -> Vec<Vec<usize>> {
+        self.flows.iter().map(|flow| flow.forward.iter().filter_map(|hop| hop.link).collect()).collect()
+    }
+
     /// How many of [`Plan::links`] are links by themselves. The rest are queues of [`Plan::media`].
     pub fn wired_links(&self) -> usize {
         self.media.first().map_or(self.links.len(), |medium| medium.first_link)

@@ -124,6 +124,7 @@ fn facts(resolved: Value, plan: &Plan) -> Value {
         "duration_s": record::seconds(Time::ZERO + plan.duration),
         "warmup_s": record::seconds(Time::ZERO + plan.warmup),
         "warnings": plan.warnings,
+        "routes": plan.routes(),
     })
 }
 

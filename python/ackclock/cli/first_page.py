@@ -16,7 +16,7 @@ from ackclock.result import Run
 
 PLANE = "Delay and throughput: a point for each flow and repetition"
 STACK = {
-    "goodput": "Goodput: what the application gets, in order; a repaired loss delivers all behind it at once",
+    "throughput": "Throughput: IP packets of data that reach the receiver",
     "rtt": "RTT by time: the latest sample",
     "queue": "How long a packet that arrives waits; ticks are dropped packets of the first repetition",
     "window": "Congestion window",

@@ -156,9 +156,22 @@ def same_repetitions(labels: Sequence[str]) -> list[str]:
     if not labels:
         return []
     return [
-        f"the repetitions of {', '.join(labels)} came out the same, as nothing in them is random; "
+        f"the repetitions of {', '.join(labels)} came out the same, as little or nothing in them is random; "
         "--set 'flows.*.start_jitter=1s' spreads the starts"
     ]
+
+
+MOST_MOVING = 5
+"""So many shares are named in a note, and the others counted."""
+
+
+def moving_shares(moving: Sequence[str]) -> list[str]:
+    """A sentence about halves of the measured interval that differ, if there are any."""
+    if not moving:
+        return []
+    more = f", and {len(moving) - MOST_MOVING} more" if len(moving) > MOST_MOVING else ""
+    named = "; ".join(moving[:MOST_MOVING])
+    return [f"{named}{more}: --warmup leaves a start out, and a longer --duration shows the end"]
 
 
 def file_name(label: str) -> str:

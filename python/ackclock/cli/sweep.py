@@ -29,12 +29,13 @@ from ackclock.cli.status import INTERRUPTED
 from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
-from ackclock.report import Page, resumable_folder
+from ackclock.report import Page, notebook, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors, work
 from ackclock.sweeps.axes import DRAWS, Design
 from ackclock.sweeps.fleet import Fleet
 from ackclock.sweeps.folder import SweepFolder
 from ackclock.sweeps.lines import LINES, parse_over
+from ackclock.sweeps.metrics import Interval
 from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
 
@@ -152,6 +153,8 @@ def sweep(
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
         lines_of = Fleet.of(swept)
         tables = [_table(swept, len(seeds), title)] if lines_of is None else fleet.printed(lines_of, title)
+        if swept.of_controllers and lines_of is None:
+            tables.append(_shares(swept, len(seeds)))
         finish = output.show_early(*tables, as_json=report.as_json)
         if out is not None and not outcome.stopped:
             _page(swept, lines_of, folder, len(seeds), title)
@@ -306,18 +309,15 @@ def _title(labels: Iterable[str], design: Design, path: Mapping[str, str], setti
 
 
 def _cells(swept: Sweep, place: Place, names: Iterable[str], repeat: int) -> list[str]:
-    cells = []
-    for name in names:
-        interval, digits = swept.interval(place, name), METRICS[name].digits
-        if interval is None:
-            cells.append("-")
-        elif repeat == 1:
-            cells.append(f"{interval.median:.{digits}f}")
-        else:
-            cells.append(
-                f"{interval.median:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
-            )
-    return cells
+    alone = repeat == 1 or swept.is_alike(place)
+    found = ((swept.interval(place, name), METRICS[name].digits) for name in names)
+    return ["-" if interval is None else _shown(interval, digits, alone) for interval, digits in found]
+
+
+def _shown(interval: Interval, digits: int, alone: bool) -> str:
+    """A median with its interval, or without where repetitions are one or the same."""
+    ends = "" if alone else f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return f"{interval.median:.{digits}f}{ends}"
 
 
 def _heads(swept: Sweep) -> list[str]:
@@ -348,6 +348,23 @@ def _table(swept: Sweep, repeat: int, title: str) -> Table:
     return table
 
 
+def _shares(swept: Sweep, repeat: int) -> Table:
+    """A row for each controller of a run, with the goodput of its flows."""
+    table = Table(title="controllers (sums over their flows)", title_justify="left")
+    for head in (*_heads(swept), "flows of"):
+        table.add_column(head)
+    for head in ("goodput\nMbit/s", "share\n%"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for place in _by_point(list(swept.of_controllers))[:MOST_ROWS]:
+        of = swept.of_controllers[place]
+        total = sum(interval.median for interval in of.values())
+        for cc, interval in of.items():
+            shown = _shown(interval, 2, repeat == 1 or swept.is_alike(place))
+            share = f"{100 * interval.median / total:.1f}" if total else "-"
+            table.add_row(*map(Text, [*_named(swept, place), cc, shown, share]))
+    return table
+
+
 def _by_point(places: Sequence[Place]) -> list[Place]:
     order = {point: number for number, point in enumerate(dict.fromkeys(place.point for place in places))}
     return sorted(places, key=lambda place: order[place.point])
@@ -370,6 +387,9 @@ def _page(swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: s
     places = _by_point(list(swept.values))
     rows = [[*_named(swept, place), *_cells(swept, place, HEADS, repeat)] for place in places[:1000]]
     page.table(heads, rows)
+    if swept.of_controllers:
+        shares = _shares(swept, repeat)
+        page.table(notebook.heads(shares), notebook.cells(shares))
     for name in metrics:
         file = folder / f"{name.replace('_', '-')}.png"
         page.draw(file, METRICS[name].axis, partial(swept.plot, name))

@@ -20,7 +20,7 @@ LEGEND_LIMIT = 12
 
 
 def stack(shown: Overview) -> Figure:
-    """Goodput, RTT, queue and window over the same time, one above the other."""
+    """Throughput, RTT, queue and window over the same time, one above the other."""
     return _panels(shown, shown.stack, columns=1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,13 +33,26 @@ class Metric(NamedTuple):
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
-def _sum(column: str, factor: float = 1.0) -> Callable[[Mapping[str, Array], Array], Array]:
-    def of(columns: Mapping[str, Array], starts: Array) -> Array:
-        import numpy as np
+DELIVERED = ("goodput_bps", "measured_s", "interval_s")
+"""The columns from which the rate of a flow over the measured interval is known."""
 
-        return np.asarray(np.add.reduceat(columns[column], starts) * factor)
 
-    return of
+def rates_of(columns: Mapping[str, Array]) -> Array:
+    """The Mbit/s of flows over the measured interval of their runs.
+
+    The goodput of a flow is over its own life: summed over short flows it would exceed the rate of the link.
+    Tables of earlier versions lack the interval, and have that sum.
+    """
+    import numpy as np
+
+    goodputs, lives, intervals = (columns[name] for name in DELIVERED)
+    return np.asarray(goodputs * np.where(np.isnan(intervals), 1.0, lives / intervals) * 1e-6)
+
+
+def _goodput(columns: Mapping[str, Array], starts: Array) -> Array:
+    import numpy as np
+
+    return np.asarray(np.add.reduceat(rates_of(columns), starts))
 
 
 def _first(column: str) -> Callable[[Mapping[str, Array], Array], Array]:
@@ -55,7 +68,7 @@ def _loss(columns: Mapping[str, Array], starts: Array) -> Array:
 
 
 METRICS: Mapping[str, Metric] = {
-    "goodput": Metric("goodput of all flows", "Mbit/s", _sum("goodput_bps", 1e-6), ("goodput_bps",)),
+    "goodput": Metric("goodput of all flows", "Mbit/s", _goodput, DELIVERED),
     "utilization": Metric("utilization", "", _first("link_utilization"), ("link_utilization",), 3),
     "queue_delay": Metric(
         "mean queueing delay", "ms", _first("link_queue_delay_mean_ms"), ("link_queue_delay_mean_ms",)
@@ -74,20 +87,23 @@ COLUMNS = sorted({column for metric in METRICS.values() for column in metric.col
 
 
 def of_runs(rows: pa.Table) -> tuple[Array, dict[str, Array]]:
-    """The rows at which the runs of ``runs.parquet`` begin, and each metric of each run; NaN if not known.
-
-    Tables that an earlier version wrote lack the column ``jain``.
-    """
+    """The rows at which the runs of ``runs.parquet`` begin, and each metric of each run; NaN if not known."""
     import numpy as np
 
     # Flows count from 0 in each run.
     starts = np.flatnonzero(rows["flow"].to_numpy() == 0)
-    unknown = np.full(rows.num_rows, np.nan)
-    columns = {
-        name: rows[name].to_numpy().astype(float) if name in rows.column_names else unknown
-        for name in COLUMNS
-    }
+    columns = numbers(rows, COLUMNS)
     return starts, {name: metric.of(columns, starts) for name, metric in METRICS.items()}
+
+
+def numbers(rows: pa.Table, names: Iterable[str]) -> dict[str, Array]:
+    """Columns of ``runs.parquet``. All is NaN in one that an earlier version did not write."""
+    import numpy as np
+
+    unknown = np.full(rows.num_rows, np.nan)
+    return {
+        name: rows[name].to_numpy().astype(float) if name in rows.column_names else unknown for name in names
+    }
 
 
 class Place(NamedTuple):

@@ -12,10 +12,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock.errors import InputError, did_you_mean
 from ackclock.result import ResultError, flow_summary, link_summary
+from ackclock.scenario import display_name
 from ackclock.stored import table_in
 from ackclock.sweeps.axes import Axis, Design, axis
 from ackclock.sweeps.folder import RUNS
-from ackclock.sweeps.metrics import COLUMNS, HIGH, LOW, METRICS, Interval, Place, of_runs
+from ackclock.sweeps.metrics import (
+    COLUMNS,
+    DELIVERED,
+    HIGH,
+    LOW,
+    METRICS,
+    Interval,
+    Place,
+    numbers,
+    of_runs,
+    rates_of,
+)
 from ackclock.sweeps.work import LINKS, key_column
 
 if TYPE_CHECKING:
@@ -145,14 +157,57 @@ class Sweep:
 
     @property
     def alike(self) -> list[str]:
-        """The controllers whose repetitions all came out the same: nothing in them is random."""
-        same: dict[str, bool] = {}
-        for place, of in self.values.items():
-            # As text: a value that is not known equals itself.
-            repeated = [list(map(str, values)) for values in of.values()]
-            one = len(repeated[0]) > 1 and all(len(set(values)) == 1 for values in repeated)
-            same[place.controller] = one and same.get(place.controller, True)
-        return [controller for controller, one in same.items() if one]
+        """The controllers whose repetitions came out the same in the digits shown: little in them is random.
+
+        With the first of their points where others differ.
+        """
+        found: dict[str, list[Place | None]] = {}
+        for place in self.values:
+            found.setdefault(place.controller, []).append(place if self.is_alike(place) else None)
+        sentences = []
+        for controller, places in found.items():
+            same = [place for place in places if place is not None]
+            more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+            where = ", ".join(f"{key}={value}" for key, value in same[0].point) if same else ""
+            if same:
+                sentences.append(controller if len(same) == len(places) else f"{controller} at {where}{more}")
+        return sentences
+
+    def is_alike(self, place: Place) -> bool:
+        """True if the repetitions of a place came out the same: intervals would have no width in tables."""
+        # As text: a value that is not known equals itself.
+        of = self.values[place].items()
+        repeated = [[f"{value:.{METRICS[name].digits}f}" for value in values] for name, values in of]
+        return len(repeated[0]) > 1 and all(len(set(values)) == 1 for values in repeated)
+
+    @cached_property
+    def of_controllers(self) -> dict[Place, dict[str, Interval]]:
+        """The goodput of all flows of each controller, in Mbit/s, at each place whose runs have several.
+
+        Controllers of datagrams do not react, so labels of runs and this leave them out.
+        """
+        import numpy as np
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
+        keys = self.design.keys
+        names = ["controller", *(self._column(file, key) for key in keys), "cc"]
+        rows = file.read([*names, "flow", *DELIVERED])
+        rated = rows.append_column("rate", [rates_of(numbers(rows, DELIVERED))])
+        # Flows count from 0 in each run.
+        rated = rated.append_column("run", [np.cumsum(rows["flow"].to_numpy() == 0)])
+        by_run = rated.group_by([*names, "run"], use_threads=False)
+        found: dict[Place, dict[str, list[float]]] = {}
+        for row in by_run.aggregate([("rate", "sum")]).to_pylist():
+            point = tuple((key, row[name]) for key, name in zip(keys, names[1:-1], strict=True))
+            place = Place(row["controller"], point)
+            cc = display_name(row["cc"])
+            if "+" in place.controller and cc in place.controller.split("+"):
+                found.setdefault(place, {}).setdefault(cc, []).append(row["rate_sum"])
+        return {
+            place: {cc: one[place] for cc, values in of.items() if (one := _intervals({place: values}))}
+            for place, of in found.items()
+        }
 
     def plot(self, metric: str = "goodput") -> Figure:
         """The figure of a metric, one of ``METRICS``.

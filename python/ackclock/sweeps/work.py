@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ackclock import _engine
 from ackclock.engines import Engine, Job
+from ackclock.halves import Halves, goodputs
 from ackclock.report.files import sync
 from ackclock.sweeps.metrics import of_runs
 
@@ -110,7 +111,9 @@ def run(chunk: Chunk) -> Done:
                 invalid.append(f"{_name(item)}: {'; '.join(finished.engine['reasons'])}")
             # The rest of the run, such as its series, is dropped.
             flows, links = finished.streamed("flows"), finished.streamed("links")
-            rows.add(_Finished(item, flows, links, finished.valid, finished.fairness))
+            seconds = finished.duration_s - finished.warmup_s
+            halves = goodputs(finished) if len(finished.streamed("flow_series")) else [None] * len(flows)
+            rows.add(_Finished(item, flows, links, finished.valid, finished.fairness, seconds, halves))
     except _StoppedError:
         pass
     finally:
@@ -133,6 +136,10 @@ class _Finished(NamedTuple):
     links: _engine.Table | pa.Table
     valid: bool
     fairness: float
+    interval_s: float
+    """The length of the measured interval."""
+    halves: Sequence[Halves | None]
+    """The goodputs of each flow in both halves of the measured interval, if its samples were recorded."""
 
 
 class _Rows:
@@ -195,6 +202,11 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
     columns.append(pa.array([run.valid for run in done]).take(run_of))
     fields.append(pa.field("jain", pa.float64()))
     columns.append(pa.array([run.fairness for run in done], pa.float64(), from_pandas=True).take(run_of))
+    fields.append(pa.field("interval_s", pa.float64()))
+    columns.append(pa.array([run.interval_s for run in done]).take(run_of))
+    for half, name in enumerate(HALVES):
+        fields.append(pa.field(name, pa.float64()))
+        columns.append(pa.array([one and one[half] for run in done for one in run.halves], pa.float64()))
     items = [run.item for run in done]
     taken = {*LABELS, *links.column_names, *(field.name for field in fields)}
     return {
@@ -217,6 +229,9 @@ def _joined(tables: Sequence[_engine.Table | pa.Table]) -> pa.Table:
     ]
     return table.cast(pa.schema(fields)).combine_chunks()
 
+
+HALVES = ("first_half_goodput_bps", "second_half_goodput_bps")
+"""The columns of goodputs in both halves of the measured interval: null without ``record.flow_series``."""
 
 LABELS = ("run", "controller", "seed")
 """The columns of the runs, besides their swept keys."""

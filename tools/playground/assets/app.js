@@ -158,7 +158,7 @@
     return made;
   }
 
-  const CAPTIONS = { goodput: "Goodput", rtt: "Round-trip time", queue: "Queue at the bottleneck; ticks are drops", window: "Congestion window", "rtt-distribution": "Distribution of the round-trip time" };
+  const CAPTIONS = { throughput: "Throughput", rtt: "Round-trip time", queue: "Queue at the bottleneck; ticks are drops", window: "Congestion window", "rtt-distribution": "Distribution of the round-trip time" };
 
   // Runs as the module reads them for a first page: a line of JSON, then the columns of numbers.
   function packed(runs) {
@@ -171,7 +171,7 @@
     };
     const column = (of) => (of.codes ? { names: of.names, ...place(of.codes) } : typeof of[0] === "string" ? of : place(of));
     const tables = (of) => Object.entries(data.columns).map(([table, names]) => [table, Object.fromEntries(names.map((name) => [name, column(of[table][name])]))]);
-    const facts = ({ scenario, duration_s, warmup_s, tables: of }) => ({ scenario, duration_s, warmup_s, tables: Object.fromEntries(tables(of)) });
+    const facts = ({ scenario, duration_s, warmup_s, routes, tables: of }) => ({ scenario, duration_s, warmup_s, routes, tables: Object.fromEntries(tables(of)) });
     const line = new TextEncoder().encode(`${JSON.stringify(runs.map(({ label, of }) => ({ label, of: of.map(facts) })))}\n`);
     const numbers = new Float64Array(length);
     for (const [values, at] of columns) numbers.set(values, at);
