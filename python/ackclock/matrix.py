@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ackclock.figure import HeatMap
+from ackclock.halves import Halves, median, shares
 from ackclock.printable import write_csv
 from ackclock.sweeps import Sweep
 from ackclock.sweeps.axes import Design
 from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import of_document
+from ackclock.sweeps.work import HALVES
 from ackclock.trust import named
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 START_JITTER = "1s"
 """Flows start at random within this time. Started together, all repetitions would be the same."""
+
+SAMPLED = {"record.flow_series": "500ms"}
+"""The samples from which the halves of a run are known."""
 
 TABLE = "matrix"
 """The name of the table of rows in a folder."""
@@ -86,6 +91,9 @@ class Row:
     harm_goodput: float | None
     """Harm by the other flow. None if it is alone, or delivered nothing alone."""
     harm_rtt: float | None
+    first_half_share: float | None
+    """Its share in the first half of the measured interval, None if ``share`` is."""
+    second_half_share: float | None
     valid: bool
     """False for a live run past its error budget, or one that is compared with such a run alone."""
 
@@ -139,7 +147,7 @@ def plan(
         variants.append(Variant(of_document(setting.document(label, flows), files), label))
     factories = [one.factory for one in compared if one.factory is not None]
     context = "\0".join(one.context for one in compared)
-    return Plan(variants, Design(()), seeds, settings, factories, context), runs
+    return Plan(variants, Design(()), seeds, {**SAMPLED, **settings}, factories, context), runs
 
 
 @dataclass(frozen=True)
@@ -173,6 +181,20 @@ class Matrix:
             return "-"
         text = f"{value * QUANTITIES[quantity].factor:.{QUANTITIES[quantity].digits}f}"
         return text.removeprefix("-") if float(text) == 0.0 else text
+
+    @property
+    def moving(self) -> list[str]:
+        """A sentence for each pair of two controllers whose shares still move, by the one with less."""
+        sentences = []
+        for (one, beside), rows in self._cells.items():
+            halves = [
+                Halves(row.first_half_share, row.second_half_share)
+                for row in rows
+                if row.first_half_share is not None and row.second_half_share is not None
+            ]
+            if beside not in (None, one) and halves and sum(median(halves)) <= 1 and median(halves).moves:
+                sentences.append(f"{one} beside {beside} has {median(halves).words}")
+        return sentences
 
     def heat_maps(self) -> list[HeatMap]:
         """A heat map for each of ``QUANTITIES``: a row for the flow, a column for the other."""
@@ -209,6 +231,7 @@ class Matrix:
 def matrix(swept: Sweep, runs: Runs, names: Sequence[str]) -> Matrix:
     """The matrix of the runs of a sweep that ``plan`` made."""
     wanted = (
+        *HALVES,
         *("controller", "seed", "goodput_bps", "rtt_mean_ms", "loss_rate", "valid"),
         *("link_queue_delay_mean_ms", "link_utilization"),
     )
@@ -231,6 +254,8 @@ def _row(
 ) -> Row:
     """The row of one flow of a run of ``pair``."""
     own = flows[flow]
+    halves = [Halves(*(one[half] for half in HALVES)) for one in flows if one[HALVES[0]] is not None]
+    share = shares(halves)[flow] if len(halves) == len(flows) else None
     both = sum(one["goodput_bps"] for one in flows)
     beside = pair[1 - flow] if len(pair) == 2 else None
     x = alone if beside is not None else None
@@ -246,6 +271,8 @@ def _row(
         _number(own["loss_rate"]),
         None if x is None else harm_of_more(x["goodput_bps"], own["goodput_bps"]),
         None if x is None else harm_of_less(x["rtt_mean_ms"], own["rtt_mean_ms"]),
+        None if share is None else share.first,
+        None if share is None else share.second,
         own["valid"] and (x is None or x["valid"]),
     )
 

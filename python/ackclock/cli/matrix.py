@@ -28,7 +28,7 @@ from ackclock.cli.options import (
     common,
     report_options,
 )
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, moving_shares, notes
 from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.cli.sweep import growing_folder, run_plan, workers_for
@@ -91,9 +91,12 @@ def matrix(
         title = titles.with_settings(words, list(set_keys.items()), shown)
         for sentence in ended.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+        moving = moving_shares(found.moving)
+        for sentence in moving:
+            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         finish = output.show_early(*_tables(found, title, report.as_json), as_json=report.as_json)
         if out is not None and not ended.stopped:
-            _page(found, folder, title)
+            _page(found, folder, title, moving)
             report.done(out)
         finish()
         if report.as_json:
@@ -154,13 +157,15 @@ def _list(found: Matrix, title: str) -> Table:
     return table
 
 
-def _page(found: Matrix, folder: Path, title: str) -> None:
+def _page(found: Matrix, folder: Path, title: str, moving: Sequence[str]) -> None:
     """The tables and the report."""
     from ackclock.plots.matrix import draw_matrix
 
     found.write(folder)
     page = Page(f"Beside each other: {title}")
     page.paragraph(f"{READ} Numbers are medians of the repetitions.")
+    for sentence in moving:
+        page.paragraph(f"{sentence}.")
     page.draw(folder / "matrix.png", "Shares, RTTs and harm", partial(draw_matrix, found.heat_maps()))
     for name, quantity in QUANTITIES.items():
         page.heading(quantity.words)

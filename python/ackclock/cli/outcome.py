@@ -18,6 +18,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import (
     Report,
     file_names,
+    moving_shares,
     notes,
     print_json,
     run_all,
@@ -27,6 +28,7 @@ from ackclock.cli.output import (
 )
 from ackclock.cli.status import INTERRUPTED, INVALID
 from ackclock.engines import Engine
+from ackclock.halves import moving
 
 if TYPE_CHECKING:
     from ackclock.report import Page
@@ -49,6 +51,14 @@ class Finished:
     def summaries(self) -> list[summary.Summary]:
         """The numbers of each."""
         return [{**run.summary(), "label": label} for label, run in self.runs]
+
+    @cached_property
+    def moving(self) -> list[str]:
+        """The labels whose shares, or whose goodput alone, differ between the halves, a sentence each."""
+        runs: dict[str, list[Run]] = {}
+        for label, run in self.runs:
+            runs.setdefault(label, []).append(run)
+        return moving(runs)
 
     @cached_property
     def by_label(self) -> dict[str, list[Run]]:
@@ -108,6 +118,8 @@ class Outcome:
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
         for sentence in same_repetitions(summary.alike(summaries)):
+            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+        for sentence in moving_shares(done.moving):
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         about = {point.key: point.plan.inspect() for point in points}
         for sentence in summary.beyond_buffers(summaries, about):
