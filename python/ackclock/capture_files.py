@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.reading import refuse_pipe
+from ackclock.reading import refuse_pipe, unreadable
 
 Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -127,7 +127,7 @@ def is_capture(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(4)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise unreadable(path, error) from error
     return head in CLASSIC or head == SECTION.to_bytes(4)
 
 
@@ -143,7 +143,7 @@ def frames(path: Path, interface: int = 0) -> Frames:
             size = file.seek(0, 2)
             text: bytes | mmap.mmap = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise unreadable(path, error) from error
     rows = _Rows(np.frombuffer(text, dtype=np.uint8))
     kind = "pcapng or pcap"
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,16 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.reading import refuse_pipe
+from ackclock.reading import refuse_pipe, unreadable
 
 RECORD = "\x1e"
 """Begins each text of a sequence."""
 SINCE_PREVIOUS = ("delta", "relative_to_previous_event")
 """Formats in which a time counts from the event before."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[{}\[\]]', re.DOTALL)
+"""A string of JSON, which may hold brackets, or a bracket."""
+LONGEST_LITERAL = 24
+"""The letters of a number, or of a word like ``false``, of which a part may be the end of a text."""
 MILLI = 1e3
 MOST = float(1 << 64)
 """Numbers of a log are below this: the integers of qlog have 64 bits."""
@@ -75,7 +80,7 @@ def is_log(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", RECORD.encode())
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 def read(path: Path) -> Logs:
@@ -83,17 +88,21 @@ def read(path: Path) -> Logs:
     try:
         text = path.read_text("utf-8")
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError:
         raise InputError(f"{path}: is no qlog: it is not text in UTF-8") from None
     remark = ""
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError):
-        texts, is_cut = _texts(text, path)
+    except (ValueError, RecursionError) as error:
+        document = _whole_events(text) if _is_at_end(error, text) else None
+        if document is None:
+            texts, is_cut = _texts(text, path)
+            traces = [(texts[0].get("trace"), texts[1:])]
+        else:
+            traces, is_cut = _contained(document, path), True
         if is_cut:
             remark = f"{path}: ends within an event, and is read up to there"
-        traces = [(texts[0].get("trace"), texts[1:])]
     else:
         traces = _contained(document, path)
     found = [_trace(path, number, *one) for number, one in enumerate(traces, 1)]
@@ -110,6 +119,35 @@ def _contained(document: Any, path: Path) -> list[tuple[Any, Any]]:
     if not isinstance(document, dict) or not isinstance(document.get("traces"), list):
         raise InputError(f"{path}: is no qlog: it has no list `traces`")
     return [(one, one.get("events")) for one in document["traces"] if isinstance(one, dict)]
+
+
+def _is_at_end(error: Exception, text: str) -> bool:
+    """True for the error about a text that is JSON but for its missing end."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated string") or len(text) - error.pos <= LONGEST_LITERAL
+
+
+def _whole_events(text: str) -> Any:
+    """A log that is one JSON text and ends within it, up to its last whole event. None for any other text."""
+    closing: list[str] = []
+    end, ending = 0, ""
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if token in "{[":
+            closing.append("}" if token == "{" else "]")
+        elif token in "}]":
+            if not closing or closing.pop() != token:
+                return None
+            if token == "}" and closing[-1:] == ["]"]:
+                end, ending = found.end(), "".join(reversed(closing))
+    if not closing or not end:
+        return None
+    try:
+        document = json.loads(text[:end] + ending)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and "traces" in document else None
 
 
 def _texts(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:

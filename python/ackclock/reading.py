@@ -26,6 +26,11 @@ def text(file: Path, most: int = MOST_OF_DOCUMENT) -> str:
     return found.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def unreadable(file: Path, error: OSError) -> InputError:
+    """The sentence about a file that cannot be opened or read."""
+    return InputError(f"{file}: cannot be read: {error.strerror}")
+
+
 def refuse_pipe(file: Path) -> None:
     """Raises InputError for a pipe, which can be read once: captures and logs are opened again."""
     if file.is_fifo():

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock.capture_files import Numbers
-from ackclock.captures import WHOLE, Flow, Mask, Table
+from ackclock.captures import WHOLE, Capture, Flow, Mask, Table
 from ackclock.metrics.tables import Array
 
 SEGMENT, LARGEST_SEGMENT = 1448, 8960
@@ -439,3 +439,14 @@ def _spread(begins: Mask, count: int) -> Mask:
     found[:-ROUNDS] += begins
     found[ROUNDS:] -= begins
     return np.asarray(np.cumsum(found)[:-1] > 0)
+
+
+def largest(seen: Capture, most: int, name: str) -> tuple[list[Recorded], str]:
+    """The directions of a capture with the most data, in the order in which they begin.
+
+    The sentence names the capture, and is empty if there are no others.
+    """
+    sizes = np.array([one.data["payload"].sum(dtype=np.int64) for one in seen.flows])
+    chosen = np.sort(np.argsort(-sizes, kind="stable")[:most])
+    others = f"{name}: {most} of {len(seen.flows)} directions of connections are read, with the most data"
+    return [Recorded(seen.flows[row]) for row in chosen.tolist()], others if sizes.size > most else ""

@@ -301,3 +301,21 @@ def test_a_preset_has_a_page(capsys, tmp_path):
     assert status == 0
     assert "wpt:fios" in shown
     assert "of WebPageTest, connectivity.ini it has rates" in (out / "index.html").read_text("utf-8")
+
+
+def test_the_keys_of_a_network_s_file_count_unless_the_command_line_has_them(capsys, tmp_path):
+    path = 'path = { rate = "5mbit", rtt = "20ms", queue = "50p" }'
+    (tmp_path / "short.toml").write_text(f'duration = "2s"\nwarmup = "1s"\n{path}\n')
+    (tmp_path / "plain.toml").write_text(f"{path}\n")
+    files = ",".join(str(tmp_path / name) for name in ("short.toml", "plain.toml"))
+    for given, expected in (
+        ((), [(2.0, "1s"), (60.0, "0s")]),
+        (("--duration", "3s"), [(3.0, "1s"), (3.0, "0s")]),
+    ):
+        status, out, _ = run(capsys, "compare", "newreno", "--networks", files, *given, "--json")
+        runs = json.loads(out)["runs"]
+        assert status == 0
+        assert [(one["duration_s"], one["scenario"]["warmup"]) for one in runs] == expected
+    page = tmp_path / "page"
+    run(capsys, "compare", "newreno", "--networks", files, "--out", page)
+    assert "<h1>newreno on short, plain; 2s and 60s</h1>" in (page / "index.html").read_text()

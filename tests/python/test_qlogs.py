@@ -97,6 +97,23 @@ def test_a_sequence_that_ends_within_an_event_is_read_up_to_there(tmp_path, caps
     assert f"note: {path}: ends within an event, and is read up to there" in err
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_log_that_is_one_text_and_ends_within_it_is_read_up_to_there(tmp_path, capsys, indent):
+    path = tmp_path / "a.qlog"
+    titled = [{**EVENTS[0], "data": {"raw": {"length": 1200}, "note": 'brackets: ]}"'}}, *EVENTS[1:]]
+    whole = json.dumps(json.loads(contained(titled)), indent=indent)
+    lost = whole.index("packet_lost")
+    for end, losses in ((lost, 0), (whole.index("congestion_state_updated"), 1), (len(whole) - 2, 1)):
+        path.write_text(whole[:end])
+        status, out, err = run(capsys, "read", path, "--json")
+        [one] = json.loads(out)["logs"]
+        assert (status, one["sent_bytes"], one["lost_packets"]) == (0, 1200, losses)
+        assert f"note: {path}: ends within an event, and is read up to there" in err
+    # A text that is damaged in its middle is none.
+    path.write_text(whole.replace("packet_lost", 'packet_lost"', 1))
+    assert refused(capsys, "read", path).startswith(f"{path}: is no qlog: text 1 in it is no JSON")
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

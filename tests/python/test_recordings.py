@@ -204,7 +204,7 @@ def test_a_window_below_a_byte_is_none(capsys, tmp_path):
 @pytest.mark.parametrize("ending", recordings.ENDINGS)
 def test_a_file_named_like_a_recording_is_no_controller(capsys, tmp_path, ending):
     path = tmp_path / f"a{ending}"
-    assert refused(capsys, "check", path) == f"{path}: No such file or directory"
+    assert refused(capsys, "check", path) == f"{path}: cannot be read: No such file or directory"
     path.write_bytes(b"")
     assert refused(capsys, "check", path) == f"{path}: the capture is empty"
     path.write_bytes(b"\x80noise")
@@ -221,3 +221,22 @@ def test_a_pipe_is_refused_and_not_waited_for(capsys, tmp_path):
 def test_verdicts_that_cannot_be_written_leave_nothing(capsys, logs, tmp_path):
     assert refused(capsys, "check", logs["cubic"][0], "--junit", tmp_path) == f"{tmp_path}: Is a directory"
     assert not list(tmp_path.parent.glob(".*.part"))
+
+
+def test_the_largest_senders_of_a_capture_are_judged(capsys, tmp_path, monkeypatch):
+    path = tmp_path / "three.pcapng"
+    flows = ("--flows", 3, "--rate", "8mbit", "--duration", "3s", "--pcap", path)
+    assert run(capsys, "compare", "cubic", *flows)[0] == 0
+    monkeypatch.setattr(recordings, "MOST", 2)
+    (file,) = tmp_path.glob("*.pcapng")
+    status, out, err = run(capsys, "check", file, "--json")
+    groups = {one["group"] for one in json.loads(out)["check"]["cases"]}
+    assert (status in (0, 1), len(groups)) == (True, 2)
+    assert f"{file}: 2 of 3 directions of connections are read, with the most data" in err
+
+
+def test_a_list_without_a_name_is_no_algorithm(capsys, tmp_path):
+    path = tmp_path / "a.qlog"
+    path.write_text("{}")
+    assert refused(capsys, "check", path, "--as", ",") == "--as ,: names no algorithm"
+    assert refused(capsys, "check", "cubic", "--as", ",,") == "--as ,,: names no algorithm"

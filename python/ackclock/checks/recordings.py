@@ -18,10 +18,12 @@ from ackclock.cases.judgement import verdict
 from ackclock.cases.model import Claim, Judgement
 from ackclock.errors import InputError
 from ackclock.metrics.tables import Array
-from ackclock.recorded import Recorded
+from ackclock.recorded import Recorded, largest
 from ackclock.verdict import NOT_JUDGED
 
 GROUP = "recording"
+MOST = 100
+"""The most senders of a capture that are judged."""
 ENDINGS = (".qlog", ".sqlog", ".pcap", ".pcapng")
 """A target with such a name is a recording, whatever it holds."""
 KEPT = {"newreno": 0.5, "cubic": 0.7, "cubic-rfc": 0.7}
@@ -97,7 +99,9 @@ def read(path: Path) -> tuple[list[Recording], str]:
         found, remark = [_of_log(one) for one in logs.traces], logs.remark
     else:
         capture = connections(path)
-        found, remark = [_of_flow(Recorded(one)) for one in capture.flows], capture.remark
+        largest_flows, left_out = largest(capture, MOST, str(path))
+        found = [_of_flow(one) for one in largest_flows]
+        remark = "; ".join(one for one in (capture.remark, left_out) if one)
     shown = [one for one in found if one is not None]
     if not shown:
         raise InputError(f"{path}: shows no window and no RTT of a sender over time")

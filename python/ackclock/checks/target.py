@@ -78,6 +78,8 @@ def target(
     of_stack = bool(colon) and stack in STACKS
     own = name if of_stack else contender.cc
     named = [one.strip() for one in (algorithm or "").split(",") if one.strip()]
+    if algorithm is not None and not named:
+        raise InputError(f"--as {algorithm}: names no algorithm")
     if named and contender.cc in WITHOUT_WINDOW:
         raise InputError(
             f"--as {algorithm}: is for windows of TCP, and {contender.cc} has none: it sets a rate"

@@ -17,7 +17,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report
 from ackclock.errors import InputError
 from ackclock.figure import Axis, Panel, Series
-from ackclock.recorded import CAUSES, Recorded
+from ackclock.recorded import CAUSES, Recorded, largest
 
 if TYPE_CHECKING:
     from ackclock.report import Page
@@ -43,7 +43,8 @@ def captured(capture: Path, interface: int, report: Report) -> None:
     output.remark(seen.remark)
     if not seen.flows:
         raise InputError(f"{capture}: there is no TCP connection with data on interface {interface}")
-    found = _largest(seen, capture)
+    found, left_out = largest(seen, MOST, str(capture))
+    output.remark(left_out)
     rows = [summary(one) for one in found]
     finish = output.show_early(*_tables(rows[:SHOWN]), as_json=report.as_json)
     for number, one in enumerate(found[:SHOWN], 1):
@@ -60,17 +61,6 @@ def captured(capture: Path, interface: int, report: Report) -> None:
             _write(capture, seen, found, rows, folder, report)
         report.done(out)
     finish()
-
-
-def _largest(seen: Capture, capture: Path) -> list[Recorded]:
-    """The directions with the most data, in the order in which they begin."""
-    sizes = np.array([one.data["payload"].sum(dtype=np.int64) for one in seen.flows])
-    chosen = np.sort(np.argsort(-sizes, kind="stable")[:MOST])
-    if len(seen.flows) > MOST:
-        output.remark(
-            f"{capture}: shows {MOST} of {len(seen.flows)} directions of connections, with the most data"
-        )
-    return [Recorded(seen.flows[row]) for row in chosen.tolist()]
 
 
 def summary(one: Recorded) -> dict[str, Any]:

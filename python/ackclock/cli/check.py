@@ -255,7 +255,7 @@ def _check_recording(target: str, algorithm: str | None, report: Report, verdict
     chosen = replace(chosen, contender=replace(chosen.contender, name=target))
     seen, remark = recordings.read(Path(target))
     output.remark(remark)
-    names = [one.strip() for one in (algorithm or "").split(",")]
+    names = [one.strip() for one in (algorithm or "").split(",") if one.strip()]
     found: dict[str, list[checks.Judgement]] = {}
     for one in seen:
         sender = one.name if len(seen) > 1 else ""

@@ -126,10 +126,10 @@ class _Asked:
             for name, document in made.items()
         }
 
-    def title(self, words: str, flows: int, shown: Sequence[str] = ()) -> str:
+    def title(self, words: str, flows: int, shown: Sequence[str] = (), duration: str | None = None) -> str:
         """A title with the settings of every comparison. ``words`` already name the keys ``shown``."""
         each = f"; {flows} flows each" if flows > 1 else ""
-        length = titles.as_set({"duration": self.common["duration"]}, self.settings)[0]
+        length = titles.as_set({"duration": duration or self.common["duration"]}, self.settings)[0]
         return titles.with_settings(f"{words}{each}; {length}", self.settings, [*shown, "duration"])
 
 
@@ -174,7 +174,8 @@ def _on_networks(asked: _Asked, names: str, path: PathGiven) -> Comparison:
 
     named = _named(names, path)
     plans = comparison.plans(named, asked.compared, asked.common, asked.settings)
-    title = asked.title(f"{asked.names} on {', '.join(one.name for one in named)}", 1)
+    words = f"{asked.names} on {', '.join(one.name for one in named)}"
+    title = asked.title(words, 1, duration=comparison.lengths(named, asked.common))
 
     def outcome() -> Outcome:
         return comparison.NetworksOutcome(title, asked.report, named, asked.compared)
@@ -205,7 +206,8 @@ def _with_a_call(
         words, shown = ", ".join(one.name for one in named), []
     compared = [comparison.ALONE, *asked.compared]
     plans = comparison.plans(named, compared, asked.common, asked.settings, [call])
-    title = asked.title(f"A call by {call.name} beside {asked.names}: {words}", flows, shown)
+    words = f"A call by {call.name} beside {asked.names}: {words}"
+    title = asked.title(words, flows, shown, comparison.lengths(named, asked.common))
 
     def outcome() -> Outcome:
         return BesideOutcome(title, asked.report, named, compared)

@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from ackclock import _engine, networks, summary, trust
+from ackclock.cli.command import given
 from ackclock.cli.outcome import Finished, Outcome
 from ackclock.contenders import Contender
 from ackclock.errors import InputError
@@ -34,7 +35,7 @@ def plans(
         for one in compared:
             name = label(network.name, one.name)
             made = network.without_controllers() if one is ALONE else network.with_controller(one)
-            document = made | {"name": name} | dict(common)
+            document = made | {"name": name} | _common(network, common)
             try:
                 text = json.dumps(document)
                 found[name] = _engine.resolve_json(text, settings, files)
@@ -43,6 +44,18 @@ def plans(
                 place = f"--networks: {network.name}: " if network.name else ""
                 raise InputError(f"{place}{said}") from None
     return found
+
+
+def _common(network: networks.Network, common: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of every run: as the command line has them, then the file of a network, then by default."""
+    return {key: value for key, value in common.items() if given(key) or key not in network.document}
+
+
+def lengths(named: Sequence[networks.Network], common: Mapping[str, Any]) -> str:
+    """The lengths of the runs on networks in words, each once."""
+    every = (one.document.get("duration") for one in named)
+    found = dict.fromkeys(str(common["duration"] if one is None else one) for one in every)
+    return common["duration"] if given("duration") else " and ".join(found)
 
 
 ALONE = Contender("nothing", "")
