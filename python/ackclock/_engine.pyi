@@ -281,8 +281,8 @@ def check_virtual_time(
 def controller_label(cc: str) -> str:
     """What tables and plots call the controller that scenarios spell ``cc``: of a file its name only."""
 
-def controller_file(cc: str) -> str | None:
-    """The path of the file (in C, or an object) that scenarios spell ``cc``, or None where it is none."""
+def controller_at(cc: str, folder: str) -> str | None:
+    """The spelling of the controller ``cc`` whose file is named from ``folder``, or None if it is in none."""
 
 def available_memory(root: str = "/") -> int | None:
     """Bytes that a run may take, by the files of ``/proc`` and ``/sys`` below ``root``; None if unknown.

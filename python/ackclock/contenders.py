@@ -24,6 +24,7 @@ WITHOUT_WINDOW = ("tfrc",)
 """Controllers of ours that are no TCP: they set the rate of datagrams."""
 
 _SPELLED = re.compile(r"(?P<cc>[^()]+)(?:\((?P<parameters>.*)\))?")
+_CRATE = re.compile(r"((?:noq:)?)([^:]*)((?::.*)?)", re.DOTALL)
 _PYTHON = re.compile(r"(?P<file>.+\.py)(?::(?P<class>\w+))?")
 
 
@@ -148,7 +149,7 @@ def _contender(text: str, number: int) -> Contender:
     python = _PYTHON.fullmatch(cc)
     if python is None:
         file, cc = (cc, _crate(cc) or cc)
-        is_file = _engine.controller_file(cc) is not None
+        is_file = _engine.controller_at(cc, "") is not None
         return Contender(display_name(cc) + shown, cc, parameters, file=file if is_file else "")
     file = Path(python["file"])
     kind = _class(file, python["class"])
@@ -169,11 +170,14 @@ def _contender(text: str, number: int) -> Contender:
 
 def _crate(cc: str) -> str | None:
     """The spelling of a crate in a scenario, where ``cc`` is its folder: ``./mine``, ``./mine:Mine``."""
-    folder, colon, name = cc.partition(":")
+    found = _CRATE.fullmatch(cc)
+    if found is None:
+        return None
+    stack, folder, name = found.groups()
     manifest = Path(folder, "Cargo.toml")
     # A name without a folder is a controller's.
     is_path = "/" in folder or folder in (".", "..")
-    return f"{manifest.absolute()}{colon}{name}" if is_path and manifest.is_file() else None
+    return f"{stack}{manifest.absolute()}{name}" if is_path and manifest.is_file() else None
 
 
 def made_again(compared: Sequence[Contender]) -> list[str]:

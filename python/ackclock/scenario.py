@@ -124,9 +124,8 @@ def display_name(cc: str) -> str:
 
 
 def in_file(cc: str) -> str:
-    """``cc`` in a resolved scenario: a file in C by its absolute path."""
-    file = _engine.controller_file(cc)
-    return cc if file is None else str(pathlib.Path(file).absolute())
+    """``cc`` in a resolved scenario: a file by its absolute path."""
+    return _engine.controller_at(cc, str(pathlib.Path.cwd())) or cc
 
 
 def override_list(overrides: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -24,13 +24,17 @@ const PYTHON_FILE: &str = ".py";
 /// The beginning of the spelling of a controller in Python.
 const PYTHON: &str = "python:";
 
+/// QUIC stacks, whose controllers are spelled `STACK:NAME`, or `STACK:FILE` with a file in Rust.
+const STACKS: [&str; 1] = ["noq"];
+
 /// A controller by its origin. Displays as tables show it. Scenarios write [`ControllerRef::spelling`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ControllerRef {
     /// One of [`registry::CONTROLLERS`], by its name.
     Registered(&'static str),
     /// A file, by the end of its name: in C for the kernel (`.c`), a shared object (`.so`), or in Rust (`.rs`, or the
-    /// `Cargo.toml` of a crate). Spelled as its path. In Rust, `:NAME` may follow.
+    /// `Cargo.toml` of a crate). Spelled as its path. In Rust, `:NAME` may follow. One of a QUIC stack begins with
+    /// `STACK:`.
     Source(PathBuf),
     /// A class written in Python. Spelled `python:INDEX` or `python:INDEX:LABEL`.
     Python {
@@ -59,6 +63,9 @@ impl ControllerRef {
     pub fn label(&self) -> Cow<'_, str> {
         match self {
             Self::Source(path) => {
+                if let Some((stack, rest)) = self.stack() {
+                    return Cow::Owned(format!("{stack}:{}", Self::Source(rest.into()).label()));
+                }
                 let of_crate = self.rust().filter(|(file, _)| file.ends_with(CRATE));
                 let folder = of_crate.as_ref().and_then(|(file, name)| Some((file.parent()?.file_name()?, name)));
                 match (folder, path.file_name()) {
@@ -80,6 +87,9 @@ impl ControllerRef {
     pub fn check_registered(&self) -> Result<(), ParameterError> {
         match self {
             Self::Engine(name) if name != tfrc::NAME => registry::find(name).map(|_| ()),
+            Self::Source(_) if self.stack().is_some() => Err(ParameterError(format!(
+                "`{self}` is a controller of a QUIC stack, which runs with `--engine quic`"
+            ))),
             _ => Ok(()),
         }
     }
@@ -94,8 +104,29 @@ impl ControllerRef {
     pub fn rust(&self) -> Option<(PathBuf, Option<String>)> {
         let Self::Source(path) = self else { return None };
         let text = path.to_string_lossy();
-        let (file, name) = rust(&text)?;
+        let (file, name) = rust(stacked(&text).map_or(&text, |(_, file)| file))?;
         Some((PathBuf::from(file), name.map(str::to_owned)))
+    }
+
+    /// The QUIC stack whose controller it is, and its name or file there.
+    pub fn stack(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Source(path) => stacked(path.to_str()?),
+            Self::Engine(name) => stacked(name),
+            Self::Registered(_) | Self::Python { .. } => None,
+        }
+    }
+
+    /// The same with its file at another path, if it is in a file.
+    #[must_use]
+    pub fn at(&self, place: impl FnOnce(&Path) -> PathBuf) -> Self {
+        match (self, self.stack()) {
+            (Self::Source(_), Some((stack, file))) => {
+                Self::Source(format!("{stack}:{}", place(file.as_ref()).display()).into())
+            }
+            (Self::Source(path), None) => Self::Source(place(path)),
+            _ => self.clone(),
+        }
     }
 
     /// The file that it is in, if it is in one.
@@ -126,10 +157,15 @@ impl ControllerRef {
 
 /// The name of a file without what says that it is one.
 fn without_end(label: &str) -> &str {
-    if let Some((_, name)) = label.split_once(':') {
+    if let Some((_, name)) = stacked(label).map_or(label, |(_, file)| file).split_once(':') {
         return name;
     }
     [".bpf.c", SOURCE, OBJECT, RUST, PYTHON_FILE].iter().find_map(|end| label.strip_suffix(end)).unwrap_or(label)
+}
+
+/// The stack and the rest of `text`, where it spells a controller of a QUIC stack.
+fn stacked(text: &str) -> Option<(&str, &str)> {
+    text.split_once(':').filter(|(stack, _)| STACKS.contains(stack))
 }
 
 /// The file and the name in it, where `text` spells a controller in Rust: `mine.rs`, `mine.rs:Mine`.
@@ -249,6 +285,23 @@ mod tests {
             assert_eq!(read, expected);
             assert_eq!(read.spelling(), text);
         }
+    }
+
+    #[test]
+    fn a_controller_of_a_quic_stack_may_be_in_a_file() {
+        let mine = ControllerRef::from("noq:try/mine.rs:Mine");
+        assert_eq!(mine.stack(), Some(("noq", "try/mine.rs:Mine")));
+        assert_eq!(mine.rust(), Some(("try/mine.rs".into(), Some("Mine".to_owned()))));
+        assert_eq!(
+            (&*mine.label(), &*mine.stem(), &*mine.spelling()),
+            ("noq:mine.rs:Mine", "Mine", "noq:try/mine.rs:Mine")
+        );
+        assert_eq!(mine.at(|file| Path::new("/home").join(file)), ControllerRef::from("noq:/home/try/mine.rs:Mine"));
+        assert_eq!(ControllerRef::from("noq:mine/Cargo.toml").label(), "noq:mine");
+        let sentence = "`noq:mine.rs:Mine` is a controller of a QUIC stack, which runs with `--engine quic`";
+        assert_eq!(mine.check_registered().unwrap_err().to_string(), sentence);
+        assert_eq!(ControllerRef::from("noq:cubic").stack(), Some(("noq", "cubic")));
+        assert_eq!(ControllerRef::from("mine.rs:noq").stack(), None);
     }
 
     #[test]

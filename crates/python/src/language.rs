@@ -77,14 +77,12 @@ pub(crate) fn controller_label(cc: &str) -> String {
     ControllerRef::from(cc).to_string()
 }
 
-/// The path of the file that scenarios spell `cc`, if it is one. Of Rust it comes with the name of the controller in
-/// it.
+/// What scenarios spell for the controller in the file `cc` if that is named from `folder`, or `None` if it is in none.
 #[pyfunction]
-pub(crate) fn controller_file(cc: &str) -> Option<PathBuf> {
-    match cc.into() {
-        ControllerRef::Source(path) => Some(path),
-        _ => None,
-    }
+pub(crate) fn controller_at(cc: &str, folder: PathBuf) -> Option<String> {
+    let cc = ControllerRef::from(cc);
+    let at = cc.file().map(|_| cc.at(|file| folder.join(file).components().collect()));
+    at.map(|cc| cc.spelling().into_owned())
 }
 
 fn resolved(

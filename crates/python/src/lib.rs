@@ -26,6 +26,9 @@ mod run;
 mod shell;
 #[cfg_attr(not(feature = "native"), path = "no_sources.rs")]
 mod sources;
+#[cfg(feature = "quic")]
+#[cfg_attr(not(feature = "native"), path = "no_stacks.rs")]
+mod stacks;
 mod sysctls;
 mod table;
 mod task;
@@ -53,7 +56,7 @@ mod _engine {
     #[pymodule_export]
     use crate::first_page::{fairness, first_page, first_page_columns, goodput, jain, limit, loss_percent};
     #[pymodule_export]
-    use crate::language::{ScenarioError, controller_file, controller_label, resolve, resolve_json, trace_keys};
+    use crate::language::{ScenarioError, controller_at, controller_label, resolve, resolve_json, trace_keys};
     #[pymodule_export]
     use crate::memory::available_memory;
     #[cfg(feature = "live")]

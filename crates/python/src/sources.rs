@@ -62,7 +62,8 @@ impl Compiled {
     pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
         let mut sources = BTreeMap::new();
         for flow in &plan.flows {
-            let ControllerRef::Source(path) = &flow.cc else { continue };
+            // One of a QUIC stack is built with the stack.
+            let (ControllerRef::Source(path), None) = (&flow.cc, flow.cc.stack()) else { continue };
             let refuse = |key: &str, error: shim::Error| {
                 let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
                 Error { file, line: None, key: key.to_owned(), message: error.to_string() }

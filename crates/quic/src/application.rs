@@ -1,15 +1,13 @@
 //! The applications at both ends of a connection: one writes, into streams or datagrams, the other reads.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
 use record::{DatagramRow, seconds};
+use stack::{Event, Side};
 use transport::{Pace, Ranges, Writes};
 use units::Time;
 
 /// So much is written at once, if there is as much.
 const CHUNK: u64 = 1 << 20;
-/// The data that is written: zeros, which are never looked at.
-static CONTENT: [u8; CHUNK as usize] = [0; CHUNK as usize];
 /// A greedy application is so many windows and bytes ahead of the bytes that have arrived.
 const WINDOWS_AHEAD: u64 = 8;
 const BYTES_AHEAD: u64 = 16 << 20;
@@ -28,7 +26,7 @@ pub(crate) enum Writer {
 /// A stream to be written.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    stream: Option<StreamId>,
+    stream: Option<u64>,
     /// Bytes in all, or `None` without end.
     total: Option<u64>,
     /// When units of so many bytes are written, or `None` if all is there from the start.
@@ -43,12 +41,12 @@ impl Outgoing {
     }
 
     /// Writes what there is, where `delivered` bytes have arrived and the window is `window` bytes.
-    fn write(&mut self, now: Time, connection: &mut Connection, delivered: u64, window: u64) {
+    fn write(&mut self, now: Time, side: &mut dyn Side, delivered: u64, window: u64) {
         if self.finished {
             return;
         }
         // The other side may allow only so many streams at a time.
-        self.stream = self.stream.or_else(|| connection.streams().open(Dir::Uni));
+        self.stream = self.stream.or_else(|| side.open_stream());
         let Some(stream) = self.stream else { return };
         let total = self.total.unwrap_or(u64::MAX);
         let there = match &mut self.pace {
@@ -60,15 +58,13 @@ impl Outgoing {
             return;
         }
         while self.written < there {
-            let piece = CHUNK.min(there - self.written) as usize;
-            let mut pieces = [Bytes::from_static(&CONTENT[..piece])];
-            match connection.send_stream(stream).write_chunks(&mut &mut pieces[..]) {
-                Ok(bytes) if bytes > 0 => self.written += bytes as u64,
-                _ => return,
+            match side.write(stream, CHUNK.min(there - self.written) as usize) {
+                0 => return,
+                bytes => self.written += bytes as u64,
             }
         }
         if self.written == total {
-            self.finished = connection.send_stream(stream).finish().is_ok();
+            self.finished = side.finish(stream);
         }
     }
 }
@@ -85,27 +81,25 @@ impl Writer {
     }
 
     /// Writes the available bytes (see [`Outgoing::write`]).
-    pub(crate) fn write(&mut self, now: Time, connection: &mut Connection, reader: &Reader, window: u64) {
+    pub(crate) fn write(&mut self, now: Time, side: &mut dyn Side, reader: &Reader, window: u64) {
         match self {
             Self::Streams(streams) => {
                 let behind = streams.iter().take_while(|stream| stream.finished).count();
                 for (number, stream) in streams.iter_mut().enumerate().skip(behind) {
-                    stream.write(now, connection, reader.delivered(number), window);
+                    stream.write(now, side, reader.delivered(number), window);
                 }
             }
             Self::Datagrams { writes, full, next } => {
                 while let Some(payload) = writes.take(now, *next, *full) {
-                    let most = connection.datagrams().max_size().unwrap_or(0);
                     // As many bytes on the wire as in UDP alone.
-                    let overhead = usize::from(connection.current_mtu()).saturating_sub(most);
+                    let (most, overhead) = side.datagram_room();
                     let size =
                         (payload as usize).saturating_sub(overhead).clamp(DATAGRAM_HEAD, most.max(DATAGRAM_HEAD));
                     let mut content = BytesMut::with_capacity(size);
                     content.put_u64(*next);
                     content.put_u64(now.as_nanos());
                     content.resize(size, 0);
-                    // The oldest goes where the window holds back too many.
-                    let _ = connection.datagrams().send(content.freeze(), true);
+                    side.send_datagram(content.freeze());
                     *next += 1;
                 }
             }
@@ -162,48 +156,27 @@ impl Reader {
     }
 
     /// Reads what there is. `Err` says why the connection is over.
-    pub(crate) fn read(&mut self, now: Time, flow: u32, connection: &mut Connection) -> Result<(), String> {
-        while let Some(event) = connection.poll() {
+    pub(crate) fn read(&mut self, now: Time, flow: u32, side: &mut dyn Side) -> Result<(), String> {
+        while let Some(event) = side.poll() {
             match event {
-                Event::Stream(StreamEvent::Opened { dir }) => {
-                    while let Some(stream) = connection.streams().accept(dir) {
-                        self.read_stream(connection, stream);
-                    }
+                Event::Arrived { stream, from, to } if from < to => {
+                    self.stream(stream).arrived.insert(from, to, |_, _| {});
                 }
-                Event::Stream(StreamEvent::Readable { id }) => self.read_stream(connection, id),
-                Event::DatagramReceived => {
-                    while let Some(datagram) = connection.datagrams().recv() {
-                        self.read_datagram(now, flow, datagram);
-                    }
-                }
-                Event::ConnectionLost { reason } => return Err(reason.to_string()),
+                Event::Complete(stream) => self.stream(stream).complete = true,
+                Event::Datagram(datagram) => self.read_datagram(now, flow, datagram),
+                Event::Lost(why) => return Err(why),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Reads in any order: noq ends a connection that waits for data in more than 1,024 places.
-    fn read_stream(&mut self, connection: &mut Connection, id: StreamId) {
-        let number = id.index() as usize;
+    fn stream(&mut self, number: u64) -> &mut Incoming {
+        let number = number as usize;
         if self.streams.len() <= number {
             self.streams.resize_with(number + 1, Incoming::default);
         }
-        let incoming = &mut self.streams[number];
-        let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(false) else { return };
-        while let Ok(chunk) = chunks.next(usize::MAX) {
-            let Some(chunk) = chunk else {
-                incoming.complete = true;
-                break;
-            };
-            let end = chunk.offset + chunk.bytes.len() as u64;
-            if chunk.offset < end {
-                incoming.arrived.insert(chunk.offset, end, |_, _| {});
-            }
-        }
-        // More room is announced at the next look at the connection.
-        let _ = chunks.finalize();
+        &mut self.streams[number]
     }
 
     fn read_datagram(&mut self, now: Time, flow: u32, mut datagram: Bytes) {

@@ -7,12 +7,27 @@ use transport::{EcnMode, Stack, linux};
 use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 
 use crate::datagram::HEADERS;
-use crate::noq_controller::NoqController;
 
 /// The profile that scenarios name where they name none.
 const PROFILE: &str = "linux";
 /// The sizes of QUIC packets that noq sends without looking for the MTU.
 const PACKET_SIZES: std::ops::RangeInclusive<u64> = 1200..=65_527;
+
+/// The name of the stack in place of a profile.
+pub(crate) fn stack_of(cc: &ControllerRef) -> &str {
+    cc.stack().map_or("noq", |(stack, _)| stack)
+}
+
+/// The controller of a stack itself that `cc` is, by its name there.
+pub(crate) fn own(cc: &ControllerRef) -> Option<&str> {
+    let (_, name) = cc.stack()?;
+    Some(if cc.file().is_some() { noq_stack::MINE } else { name })
+}
+
+/// The controllers of noq, as scenarios write them.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    noq_stack::controllers().map(|name| format!("noq:{name}"))
+}
 
 /// Bytes of a full packet of `stack` without the headers of IP and UDP: its IP packet is as large as one of TCP.
 pub(crate) fn packet_size(stack: &Stack) -> u64 {
@@ -22,16 +37,21 @@ pub(crate) fn packet_size(stack: &Stack) -> u64 {
 
 /// Refuses a controller by its name.
 pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
-    let ControllerRef::Engine(name) = cc else { return Ok(()) };
-    if let Some(other) = name.strip_prefix("quinn:") {
+    if let ControllerRef::Engine(name) = cc
+        && let Some(other) = name.strip_prefix("quinn:")
+    {
         return Err(format!(
             "`quinn:{other}` cannot run: quinn-proto hands its controllers an RTT estimator that nothing else can make"
         ));
     }
-    if name.starts_with(NoqController::PREFIX) && NoqController::find(name).is_none() {
-        return Err(format!("noq has no controller `{name}` (there are {})", NoqController::names()));
+    match cc.stack() {
+        None => cc.check_registered().map_err(|error| error.to_string()),
+        Some((_, name)) if cc.file().is_some() || noq_stack::controllers().any(|known| known == name) => Ok(()),
+        Some(_) => {
+            let names: Vec<String> = names().collect();
+            Err(format!("noq has no controller `{cc}` (there are {})", names.join(", ")))
+        }
     }
-    if NoqController::find(name).is_some() { Ok(()) } else { cc.check_registered().map_err(|error| error.to_string()) }
 }
 
 /// Refuses settings that a flow cannot have over QUIC.
@@ -69,7 +89,7 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
             PACKET_SIZES.end()
         ));
     }
-    if NoqController::of(&flow.cc).is_some() && !(flow.given.is_empty() && flow.changes.is_empty()) {
+    if flow.cc.stack().is_some() && !(flow.given.is_empty() && flow.changes.is_empty()) {
         return Err(format!("cc: `{}` has no parameters", flow.cc));
     }
     Ok(())

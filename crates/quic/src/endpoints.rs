@@ -7,17 +7,15 @@ use engine::{DueAtAcks, EventQueue, Failure, ProbeRows, Tap, Watch, flow_event, 
 use network::Discard;
 use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
+use stack::{Decisions, Reports, Settings};
 use transport::{Driver, EcnMode, Pace, Recorded, Writes};
 use units::{Random, Span, Time};
 
 use crate::application::{Outgoing, Reader, Writer};
-use crate::check::packet_size;
-use crate::clock::Clock;
+use crate::check::{self, packet_size, stack_of};
 use crate::datagram::{Datagram, HEADERS};
 use crate::flow::{Flow, Object, OpenConnection};
-use crate::ledger::{Control, Ledger, SharedLedger, SingleUse};
-use crate::noq_controller::NoqController;
-use crate::peer::{Peer, Rules};
+use crate::ledger::{Control, Ledger, SharedLedger};
 use crate::{LogOf, Quic};
 
 /// So many times a flow is looked at: for its start and stop, its sender, and its receiver.
@@ -30,9 +28,6 @@ const RECEIVER: u32 = 2;
 /// meanwhile: the pacer of noq rounds intervals of less than half a nanosecond to none.
 const TICK: Span = Span::from_nanos(1);
 
-/// The stack of the endpoints, in the place of a profile.
-const STACK: &str = "noq";
-
 /// The ends of all flows. Datagrams that leave wait in [`leaving`](Self::leaving) after each call.
 pub struct Endpoints<'a> {
     flows: Vec<Flow>,
@@ -42,7 +37,6 @@ pub struct Endpoints<'a> {
     at_acks: DueAtAcks,
     pub(crate) records: Records<'a>,
     of: Of<'a>,
-    clock: Clock,
     pub(crate) leaving: Vec<Datagram>,
 }
 
@@ -115,7 +109,6 @@ impl<'a> Endpoints<'a> {
             timers,
             records: Records { plan, tables: Tables::default(), dropped: vec![0; drawn.len()] },
             of,
-            clock: Clock::new(),
             leaving: Vec::new(),
         }
     }
@@ -156,16 +149,16 @@ impl<'a> Endpoints<'a> {
             flow.count_arrival(&datagram);
         }
         let Some(open) = flow.open.as_deref_mut() else { return Ok(()) };
-        let instant = self.clock.instant(now);
+        let (instant, ecn) = (now.as_nanos(), datagram.ecn.bits());
         if datagram.forward {
-            open.server.receive(instant, datagram.ecn, datagram.content);
+            open.server.receive(instant, ecn, datagram.content);
             return self.look_at_receiver(now, index, now);
         }
         if !flow.running {
             return Ok(());
         }
         let before = open.ledger.lock().samples;
-        open.client.receive(instant, datagram.ecn, datagram.content);
+        open.client.receive(instant, ecn, datagram.content);
         let sampled = open.ledger.lock().samples > before;
         self.look_at_sender(now, index, now)?;
         if sampled && self.at_acks.any() {
@@ -178,8 +171,8 @@ impl<'a> Endpoints<'a> {
     /// Something at the sender of `index` may have changed. Its timer expires no earlier than `earliest`.
     fn look_at_sender(&mut self, now: Time, index: u32, earliest: Time) -> Result<(), Failure> {
         let flow = &mut self.flows[index as usize];
-        let driven = flow.drive_sender(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + SENDER, flow.sender_deadline(self.clock).max(earliest));
+        let driven = flow.drive_sender(now, &mut self.leaving);
+        self.timers.set(index * SLOTS + SENDER, flow.sender_deadline().max(earliest));
         if self.records.plan.record.events
             && let Some(open) = &flow.open
             && let Some(journal) = &mut open.ledger.lock().journal
@@ -193,8 +186,8 @@ impl<'a> Endpoints<'a> {
     /// The same for its receiver.
     fn look_at_receiver(&mut self, now: Time, index: u32, earliest: Time) -> Result<(), Failure> {
         let flow = &mut self.flows[index as usize];
-        let driven = flow.drive_receiver(now, self.clock, &mut self.leaving);
-        self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline(self.clock).max(earliest));
+        let driven = flow.drive_receiver(now, &mut self.leaving);
+        self.timers.set(index * SLOTS + RECEIVER, flow.receiver_deadline().max(earliest));
         if let Some(open) = flow.open.as_deref_mut() {
             let rows = open.reader.rows.drain(..);
             let wanted = self.records.plan.record.datagrams;
@@ -213,8 +206,9 @@ impl<'a> Endpoints<'a> {
     fn check_driven(&self, index: u32, driven: Result<(), String>) -> Result<(), Failure> {
         driven.map_err(|why| {
             let row = self.flows[index as usize].objects[0].row;
-            let name = self.of.drawn[row as usize].name(self.of.plan);
-            Failure::Machine(format!("flow `{name}`: noq ended its connection: {why}"))
+            let drawn = &self.of.drawn[row as usize];
+            let (name, stack) = (drawn.name(self.of.plan), stack_of(&self.of.plan.flows[drawn.of].cc));
+            Failure::Machine(format!("flow `{name}`: {stack} ended its connection: {why}"))
         })
     }
 
@@ -226,7 +220,7 @@ impl<'a> Endpoints<'a> {
         let slot = self.timers.first_slot();
         let (index, which) = (slot / SLOTS, slot % SLOTS);
         self.timers.set(slot, Time::NEVER);
-        let instant = self.clock.instant(now);
+        let instant = now.as_nanos();
         let flow = &mut self.flows[index as usize];
         match which {
             PLANNED => self.run_planned(now, index),
@@ -316,37 +310,29 @@ impl<'a> Endpoints<'a> {
         let planned = &plan.flows[drawn.of];
         let stack = &planned.options;
         let size = packet_size(stack);
-        let rules = Rules {
+        let stream = |name| Random::stream(seed, name, drawn.stream());
+        let settings = |is_client, mut random: Random| Settings {
+            now: now.as_nanos(),
+            seed: std::array::from_fn(|_| (random.uniform() * 256.0) as u8),
+            is_client,
             packet_size: size as u16,
             receive_window: u64::from(stack.receive_window).saturating_mul(stack.segment_size.get()),
+            initial_window: u64::from(stack.initial_window) * size,
         };
-        let instant = self.clock.instant(now);
-        let stream = |name| Random::stream(seed, name, drawn.stream());
-        let control = match NoqController::of(&planned.cc) {
-            Some(controller) => {
-                let initial_window = u64::from(stack.initial_window) * size;
-                Control::Noq(controller.build(instant, rules.packet_size, initial_window))
-            }
+        let own = check::own(&planned.cc);
+        let control = match own {
+            Some(_) => Control::Stack(Decisions::EMPTY),
             None => {
                 let controller = engine.controller(planned, &watch.conduct)?;
                 Control::Ackclock(Box::new(Driver::new(controller, false, stream("flow"))), None)
             }
         };
-        let journal = plan.record.events;
-        let ledger = SharedLedger::new(Ledger::new(self.clock, size, stack.initial_window, control, journal));
-        let mut transport = rules.transport();
-        transport.congestion_controller_factory(Arc::new(SingleUse(ledger.clone())));
-        let mut transport_of_server = rules.transport();
-        if let Some(logs) = &engine.logs {
-            let row = self.flows[index as usize].first_row();
-            let start = self.clock.instant(Time::ZERO);
-            for (transport, side) in [(&mut transport, "client"), (&mut transport_of_server, "server")] {
-                logs.attach(transport, LogOf { row, name: drawn.name(plan).into_owned(), side }, start)?;
-            }
-        }
-        let client = Peer::client(instant, &rules, transport, &mut stream("quic client"))
-            .map_err(|why| Failure::Machine(format!("flow `{}`: {why}", planned.name)))?;
-        let server = Peer::server(&rules, transport_of_server, &mut stream("quic server"));
+        let ledger = SharedLedger::new(Ledger::new(size, stack.initial_window, control, plan.record.events));
+        let name = drawn.name(plan);
+        let log = |side| LogOf { row: self.flows[index as usize].first_row(), name: name.clone().into_owned(), side };
+        let reports: Box<dyn Reports> = Box::new(ledger.clone());
+        let client = engine.side(planned, &settings(true, stream("quic client")), own, Some(reports), log("client"))?;
+        let server = engine.side(planned, &settings(false, stream("quic server")), None, None, log("server"))?;
         let writer = writer(planned, drawn, seed);
         Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledger, connected: false })
     }
@@ -378,11 +364,12 @@ impl<'a> Endpoints<'a> {
         let mut tables = std::mem::take(&mut self.records.tables);
         let mut data_packets = 0;
         for flow in &self.flows {
+            let profile = stack_of(&plan.flows[flow.of].cc);
             flow.rows(|row, lifetime, meter, counters| {
                 let counters = FlowCounters { dropped_packets: dropped[row as usize], ..counters };
                 data_packets += counters.sender.data_packets;
                 let row = flow_row((meter, &counters), plan, row, &drawn[row as usize], lifetime);
-                tables.flows.push(record::FlowRow { profile: STACK.to_owned(), ..row });
+                tables.flows.push(record::FlowRow { profile: profile.to_owned(), ..row });
             });
         }
         (tables, data_packets)

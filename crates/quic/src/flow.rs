@@ -1,20 +1,19 @@
 //! A flow: a connection with both its sides, the applications above it, and its counters.
 
-use noq_proto::{Connection, Event, StreamEvent};
+use bytes::BytesMut;
 use record::{FlowCounters, FlowMeter, FlowSample, FlowState, Lifetime, milliseconds, seconds};
 use scenario::PlannedChange;
+use stack::{Event, Side};
 use units::{Ecn, Span, Time};
 
 use crate::application::{Reader, Writer};
-use crate::clock::Clock;
 use crate::datagram::{Datagram, HEADERS};
 use crate::ledger::SharedLedger;
-use crate::peer::Peer;
 
 /// A connection that is under way.
 pub(crate) struct OpenConnection {
-    pub(crate) client: Peer,
-    pub(crate) server: Peer,
+    pub(crate) client: Box<dyn Side>,
+    pub(crate) server: Box<dyn Side>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) ledger: SharedLedger,
@@ -126,34 +125,32 @@ impl Flow {
     }
 
     /// The sender is looked at, at `now`: it does all work that is due and puts its datagrams into `out`.
-    pub(crate) fn drive_sender(&mut self, now: Time, clock: Clock, out: &mut Vec<Datagram>) -> Result<(), String> {
+    pub(crate) fn drive_sender(&mut self, now: Time, out: &mut Vec<Datagram>) -> Result<(), String> {
         let Some(open) = self.open.as_deref_mut().filter(|_| self.running) else { return Ok(()) };
         let (mut connected, mut acknowledged) = (false, false);
-        while let Some(event) = open.client.connection().and_then(Connection::poll) {
+        while let Some(event) = open.client.poll() {
             match event {
                 Event::Connected => connected = true,
-                Event::Stream(StreamEvent::Finished { .. }) => acknowledged = true,
-                Event::ConnectionLost { reason } => return Err(reason.to_string()),
+                Event::Acknowledged => acknowledged = true,
+                Event::Lost(why) => return Err(why),
                 _ => {}
             }
         }
         if connected {
             // The end of the handshake leaves before any data, so that only these are counted.
-            self.send(now, clock, out);
+            self.send(now, out);
         }
         let Some(open) = self.open.as_deref_mut() else { return Ok(()) };
-        if let Some(connection) = open.client.connection() {
-            if connected {
-                open.ledger.lock().connect(now, now.since(self.objects[0].start));
-                open.writer.open(now);
-                open.connected = true;
-            }
-            let window = open.ledger.lock().window();
-            if open.connected {
-                open.writer.write(now, connection, &open.reader, window);
-            }
+        if connected {
+            open.ledger.lock().connect(now, now.since(self.objects[0].start));
+            open.writer.open(now);
+            open.connected = true;
         }
-        self.send(now, clock, out);
+        let window = open.ledger.lock().window();
+        if open.connected {
+            open.writer.write(now, open.client.as_mut(), &open.reader, window);
+        }
+        self.send(now, out);
         if acknowledged && self.complete {
             self.retire();
         }
@@ -161,46 +158,42 @@ impl Flow {
     }
 
     /// Datagrams leave as long as the sender may send.
-    fn send(&mut self, now: Time, clock: Clock, out: &mut Vec<Datagram>) {
+    fn send(&mut self, now: Time, out: &mut Vec<Datagram>) {
         let row = self.first_row();
         let Some(open) = self.open.as_deref_mut() else { return };
         let mut sent = open.ledger.lock().counters.data_packets;
-        while let Some((content, ecn)) = open.client.transmit(clock.instant(now)) {
+        while let Some((ecn, content)) = open.client.transmit(now.as_nanos()) {
             let ledger = open.ledger.lock();
             let carries_data = ledger.counters.data_packets > sent;
             sent = ledger.counters.data_packets;
             out.push(Datagram {
                 flow: row,
                 step: self.steps.0,
-                ecn: if self.ecn { ecn } else { Ecn::NotCapable },
+                ecn: if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable },
                 forward: true,
                 number: carries_data.then(|| ledger.last_number()),
                 sent_at: now,
-                content,
+                content: BytesMut::from(content),
             });
         }
-        open.client.settle();
     }
 
     /// The receiver is looked at, likewise.
-    pub(crate) fn drive_receiver(&mut self, now: Time, clock: Clock, out: &mut Vec<Datagram>) -> Result<(), String> {
+    pub(crate) fn drive_receiver(&mut self, now: Time, out: &mut Vec<Datagram>) -> Result<(), String> {
         let row = self.first_row();
         let Some(open) = self.open.as_deref_mut() else { return Ok(()) };
-        if let Some(connection) = open.server.connection() {
-            open.reader.read(now, row, connection)?;
-        }
-        while let Some((content, ecn)) = open.server.transmit(clock.instant(now)) {
+        open.reader.read(now, row, open.server.as_mut())?;
+        while let Some((ecn, content)) = open.server.transmit(now.as_nanos()) {
             out.push(Datagram {
                 flow: row,
                 step: self.steps.1,
-                ecn: if self.ecn { ecn } else { Ecn::NotCapable },
+                ecn: if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable },
                 forward: false,
                 number: None,
                 sent_at: now,
-                content,
+                content: BytesMut::from(content),
             });
         }
-        open.server.settle();
         Ok(())
     }
 
@@ -249,16 +242,16 @@ impl Flow {
     }
 
     /// When the sender is looked at next.
-    pub(crate) fn sender_deadline(&self, clock: Clock) -> Time {
+    pub(crate) fn sender_deadline(&self) -> Time {
         let Some(open) = self.open.as_deref().filter(|_| self.running) else { return Time::NEVER };
-        let connection = open.client.deadline().map_or(Time::NEVER, |at| clock.time(at));
+        let connection = open.client.deadline().map_or(Time::NEVER, Time::from_nanos);
         connection.min(open.writer.next_write().unwrap_or(Time::NEVER)).min(open.ledger.lock().wake_at())
     }
 
     /// When the receiver is looked at next.
-    pub(crate) fn receiver_deadline(&self, clock: Clock) -> Time {
+    pub(crate) fn receiver_deadline(&self) -> Time {
         let deadline = self.open.as_deref().and_then(|open| open.server.deadline());
-        deadline.map_or(Time::NEVER, |at| clock.time(at))
+        deadline.map_or(Time::NEVER, Time::from_nanos)
     }
 
     /// Bytes delivered of an object.

@@ -1,5 +1,5 @@
-//! The ledger of the sending side of a connection: it takes the place of noq's congestion controller, passes on noq's
-//! reports, and counts them for the tables.
+//! The ledger of the sending side of a connection: it takes the reports of the stack, counts them for the tables, and
+//! passes them on to a controller of this project.
 //!
 //! A packet is a segment for a controller of this project: packets of a flow are full but for the last, and QUIC never
 //! sends one again. Its reports become the events of [`control::Controller`]. The handshake is no part of it, but for
@@ -17,19 +17,17 @@ use control::{
     Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reports, RttSample, Transmission,
     TransmitStart,
 };
-use noq_proto::congestion;
 use record::FlowMeter;
+use stack::{Decisions, NONE, known};
 use transport::{DelayedAckDetector, Driver, Event, RttEstimator};
 use units::{Bytes, Rate, SenderCounters, Span, Time};
 
-pub(crate) use self::passing::SingleUse;
-use crate::clock::Clock;
 use crate::flight::{Flight, Sent};
 
 /// A controller at work.
 pub(crate) enum Control {
-    /// A controller of noq.
-    Noq(Box<dyn congestion::Controller>),
+    /// A controller of the stack: its last decisions.
+    Stack(Decisions),
     /// One of this project, and its pacing rate.
     Ackclock(Box<Driver>, Option<Rate>),
 }
@@ -52,7 +50,6 @@ struct Losses {
 
 /// Facts about one connection at its sender.
 pub(crate) struct Ledger {
-    clock: Clock,
     /// Bytes of a full packet, without the headers of IP and UDP.
     packet_size: u64,
     initial_window: u32,
@@ -83,9 +80,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(clock: Clock, packet_size: u64, initial_window: u32, control: Control, journal: bool) -> Self {
+    pub(crate) fn new(packet_size: u64, initial_window: u32, control: Control, journal: bool) -> Self {
         Self {
-            clock,
             packet_size,
             initial_window,
             control,
@@ -162,7 +158,7 @@ impl Ledger {
     /// The window in bytes.
     pub(crate) fn window(&self) -> u64 {
         match &self.control {
-            Control::Noq(controller) => controller.window(),
+            Control::Stack(decisions) => decisions.window,
             Control::Ackclock(..) if !self.connected => u64::from(self.initial_window) * self.packet_size,
             Control::Ackclock(driver, _) => u64::from(driver.window()) * self.packet_size,
         }
@@ -172,9 +168,8 @@ impl Ledger {
     pub(crate) fn decided(&self) -> (f64, f64) {
         let packets = |bytes: u64| bytes as f64 / self.packet_size as f64;
         match &self.control {
-            Control::Noq(controller) => {
-                let threshold = controller.metrics().ssthresh.filter(|&bytes| bytes < u64::MAX);
-                (packets(controller.window()), threshold.map_or(f64::INFINITY, packets))
+            Control::Stack(decisions) => {
+                (packets(decisions.window), known(decisions.threshold).map_or(f64::INFINITY, packets))
             }
             Control::Ackclock(driver, _) => driver.decided(),
         }
@@ -184,40 +179,41 @@ impl Ledger {
     pub(crate) fn check_decisions(&self) -> Result<(), Breach> {
         match &self.control {
             Control::Ackclock(driver, _) => law::check(driver.controller()),
-            Control::Noq(_) => Ok(()),
+            Control::Stack(_) => Ok(()),
         }
     }
 
     /// The rate of departures, where the controller sets one.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         match &self.control {
-            Control::Noq(controller) => controller.metrics().pacing_rate.map(|bytes| in_bits(bytes as f64)),
+            Control::Stack(decisions) => known(decisions.pacing_rate).map(|bytes| in_bits(bytes as f64)),
             Control::Ackclock(_, rate) => *rate,
         }
     }
 
-    fn metrics(&self) -> congestion::ControllerMetrics {
-        let mut metrics = congestion::ControllerMetrics::default();
-        match &self.control {
-            Control::Noq(controller) => return controller.metrics(),
-            Control::Ackclock(driver, rate) => {
-                metrics.congestion_window = self.window();
-                let (_, threshold) = driver.decided();
-                metrics.ssthresh = threshold.is_finite().then_some((threshold * self.packet_size as f64) as u64);
-                metrics.pacing_rate = rate.map(|rate| rate.bits_per_second() / 8);
-                let quantum = u64::from(driver.controller().send_quantum().max(1));
-                metrics.send_quantum = rate.map(|_| quantum * self.packet_size);
-            }
+    /// All decisions of a controller of this project.
+    fn decisions(&self) -> Decisions {
+        let (driver, rate) = match &self.control {
+            Control::Stack(decisions) => return *decisions,
+            Control::Ackclock(driver, rate) => (driver, rate),
+        };
+        let (_, threshold) = driver.decided();
+        let quantum = u64::from(driver.controller().send_quantum().max(1));
+        Decisions {
+            window: self.window(),
+            threshold: if threshold.is_finite() { (threshold * self.packet_size as f64) as u64 } else { NONE },
+            pacing_rate: rate.map_or(NONE, |rate| rate.bits_per_second() / 8),
+            quantum: rate.map_or(NONE, |_| quantum * self.packet_size),
+            bandwidth: NONE,
         }
-        metrics
     }
 
     /// Shows internal values of the controller.
     pub(crate) fn probe(&self, out: &mut dyn Probe) {
         match &self.control {
             Control::Ackclock(driver, _) => driver.controller().probe(out),
-            Control::Noq(controller) => {
-                if let Some(bits) = controller.metrics().bandwidth_estimate {
+            Control::Stack(decisions) => {
+                if let Some(bits) = known(decisions.bandwidth) {
                     out.value("bandwidth_estimate_bps", bits as f64);
                 }
             }
@@ -235,7 +231,7 @@ impl Ledger {
     pub(crate) fn wake_at(&self) -> Time {
         match &self.control {
             Control::Ackclock(driver, _) => driver.wake_at(),
-            Control::Noq(_) => Time::NEVER,
+            Control::Stack(_) => Time::NEVER,
         }
     }
 
@@ -254,7 +250,7 @@ impl Ledger {
         }
         let (begins, wants) = match &self.control {
             Control::Ackclock(driver, _) => (self.flight.in_flight() == 0, Some(*driver.wants())),
-            Control::Noq(_) => (false, None),
+            Control::Stack(_) => (false, None),
         };
         let limited = self.flight.is_application_limited();
         if begins && wants.is_some_and(|wants| wants.transmit_start) {
@@ -432,7 +428,7 @@ fn in_bits(bytes: f64) -> Rate {
     Rate::from_bits_per_second((bytes * 8.0) as u64)
 }
 
-/// The ledger of a connection, shared by noq, which fills it, and the engine, which reads it.
+/// The ledger of a connection, shared by the stack, which fills it, and the engine, which reads it.
 #[derive(Clone)]
 pub(crate) struct SharedLedger(Arc<Mutex<Ledger>>);
 

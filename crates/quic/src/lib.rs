@@ -6,8 +6,6 @@
 
 mod application;
 mod check;
-mod clock;
-mod crypto;
 mod datagram;
 mod endpoints;
 mod flight;
@@ -15,26 +13,37 @@ mod flow;
 mod ledger;
 #[cfg_attr(not(feature = "qlog"), path = "no_logs.rs")]
 mod logs;
-mod noq_controller;
-mod peer;
 mod world;
+
+use std::sync::Arc;
 
 use control::{Controller, ControllerRef};
 use engine::{Conduct, Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
+use noq_stack::Noq;
 use scenario::{Plan, PlannedFlow};
+use stack::{Reports, Settings, Side, Stack};
 use units::Time;
 
 pub use self::datagram::Datagram;
 pub use self::endpoints::{Endpoints, Of};
 pub use self::logs::Logs;
-pub use self::noq_controller::controllers;
 use crate::world::World;
+
+/// The names of the controllers of noq, as scenarios write them.
+pub fn controllers() -> impl Iterator<Item = String> {
+    check::names()
+}
+
+/// Gives the stack of a flow with this controller, unless it is the one that is built in.
+pub type Stacks = Arc<dyn Fn(&ControllerRef) -> Option<Arc<dyn Stack>> + Send + Sync>;
 
 /// The engine. It does no input or output. Both clocks and controllers from outside are handed in.
 #[derive(Default)]
 pub struct Quic {
     /// Controllers from outside the registry.
     pub controllers: Option<Factory>,
+    /// Stacks from outside.
+    pub stacks: Option<Stacks>,
     /// By which CPU and wall-clock time of the run are read. Without it they are 0.
     pub stopwatch: Option<Stopwatch>,
     /// The logs of noq, if any are asked for.
@@ -58,6 +67,34 @@ impl Quic {
     /// [`Failure::Capture`].
     pub fn check_logs(&self) -> Result<(), Failure> {
         self.logs.as_ref().map_or(Ok(()), Logs::check)
+    }
+
+    /// The stack from outside of a flow.
+    fn stack(&self, flow: &PlannedFlow) -> Option<Arc<dyn Stack>> {
+        self.stacks.as_ref().and_then(|stacks| stacks(&flow.cc))
+    }
+
+    /// One side of a connection of `flow`, whose log is `of`.
+    fn side(
+        &self,
+        flow: &PlannedFlow,
+        settings: &Settings,
+        own: Option<&str>,
+        reports: Option<Box<dyn Reports>>,
+        of: LogOf,
+    ) -> Result<Box<dyn Side>, Failure> {
+        let failed = |why| Failure::Machine(format!("flow `{}`: {why}", flow.name));
+        if let Some(stack) = self.stack(flow) {
+            return stack.connect(settings, own, reports).map_err(failed);
+        }
+        let (mut of, mut attached) = (Some(of), Ok(()));
+        let peer = Noq::default().attached(settings, own, reports, &mut |transport, start| {
+            if let (Some(logs), Some(of)) = (&self.logs, of.take()) {
+                attached = logs.attach(transport, of, start);
+            }
+        });
+        attached?;
+        Ok(Box::new(peer.map_err(failed)?))
     }
 
     /// The controller of `flow`, which is none of noq's.
@@ -88,6 +125,9 @@ impl Engine for Quic {
         }
         for flow in &plan.flows {
             check::check_flow(flow).map_err(|message| refused(flow, &message))?;
+            if self.logs.is_some() && self.stack(flow).is_some() {
+                return Err(refused(flow, "qlog: the log is that of the noq that is built in"));
+            }
             if let ControllerRef::Registered(_) = flow.cc {
                 self.controller(flow, &Conduct::default())?;
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use engine::Failure;
-use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
+use noq_stack::proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
 
 use crate::LogOf;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use engine::Failure;
-use noq_proto::TransportConfig;
+use noq_stack::proto::TransportConfig;
 
 use crate::LogOf;
 

@@ -406,9 +406,7 @@ impl Scenario {
             trace.trace = anchored(trace.trace.as_ref()).display().to_string();
         }
         for flow in &mut self.flows {
-            if let ControllerRef::Source(file) = &mut flow.cc {
-                *file = anchored(file);
-            }
+            flow.cc = flow.cc.at(anchored);
             if let Source::Trace(file) = &mut flow.source {
                 *file = anchored(file.as_ref()).display().to_string();
             }

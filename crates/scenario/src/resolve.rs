@@ -164,10 +164,10 @@ impl Scenario {
     /// The [`PlannedFlow::cc`] of `flow` with its `parameters`.
     fn controller(&self, flow: &Flow, parameters: &Parameters, files: &dyn Files) -> Result<ControllerRef, FlowError> {
         match &flow.cc {
-            ControllerRef::Source(spelled) => {
+            ControllerRef::Source(_) => {
                 let file = flow.cc.file().unwrap_or_default();
                 match files.read(&self.origin.beside(&file)) {
-                    Ok(_) => Ok(ControllerRef::Source(self.origin.beside(spelled))),
+                    Ok(_) => Ok(flow.cc.at(|file| self.origin.beside(file))),
                     Err(error) => Err(flow_error("cc", format!("`{}` cannot be read: {error}", file.display()))),
                 }
             }

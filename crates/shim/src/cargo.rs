@@ -16,41 +16,146 @@ const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"
 
 const PROFILE: &str = "[profile.release]\nopt-level = 2\ndebug = false\nincremental = false\n";
 
+/// A package around code of the user.
+pub(crate) struct Recipe {
+    /// The code as messages name it.
+    pub(crate) shown: String,
+    /// The absolute path of the code, and the rest by which the package differs from others of it.
+    pub(crate) of: (PathBuf, String),
+    /// The code has files that only Cargo knows.
+    pub(crate) is_crate: bool,
+    /// The source of its library.
+    pub(crate) root: String,
+    /// Lines of its manifest: dependencies besides the crates of ackclock.
+    pub(crate) dependencies: String,
+    /// Crates of ackclock that it depends on, by their names there.
+    pub(crate) ours: &'static [&'static str],
+    /// Crates of the registry that are others here: their lines.
+    pub(crate) patches: String,
+    /// A crate whose version Cargo chooses anew.
+    pub(crate) unlocked: Option<&'static str>,
+}
+
 /// The object of the controller in `file`, of Rust or the manifest of a crate. With a `name` in capitals it is that
 /// entry, else that type. Without one it is the entry `ENTRY`, or the only type of the file that is a controller.
 pub(crate) fn compile(file: &Path, name: Option<&str>) -> Result<Vec<u8>, Error> {
     let shown = shown(file);
-    let text = fs::read_to_string(file).map_err(|error| failed(&shown, "read", &error))?;
-    let file = std::path::absolute(file).map_err(|error| failed(&shown, "read", &error))?;
-    let of_crate = file.ends_with("Cargo.toml");
-    let workspace = workspace().map_err(|error| failed(&shown, "built", &error))?;
-    let (root, dependency) = if of_crate {
+    let (file, text) = read(file, &shown)?;
+    let is_crate = file.ends_with("Cargo.toml");
+    let (root, dependencies) = if is_crate {
         (of_dependency(name), dependency(&file, &text, &shown)?)
     } else {
         (of_file(&text, name, &shown)?, String::new())
     };
-    let manifest = manifest(&workspace, &file, &dependency);
-    let kept = cache::folder(compile::FOLDER).map(|folder| {
-        let object = format!("{}.so", cache::digest(&(&workspace, &manifest, &root)));
-        folder.join(object)
-    });
-    // Cargo knows whether a crate has changed.
-    let known = kept.as_deref().filter(|_| !of_crate).and_then(|kept| fs::read(kept).ok());
-    if let Some(object) = known {
-        return Ok(object);
+    let of = (file, name.unwrap_or_default().to_owned());
+    let ours = &["control", "plugin", "units"];
+    // A crate asks the registry for our crates, and gets this ackclock's.
+    let patches = if is_crate { path_lines(&["control", "units"], false, &shown)? } else { String::new() };
+    let recipe = Recipe { shown, of, is_crate, root, dependencies, ours, patches, unlocked: None };
+    recipe.object()
+}
+
+/// The absolute path of `file`, and its text.
+pub(crate) fn read(file: &Path, shown: &str) -> Result<(PathBuf, String), Error> {
+    let text = fs::read_to_string(file).map_err(|error| failed(shown, "read", &error))?;
+    Ok((std::path::absolute(file).map_err(|error| failed(shown, "read", &error))?, text))
+}
+
+impl Recipe {
+    /// The object: built, unless it is in the cache.
+    pub(crate) fn object(&self) -> Result<Vec<u8>, Error> {
+        let failed = |error: io::Error| failed(&self.shown, "built", &error);
+        let workspace = workspace().map_err(failed)?;
+        let manifest = self.manifest()?;
+        let kept = cache::folder(compile::FOLDER).map(|folder| {
+            let object = format!("{}.so", cache::digest(&(&workspace, &manifest, &self.root)));
+            folder.join(object)
+        });
+        // Cargo knows whether a crate has changed.
+        let known = kept.as_deref().filter(|_| !self.is_crate).and_then(|kept| fs::read(kept).ok());
+        if let Some(object) = known {
+            return Ok(object);
+        }
+        let built = self.build(&workspace, &self.package(&workspace), &manifest).map_err(failed)?;
+        let object = object(&built, &self.shown, self.is_crate)?;
+        if let Some(kept) = kept.filter(|_| !self.is_crate) {
+            // Without the cache it is built again the next time: no more than that.
+            let _ = cache::keep(&object, &kept);
+        }
+        Ok(object)
     }
-    let package = workspace.join("packages").join(cache::digest(&(&file, name)));
-    let built = build(&workspace, &package, &manifest, &root).map_err(|error| failed(&shown, "built", &error))?;
-    let object = object(&built, &shown, of_crate)?;
-    if let Some(kept) = kept.filter(|_| !of_crate) {
-        // Without the cache it is built again the next time: no more than that.
-        let _ = cache::keep(&object, &kept);
+
+    fn package(&self, workspace: &Path) -> PathBuf {
+        workspace.join("packages").join(cache::digest(&self.of))
     }
-    Ok(object)
+
+    /// The versions of the crates in the object, once Cargo has tried to build it.
+    #[cfg(feature = "stacks")]
+    pub(crate) fn locked(&self) -> String {
+        let locked = workspace().and_then(|workspace| fs::read_to_string(self.package(&workspace).join("Cargo.lock")));
+        locked.unwrap_or_default()
+    }
+
+    fn manifest(&self) -> Result<String, Error> {
+        let Self { shown, of, dependencies, ours, patches, .. } = self;
+        let ours = path_lines(ours, true, shown)?;
+        let patches = if patches.is_empty() { String::new() } else { format!("[patch.crates-io]\n{patches}\n") };
+        Ok(format!(
+            "[package]\nname = \"controller-{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[lib]\n\
+             path = \"lib.rs\"\ncrate-type = [\"cdylib\"]\n\n[dependencies]\n{ours}{dependencies}\n{patches}{PROFILE}",
+            cache::digest(&of.0),
+        ))
+    }
+
+    /// Runs Cargo on the package, one at a time.
+    fn build(&self, workspace: &Path, package: &Path, manifest: &str) -> io::Result<Output> {
+        fs::create_dir_all(package)?;
+        let lock = File::create(workspace.join("packages").join("lock"))?;
+        lock.lock()?;
+        // Versions are this ackclock's. A crate may need more.
+        let locked = fs::read_to_string(workspace.join("Cargo.lock"))?;
+        fs::write(package.join("Cargo.lock"), self.unlocked.map_or(locked.clone(), |name| without(&locked, name)))?;
+        for (name, text) in [("Cargo.toml", manifest), ("lib.rs", &self.root)] {
+            // An old time would have Cargo build nothing, a new one all.
+            if fs::read_to_string(package.join(name)).ok().as_deref() != Some(text) {
+                fs::write(package.join(name), text)?;
+            }
+        }
+        Command::new("cargo")
+            .args(["build", "--release", "--quiet", "--color", "never", "--message-format", "json-diagnostic-short"])
+            .arg("--target-dir")
+            .arg(workspace.join("target"))
+            .current_dir(package)
+            .output()
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::other("there is no `cargo` on the PATH; install Rust, by rustup"),
+                _ => error,
+            })
+    }
+}
+
+/// The text of a lock without the crate `name`.
+fn without(locked: &str, name: &str) -> String {
+    let named = format!("\nname = \"{name}\"\n");
+    let blocks: Vec<&str> = locked.split("\n\n").filter(|block| !block.contains(&named)).collect();
+    blocks.join("\n\n")
+}
+
+/// Lines of a manifest with crates of ackclock in the cache, under their names in it or as the registry names them.
+fn path_lines(names: &[&str], renamed: bool, shown: &str) -> Result<String, Error> {
+    let crates = workspace().map_err(|error| failed(shown, "built", &error))?.join("crates");
+    let line = |name: &&str| {
+        let path = crates.join(name).display().to_string();
+        match renamed {
+            true => format!("{name} = {{ package = \"ackclock-{name}\", path = {path:?} }}\n"),
+            false => format!("ackclock-{name} = {{ path = {path:?} }}\n"),
+        }
+    };
+    Ok(names.iter().map(line).collect())
 }
 
 /// The file as messages name it: a crate is its folder.
-fn shown(file: &Path) -> String {
+pub(crate) fn shown(file: &Path) -> String {
     let folder = file.parent().filter(|folder| file.ends_with("Cargo.toml") && !folder.as_os_str().is_empty());
     folder.unwrap_or(file).display().to_string()
 }
@@ -94,25 +199,8 @@ fn of_these(text: &str) -> String {
     manifest.to_string()
 }
 
-fn manifest(workspace: &Path, file: &Path, dependency: &str) -> String {
-    let path = |name: &str| workspace.join("crates").join(name).display().to_string();
-    let of_crate = !dependency.is_empty();
-    let ours = ["control", "plugin", "units"];
-    let dependencies: String =
-        ours.map(|name| format!("{name} = {{ package = \"ackclock-{name}\", path = {:?} }}\n", path(name))).concat();
-    // A crate asks the registry for our crates, and gets this ackclock's.
-    let patches =
-        ["control", "units"].map(|name| format!("ackclock-{name} = {{ path = {:?} }}\n", path(name))).concat();
-    let patches = if of_crate { format!("[patch.crates-io]\n{patches}\n") } else { String::new() };
-    format!(
-        "[package]\nname = \"controller-{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[lib]\npath = \
-         \"lib.rs\"\ncrate-type = [\"cdylib\"]\n\n[dependencies]\n{dependencies}{dependency}\n{patches}{PROFILE}",
-        cache::digest(&file),
-    )
-}
-
 /// The line of the crate at `file` among dependencies, under the name `mine`.
-fn dependency(file: &Path, text: &str, shown: &str) -> Result<String, Error> {
+pub(crate) fn dependency(file: &Path, text: &str, shown: &str) -> Result<String, Error> {
     let refuse = |what: &str| Error::Source(format!("`{shown}` is no crate: {what}"));
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| refuse(error.message()))?;
     let name = table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
@@ -151,7 +239,7 @@ fn of_file(text: &str, name: Option<&str>, shown: &str) -> Result<String, Error>
     Ok(format!("{text}\n{tail}"))
 }
 
-fn listed(types: &[String]) -> String {
+pub(crate) fn listed(types: &[String]) -> String {
     if types.is_empty() { "none".to_owned() } else { types.join(", ") }
 }
 
@@ -162,8 +250,13 @@ fn is_entry(name: &str) -> bool {
 
 /// The types of a file that are controllers, as their implementations name them.
 fn controllers(text: &str) -> Vec<String> {
+    implementations(text, "Controller")
+}
+
+/// The types of a file that implement a trait whose name ends so.
+pub(crate) fn implementations(text: &str, of: &str) -> Vec<String> {
     let of_line = |line: &str| {
-        let (_, of) = line.trim_start().strip_prefix("impl ")?.split_once("Controller for ")?;
+        let (_, of) = line.trim_start().strip_prefix("impl ")?.split_once(&format!("{of} for "))?;
         let name: String = of.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
         Some(name).filter(|name| !name.is_empty())
     };
@@ -182,31 +275,6 @@ fn of_type(path: &str, name: &str) -> String {
          parameters: &[],\n        probes: &[],\n        make: |_| Ok(Box::new(<{path} as Default>::default())),\n    \
          }};\n    plugin::export!(ENTRY);\n}};\n"
     )
-}
-
-/// Runs Cargo on the package, one at a time.
-fn build(workspace: &Path, package: &Path, manifest: &str, root: &str) -> io::Result<Output> {
-    fs::create_dir_all(package)?;
-    let lock = File::create(workspace.join("packages").join("lock"))?;
-    lock.lock()?;
-    // Versions are this ackclock's. A crate may need more.
-    fs::copy(workspace.join("Cargo.lock"), package.join("Cargo.lock"))?;
-    for (name, text) in [("Cargo.toml", manifest), ("lib.rs", root)] {
-        // An old time would have Cargo build nothing, a new one all.
-        if fs::read_to_string(package.join(name)).ok().as_deref() != Some(text) {
-            fs::write(package.join(name), text)?;
-        }
-    }
-    Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--color", "never", "--message-format", "json-diagnostic-short"])
-        .arg("--target-dir")
-        .arg(workspace.join("target"))
-        .current_dir(package)
-        .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::other("there is no `cargo` on the PATH; install Rust, by rustup"),
-            _ => error,
-        })
 }
 
 /// The object that Cargo has built, or its first error.

@@ -18,6 +18,8 @@ mod error;
 mod library;
 mod object;
 mod plugin;
+#[cfg(feature = "stacks")]
+mod stacks;
 mod style;
 mod tcp;
 
@@ -30,6 +32,8 @@ use control::{Controller, Parameters};
 pub use error::Error;
 use library::Library;
 pub use plugin::{Plugin, Report};
+#[cfg(feature = "stacks")]
+pub use stacks::Foreign;
 
 /// A compiled controller.
 pub struct Source {

@@ -71,6 +71,15 @@ def stack_log() -> Any:
     )
 
 
+def stack_sources() -> Any:
+    """The option ``noq`` of the engines on QUIC."""
+    return option(
+        None,
+        "A folder with the sources of noq, or of noq-proto alone, in place of the released ones.",
+        kind=str,
+    )
+
+
 def declared(kind: Any) -> Mapping[str, tuple[Field[Any], Option]]:
     """The options that an engine declares, by the names of its fields."""
     return {one.name: (one, one.metadata[KEY]) for one in fields(kind) if KEY in one.metadata}

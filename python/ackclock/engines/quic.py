@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypedDict
 
 from ackclock import _engine
 from ackclock.engines import Job, NamedEngine, Progress
-from ackclock.engines.options import stack_log, threads
+from ackclock.engines.options import stack_log, stack_sources, threads
 from ackclock.engines.simulator import drained
 from ackclock.errors import InputError
 from ackclock.result import Run
@@ -33,6 +33,7 @@ class Quic(NamedEngine):
 
     threads: int | None = threads()
     qlog: str | None = stack_log()
+    noq: str | None = stack_sources()
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
 
@@ -63,6 +64,7 @@ class Quic(NamedEngine):
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,
+            noq=self.noq,
             **log_options(self.qlog, jobs),
         )
         for index, run in drained(batch, progress):

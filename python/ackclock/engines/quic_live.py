@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ackclock import _engine
 from ackclock.engines import Job
 from ackclock.engines.live import NOT_BUILT_IN, Live, RealTime
-from ackclock.engines.options import stack_log
+from ackclock.engines.options import stack_log, stack_sources
 from ackclock.engines.quic import Quic, check_log, log_options
 
 
@@ -23,6 +23,7 @@ class QuicLive(RealTime):
     own: ClassVar[Sequence[str]] = Quic.own
 
     qlog: str | None = stack_log()
+    noq: str | None = stack_sources()
 
     @classmethod
     def require(cls) -> None:
@@ -37,4 +38,4 @@ class QuicLive(RealTime):
         super().check(plan)
 
     def _options(self, job: Job) -> Mapping[str, Any]:
-        return log_options(self.qlog, [job])
+        return {"noq": self.noq, **log_options(self.qlog, [job])}

@@ -18,6 +18,7 @@ use crate::engines::simulation::{STOPWATCH, check_memory};
 use crate::engines::{Opened, Options};
 use crate::failure::{Failure, refusal};
 use crate::plan::Planned;
+use crate::stacks::UserStacks;
 use crate::task::{EngineTask, Setup, Task};
 use crate::threads::PythonThreads;
 
@@ -41,25 +42,27 @@ impl OverQuic for Quic {
 /// The engine `E` with its options.
 struct QuicRuns<E> {
     custom: Arc<CustomControllers>,
+    stacks: Arc<UserStacks>,
     /// The folder for the logs of noq.
     logs: Option<PathBuf>,
     engine: PhantomData<fn() -> E>,
 }
 
-/// Reads the options `pcap_at`, `controllers` and, where it is built in, `qlog` of the engine `E`.
+/// Reads the options `pcap_at`, `controllers`, `noq` and, where it is built in, `qlog` of the engine `E`.
 pub(crate) fn open<E: OverQuic>(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
     // Every engine has this option. A request for a capture is refused later.
     options.point()?;
     let custom = CustomControllers::take(&options)?;
     let logs = if cfg!(feature = "qlog") { options.take("qlog")? } else { None };
+    let stacks = Arc::new(UserStacks::new(options.take("noq")?));
     options.finish()?;
-    Ok(Box::new(QuicRuns::<E> { custom, logs, engine: PhantomData }))
+    Ok(Box::new(QuicRuns::<E> { custom, stacks, logs, engine: PhantomData }))
 }
 
 impl<E: OverQuic> Opened for QuicRuns<E> {
     fn task(&self, planned: Arc<Planned>, seed: u64, pcap: Option<PathBuf>) -> Box<dyn Task> {
-        let (custom, logs) = (self.custom.clone(), self.logs.clone());
-        let setup = QuicRun::<E> { custom, seed, logs, pcap, engine: PhantomData };
+        let (custom, stacks, logs) = (self.custom.clone(), self.stacks.clone(), self.logs.clone());
+        let setup = QuicRun::<E> { custom, stacks, seed, logs, pcap, engine: PhantomData };
         Box::new(EngineTask::new(planned, seed, setup))
     }
 
@@ -86,6 +89,7 @@ fn refuse_capture(plan: &Plan, pcap: Option<&Path>) -> Result<(), Failure> {
 /// Sets up the engine of one run.
 struct QuicRun<E> {
     custom: Arc<CustomControllers>,
+    stacks: Arc<UserStacks>,
     seed: u64,
     logs: Option<PathBuf>,
     pcap: Option<PathBuf>,
@@ -115,9 +119,10 @@ impl<E: OverQuic> Setup for QuicRun<E> {
             check_memory(plan)?;
         }
         let (controllers, guard) = self.custom.factory(plan, watch)?;
+        let stacks = self.stacks.of(plan).map_err(Failure::Scenario)?;
         begin_run(!E::REAL_TIME);
         let logs = self.logs(plan);
-        Ok((E::over(Quic { controllers: Some(controllers), stopwatch: Some(STOPWATCH), logs }), guard))
+        Ok((E::over(Quic { controllers: Some(controllers), stacks, stopwatch: Some(STOPWATCH), logs }), guard))
     }
 
     fn failure(&self, plan: &Plan, guard: &Arc<Guard>, failure: Option<engine::Failure>) -> Option<Failure> {

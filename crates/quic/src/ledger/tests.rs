@@ -1,10 +1,9 @@
 //! Reports of noq, as a controller of this project receives them.
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use control::Wants;
-use noq_proto::congestion::Controller as _;
+use stack::{Report, Reports as _};
 use units::Random;
 
 use super::*;
@@ -69,7 +68,6 @@ impl Controller for Heard {
 }
 
 struct Connection {
-    clock: Clock,
     ledger: SharedLedger,
     heard: Heard,
 }
@@ -77,43 +75,43 @@ struct Connection {
 impl Connection {
     /// Connected at 10 ms.
     fn new() -> Self {
-        let (clock, heard) = (Clock::new(), Heard::default());
+        let heard = Heard::default();
         let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
         let control = Control::Ackclock(Box::new(driver), None);
-        let ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, control, true));
+        let ledger = SharedLedger::new(Ledger::new(1200, 10, control, true));
         assert_eq!(ledger.window(), 12_000);
         ledger.lock().connect(at(10), Span::from_millis(10));
         assert_eq!(heard.take(), ["10 start", "10 handshake 10"]);
-        Self { clock, ledger, heard }
+        Self { ledger, heard }
     }
 
-    fn instant(&self, ms: u64) -> Instant {
-        self.clock.instant(at(ms))
+    fn report(&self, report: &Report) {
+        self.ledger.report(report, &Decisions::EMPTY);
     }
 
     /// Packets with these numbers leave.
     fn send(&mut self, ms: u64, numbers: impl IntoIterator<Item = u64>) {
-        let now = self.instant(ms);
-        numbers.into_iter().for_each(|number| self.ledger.on_packet_sent(now, 1200, number));
+        let now = nanos(ms);
+        numbers.into_iter().for_each(|number| self.report(&Report::Sent { now, number, size: 1200 }));
     }
 
     /// Packets with these numbers, which left at `sent`, are acknowledged.
     fn acknowledge(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>) {
-        let (now, sent) = (self.instant(ms), self.instant(sent));
-        for number in numbers {
-            let mut ledger = self.ledger.lock();
-            let (now, sent) = (ledger.clock.time(now), ledger.clock.time(sent));
-            ledger.packet_acknowledged(now, sent, number);
-        }
-        self.ledger.on_end_acks(now, 0, false, None);
+        let (now, sent) = (nanos(ms), nanos(sent));
+        numbers.into_iter().for_each(|number| self.report(&Report::Acknowledged { now, sent, number }));
+        self.report(&Report::AcknowledgementEnds { now, application_limited: false });
     }
 
     /// Packets with these numbers, the last of which left at `sent`, are lost.
     fn lose(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>, persistent: bool) {
-        let (now, sent) = (self.instant(ms), self.instant(sent));
-        numbers.into_iter().for_each(|number| self.ledger.on_packet_lost(1200, number, now));
-        self.ledger.on_congestion_event(now, sent, persistent, false, 1200, 0);
+        let (now, sent) = (nanos(ms), nanos(sent));
+        numbers.into_iter().for_each(|number| self.report(&Report::Lost { now, number, size: 1200 }));
+        self.report(&Report::Congestion { now, sent, persistent, marked: false });
     }
+}
+
+fn nanos(ms: u64) -> u64 {
+    at(ms).as_nanos()
 }
 
 fn at(ms: u64) -> Time {
@@ -169,7 +167,7 @@ fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
     let mut connection = Connection::new();
     connection.send(20, 0..3);
     connection.lose(900, 20, [0, 1], true);
-    connection.ledger.on_spurious_congestion_event();
+    connection.report(&Report::Spurious);
     assert_eq!(
         connection.heard.take()[1..],
         ["900 lost 0", "900 lost 1", "900 timeout 2, 3 outstanding", "900 spurious"]
@@ -180,12 +178,17 @@ fn persistent_congestion_is_a_timeout_and_a_spurious_loss_is_taken_back() {
 
 #[test]
 fn packets_of_the_handshake_do_not_count() {
-    let (clock, heard) = (Clock::new(), Heard::default());
+    let heard = Heard::default();
     let driver = Driver::new(Box::new(heard.clone()), false, Random::stream(1, "flow", 0));
-    let mut ledger = SharedLedger::new(Ledger::new(clock, 1200, 10, Control::Ackclock(Box::new(driver), None), false));
-    ledger.on_packet_sent(clock.instant(at(0)), 1200, 0);
-    ledger.on_packet_lost(1200, 0, clock.instant(at(40)));
-    ledger.on_congestion_event(clock.instant(at(40)), clock.instant(at(0)), false, false, 1200, 0);
+    let ledger = SharedLedger::new(Ledger::new(1200, 10, Control::Ackclock(Box::new(driver), None), false));
+    let now = nanos(40);
+    for report in [
+        Report::Sent { now: 0, number: 0, size: 1200 },
+        Report::Lost { now, number: 0, size: 1200 },
+        Report::Congestion { now, sent: 0, persistent: false, marked: false },
+    ] {
+        ledger.report(&report, &Decisions::EMPTY);
+    }
     assert!(heard.take().is_empty());
     let counters = ledger.lock().counters;
     assert_eq!((counters.data_packets, counters.recoveries), (0, 0));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use control::ControllerRef;
 use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory as _, CubicConfig, NewRenoConfig};
 
 /// A controller of noq.
@@ -15,28 +14,12 @@ pub(crate) enum NoqController {
 }
 
 const ALL: [(&str, NoqController); 3] =
-    [("noq:newreno", NoqController::NewReno), ("noq:cubic", NoqController::Cubic), ("noq:bbr3", NoqController::Bbr3)];
+    [("newreno", NoqController::NewReno), ("cubic", NoqController::Cubic), ("bbr3", NoqController::Bbr3)];
 
 impl NoqController {
-    /// The beginning of their names.
-    pub(crate) const PREFIX: &str = "noq:";
-
     /// The one called `name`.
     pub(crate) fn find(name: &str) -> Option<Self> {
         ALL.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found)
-    }
-
-    /// The one that a scenario names, if it names one.
-    pub(crate) fn of(cc: &ControllerRef) -> Option<Self> {
-        match cc {
-            ControllerRef::Engine(name) => Self::find(name),
-            _ => None,
-        }
-    }
-
-    /// All names.
-    pub(crate) fn names() -> String {
-        ALL.map(|(name, _)| name).join(", ")
     }
 
     /// Builds it, with an initial window in bytes.
@@ -61,7 +44,7 @@ impl NoqController {
     }
 }
 
-/// The names of the controllers of noq, as scenarios write them.
+/// The names of the controllers of noq.
 pub fn controllers() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().map(|(name, _)| name)
 }

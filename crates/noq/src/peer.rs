@@ -1,0 +1,260 @@
+//! One side of a connection of noq: an endpoint with one connection, and its application's calls.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use noq_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
+    Endpoint, EndpointConfig, MtuDiscoveryConfig, NoneTokenStore, ServerConfig, Side, StreamEvent, StreamId,
+    TransportConfig, VarInt,
+};
+use stack::{Event, Settings};
+
+use crate::clock::Clock;
+use crate::crypto;
+use crate::passing::{Factory, Passing};
+
+/// The two sides of every connection. Connections do not meet, so all have the same.
+const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 443));
+const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 443));
+
+/// The rules of noq with these settings: packets keep their size, and no connection ends by being idle.
+fn transport(settings: &Settings) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    let window = VarInt::from_u64(settings.receive_window).unwrap_or(VarInt::MAX);
+    config
+        .initial_mtu(settings.packet_size)
+        .min_mtu(settings.packet_size)
+        .mtu_discovery_config(None::<MtuDiscoveryConfig>)
+        .stream_receive_window(window)
+        .receive_window(window)
+        .send_window(u64::MAX / 2)
+        .max_idle_timeout(None)
+        .enable_segmentation_offload(false);
+    config
+}
+
+fn endpoint(settings: &Settings, first_identifier: u8) -> EndpointConfig {
+    let mut config = EndpointConfig::new(crypto::shared());
+    config.rng_seed(Some(settings.seed)).cid_generator(Arc::new(move || Box::new(Identifiers(first_identifier, 0))));
+    // It is in the range that is allowed: a scenario with another packet size is refused.
+    let _ = config.max_udp_payload_size(settings.packet_size.max(1472));
+    config
+}
+
+/// Connection identifiers one after the other: noq's own are random.
+struct Identifiers(u8, u32);
+
+/// Bytes of an identifier, as noq has them.
+const IDENTIFIER: usize = 8;
+
+impl ConnectionIdGenerator for Identifiers {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut bytes = [self.0; IDENTIFIER];
+        bytes[IDENTIFIER - 4..].copy_from_slice(&self.1.to_be_bytes());
+        self.1 += 1;
+        ConnectionId::new(&bytes)
+    }
+
+    fn cid_len(&self) -> usize {
+        IDENTIFIER
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// Adds to the rules of a connection. Times of the run count from the instant.
+pub type Attach<'a> = &'a mut dyn FnMut(&mut TransportConfig, Instant);
+
+/// So much is written at once, if there is as much.
+const CHUNK: usize = 1 << 20;
+/// The data that is written: zeros, which are never looked at.
+static CONTENT: [u8; CHUNK] = [0; CHUNK];
+
+/// One side of a connection.
+pub struct Peer {
+    clock: Clock,
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    /// The address of the other side.
+    other: SocketAddr,
+    buffer: Vec<u8>,
+    /// Events that the application has not taken yet.
+    events: VecDeque<Event>,
+}
+
+impl Peer {
+    /// The side with `settings`, whose controller is `passing`.
+    pub(crate) fn open(
+        settings: &Settings,
+        clock: Clock,
+        passing: Option<Passing>,
+        attach: Attach<'_>,
+    ) -> Result<Self, String> {
+        let mut transport = transport(settings);
+        if let Some(passing) = passing {
+            transport.congestion_controller_factory(Arc::new(Factory(passing)));
+        }
+        attach(&mut transport, clock.instant(0));
+        let of = |endpoint, connection, other| Self {
+            clock,
+            endpoint,
+            connection,
+            other,
+            buffer: Vec::new(),
+            events: VecDeque::new(),
+        };
+        if !settings.is_client {
+            let mut config = ServerConfig::new(crypto::shared(), crypto::shared());
+            config.transport_config(Arc::new(transport));
+            let endpoint = Endpoint::new(Arc::new(endpoint(settings, 0x5e)), Some(Arc::new(config)), false);
+            return Ok(of(endpoint, None, CLIENT));
+        }
+        let mut endpoint = Endpoint::new(Arc::new(endpoint(settings, 0xc1)), None, false);
+        let mut config = ClientConfig::new(crypto::shared());
+        config
+            .transport_config(Arc::new(transport))
+            .token_store(Arc::new(NoneTokenStore))
+            .initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0x1d; IDENTIFIER])));
+        let connection = endpoint
+            .connect(clock.instant(settings.now), config, SERVER, "receiver")
+            .map_err(|error| error.to_string())?;
+        Ok(of(endpoint, Some(connection), SERVER))
+    }
+
+    /// Passes pending events between endpoint and connection.
+    fn settle(&mut self) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(answer);
+            }
+        }
+    }
+
+    /// Turns an event of the connection into those of the application.
+    fn take(&mut self, event: noq_proto::Event) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        match event {
+            noq_proto::Event::Connected => self.events.push_back(Event::Connected),
+            noq_proto::Event::Stream(StreamEvent::Finished { .. }) => self.events.push_back(Event::Acknowledged),
+            noq_proto::Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(stream) = connection.streams().accept(dir) {
+                    read(connection, stream, &mut self.events);
+                }
+            }
+            noq_proto::Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.events),
+            noq_proto::Event::DatagramReceived => {
+                while let Some(datagram) = connection.datagrams().recv() {
+                    self.events.push_back(Event::Datagram(datagram));
+                }
+            }
+            noq_proto::Event::ConnectionLost { reason } => self.events.push_back(Event::Lost(reason.to_string())),
+            _ => {}
+        }
+    }
+
+    fn stream(index: u64) -> StreamId {
+        StreamId::new(Side::Client, Dir::Uni, index)
+    }
+}
+
+/// Reads a stream in any order: noq ends a connection that waits for data in more than 1,024 places.
+fn read(connection: &mut Connection, id: StreamId, events: &mut VecDeque<Event>) {
+    let mut stream = connection.recv_stream(id);
+    let Ok(mut chunks) = stream.read(false) else { return };
+    while let Ok(chunk) = chunks.next(usize::MAX) {
+        let Some(chunk) = chunk else {
+            events.push_back(Event::Complete(id.index()));
+            break;
+        };
+        let to = chunk.offset + chunk.bytes.len() as u64;
+        events.push_back(Event::Arrived { stream: id.index(), from: chunk.offset, to });
+    }
+    // More room is announced at the next look at the connection.
+    let _ = chunks.finalize();
+}
+
+impl stack::Side for Peer {
+    fn receive(&mut self, now: u64, ecn: u8, datagram: BytesMut) {
+        let now = self.clock.instant(now);
+        let codepoint = EcnCodepoint::from_bits(ecn);
+        self.buffer.clear();
+        let event = self.endpoint.handle(now, self.other.into(), codepoint, datagram, &mut self.buffer);
+        match (event, &mut self.connection) {
+            (Some(DatagramEvent::ConnectionEvent(_, event)), Some((_, connection))) => connection.handle_event(event),
+            (Some(DatagramEvent::NewConnection(incoming)), None) => {
+                self.connection = self.endpoint.accept(incoming, now, &mut self.buffer, None).ok();
+            }
+            // A second first packet is a copy, and connections that are closed need no answer.
+            (Some(DatagramEvent::NewConnection(incoming)), Some(_)) => self.endpoint.ignore(incoming),
+            _ => {}
+        }
+        self.settle();
+    }
+
+    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])> {
+        let now = self.clock.instant(now);
+        let (_, connection) = self.connection.as_mut()?;
+        self.buffer.clear();
+        let Some(transmit) = connection.poll_transmit(now, NonZeroUsize::MIN, &mut self.buffer) else {
+            self.settle();
+            return None;
+        };
+        Some((transmit.ecn.map_or(0, |codepoint| codepoint as u8), &self.buffer[..transmit.size]))
+    }
+
+    fn expire(&mut self, now: u64) {
+        let now = self.clock.instant(now);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(now);
+        }
+        self.settle();
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        let (_, connection) = self.connection.as_ref()?;
+        connection.poll_timeout().map(|at| self.clock.time(at))
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        while self.events.is_empty() {
+            let event = self.connection.as_mut()?.1.poll()?;
+            self.take(event);
+        }
+        self.events.pop_front()
+    }
+
+    fn open_stream(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().open(Dir::Uni).map(StreamId::index)
+    }
+
+    fn write(&mut self, stream: u64, bytes: usize) -> usize {
+        let Some((_, connection)) = &mut self.connection else { return 0 };
+        let mut pieces = [Bytes::from_static(&CONTENT[..bytes.min(CHUNK)])];
+        connection.send_stream(Self::stream(stream)).write_chunks(&mut &mut pieces[..]).unwrap_or(0)
+    }
+
+    fn finish(&mut self, stream: u64) -> bool {
+        let Some((_, connection)) = &mut self.connection else { return false };
+        connection.send_stream(Self::stream(stream)).finish().is_ok()
+    }
+
+    fn send_datagram(&mut self, datagram: Bytes) {
+        if let Some((_, connection)) = &mut self.connection {
+            let _ = connection.datagrams().send(datagram, true);
+        }
+    }
+
+    fn datagram_room(&mut self) -> (usize, usize) {
+        let Some((_, connection)) = &mut self.connection else { return (0, 0) };
+        let most = connection.datagrams().max_size().unwrap_or(0);
+        (most, usize::from(connection.current_mtu()).saturating_sub(most))
+    }
+}

@@ -1,0 +1,20 @@
+//! QUIC stacks of the user where no shared objects are built: there are none.
+
+use std::path::PathBuf;
+
+use quic::Stacks;
+use scenario::{Error, Plan};
+
+/// None.
+pub(crate) struct UserStacks {}
+
+impl UserStacks {
+    pub(crate) fn new(_: Option<PathBuf>) -> Self {
+        Self {}
+    }
+
+    /// There is none. A controller in a file is refused before.
+    pub(crate) fn of(&self, _: &Plan) -> Result<Option<Stacks>, Error> {
+        Ok(None)
+    }
+}
