@@ -34,7 +34,7 @@ from ackclock.replay.differential import (
 )
 from ackclock.replay.differential.network import Network, Sample, Write
 from ackclock.replay.differential.receiver import Ack, Receiver, Segment
-from ackclock.replay.differential.situation import LARGEST_WINDOW
+from ackclock.replay.differential.situation import LARGEST_WINDOW, MODULES
 from ackclock.replay.jiffies import Jiffies
 from ackclock.replay.simulated import Simulated
 from calling import needs_live, refused, run
@@ -99,6 +99,18 @@ def test_each_kind_of_faults_draws_what_is_its_own() -> None:
     assert {one.size for one in sets["sizes"]} == {88, 536, 1296, 1400}
     assert all(one.ecn and one.bleached for one in sets["bleached"])
     assert {one.unit for name in FAULTS if name in ("windows", "small") for one in sets[name]} == {1}
+    own = {
+        "peer": {"both"},
+        "send_buffer": {"buffers"},
+        "spacing_us": {"close"},
+        "limit_ms": {"flows"},
+        "codel": {"flows"},
+    }
+    for name, kinds in own.items():
+        assert {kind for kind in FAULTS if any(getattr(one, name) for one in sets[kind])} == kinds, name
+    assert {one.flows for one in sets["flows"]} == {2, 3}
+    assert {one.controller for one in sets["modules"]} <= {*MODULES}
+    assert {one.controller for one in sets["bbr"]} == {"bbr"}
     assert NAMED == FAULTS, "the command names them"
 
 
@@ -169,6 +181,16 @@ def test_only_segments_that_are_capable_are_marked() -> None:
 
 
 # The receiver.
+
+
+def test_data_of_the_other_side_carry_the_ack_that_waits() -> None:
+    receiver = Receiver(replace(PLAIN, ack_every=2))
+    assert receiver.send() == Ack(0, start=0, data=1)
+    assert receiver.on_segment(10, Segment(0)) is None
+    assert receiver.send() == Ack(1, start=1, data=1)
+    assert receiver.due is None
+    assert receiver.on_segment(20, Segment(1)) is None
+    assert receiver.on_timeout() == Ack(2, start=2)
 
 
 def test_the_block_of_the_latest_segment_comes_first_and_a_duplicate_before_it() -> None:
@@ -297,6 +319,18 @@ def test_the_earliest_difference_counts() -> None:
     )
     sooner = compared(Trace((), (state,)), TRACE)
     assert sooner == Difference(0, "packet 0: simulated nothing, kernel segment 0 at 0 ms")
+
+
+def test_other_connections_are_compared_one_by_one() -> None:
+    second = replace(TRACE, sent=((0, 0), (0, 1), (120, 2)))
+    found = compared(replace(TRACE, others=(TRACE,)), replace(TRACE, others=(second,)))
+    assert found == Difference(100, "packet 2: simulated segment 2 at 100 ms, kernel segment 2 at 120 ms")
+
+
+def test_an_acknowledgement_is_named_as_one() -> None:
+    sent = ((0, 0), (0, 1), (100, -4))
+    found = compared(TRACE, replace(TRACE, sent=sent))
+    assert found == Difference(100, "packet 2: simulated segment 2 at 100 ms, kernel ACK of 3 at 100 ms")
 
 
 # Shrinking.

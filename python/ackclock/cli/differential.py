@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 DEFAULT_RETRIES = 20
 DEFAULT_AT_ONCE = 4
 DEFAULT_RUNS = 100
-FAULTS = ("losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached")
+FAULTS = (
+    *("losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached"),
+    *("modules", "bbr", "both", "buffers", "close", "flows"),
+)
 Compared = tuple["runs.RecordedRun", "runs.Difference | None"]
 
 
@@ -52,10 +55,9 @@ Compared = tuple["runs.RecordedRun", "runs.Difference | None"]
     Option(
         "--faults",
         type=OneOf(*FAULTS),
-        metavar="|".join(FAULTS),
+        metavar="KIND",
         default="all",
-        help="Lost segments alone; everything that happens to single packets; bursts and pauses; RTTs that "
-        "change; long RTTs; ACKs for many segments.",
+        help=f"What is drawn: {', '.join(FAULTS)}.",
     ),
     SEED,
     engine_options(
@@ -275,13 +277,12 @@ def _rows(found: Sequence[Compared]) -> Iterator[dict[str, object]]:
 def _write(run: runs.RecordedRun, difference: runs.Difference, folder: Path, tcp: Tcp) -> None:
     """Makes a situation with a difference small, and writes it as a script if it still differs."""
     from ackclock.replay import differential as runs
-    from ackclock.replay.simulated import Simulated
 
     def on_kernel(situation: runs.DrawnSituation) -> runs.Played:
         return next(iter(tcp.play([situation])))
 
     def differs(situation: runs.DrawnSituation) -> runs.Difference | None:
-        return runs.compared(runs.play(situation, Simulated()).trace, on_kernel(situation).trace)
+        return runs.parted(situation, on_kernel(situation).trace)
 
     shrinking = runs.Shrinking(run.situation, difference, differs)
     situation = shrinking.run()

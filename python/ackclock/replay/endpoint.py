@@ -42,6 +42,10 @@ class Endpoint(Protocol):
         One that ``blocks`` may go on after this. Its result counts as the expected one.
         """
 
+    @property
+    def is_writable(self) -> bool:
+        """True if a write would not wait for room in the send buffer."""
+
     def information(self) -> Mapping[str, int]:
         """The fields of ``TCP_INFO`` at this moment. Raises UnsupportedError."""
 

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,7 +76,7 @@ def in_namespace(work: Callable[[], Result]) -> Result:
 
     def run() -> None:
         try:
-            _unshare()
+            new_namespace()
             with contextlib.suppress(OSError):
                 # Other programs must not delay it. It sleeps nearly all the time.
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
@@ -91,7 +92,8 @@ def in_namespace(work: Callable[[], Result]) -> Result:
     return outcome[0]
 
 
-def _unshare() -> None:
+def new_namespace() -> None:
+    """Gives the thread a network namespace. Raises MachineError."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.unshare(CLONE_NEWNET) != 0:
         why = os.strerror(ctypes.get_errno())
@@ -103,7 +105,8 @@ class Kernel:
 
     sees_windows = True
 
-    def __init__(self, controller: str | None = None) -> None:
+    def __init__(self, controller: str | None = None, start: Callable[[], float] | None = None) -> None:
+        """Its time begins when it is first asked for, or with others that have the same ``start``."""
         self._controller = controller
         self._kernel_controller = "cubic"
         self._sockets: dict[int, socket.socket] = {}
@@ -118,7 +121,11 @@ class Kernel:
             self._departures = Departures(DEVICE)
         except OSError as error:
             raise MachineError(f"a script on the kernel's TCP needs a TUN device: {error.strerror}") from None
-        self._start = wait_for_start()
+        self._begin = cache(wait_for_start) if start is None else start
+
+    @property
+    def _start(self) -> float:
+        return self._begin()
 
     @property
     def now(self) -> float:
@@ -195,6 +202,11 @@ class Kernel:
         while not self._sent and self.now < until:
             self._poll(until - self.now)
         return self._sent.popleft() if self._sent else None
+
+    @property
+    def is_writable(self) -> bool:
+        """True if a write would not wait for room in the send buffer."""
+        return self._connected is not None and bool(select.select([], [self._connected], [], 0)[1])
 
     def information(self) -> Mapping[str, int]:
         """The fields of ``TCP_INFO``."""

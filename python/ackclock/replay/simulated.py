@@ -34,8 +34,11 @@ OPTIONS_WITHOUT_EFFECT = {
     "IP_MTU_DISCOVER",
     "TCP_NOTSENT_LOWAT",
 }
-RENO: Mapping[str, Any] = {"cc": "newreno", "parameters": {"stack": "linux"}}
-"""The ``reno`` of Linux."""
+OF_LINUX: Mapping[str, Mapping[str, Any]] = {
+    "reno": {"cc": "newreno", "parameters": {"stack": "linux"}},
+    "bbr": {"cc": "bbr1"},
+}
+"""Controllers of Linux that have another name here."""
 LARGEST_WINDOW_FIELD = 65535
 DEFAULT_SCALE = 7
 """The window scale for a receive buffer of at most 6 MiB, the default of Linux."""
@@ -52,6 +55,8 @@ class Simulated:
 
     sees_windows = False
     late = 0.0
+    is_writable = True
+    """A write waits within the endpoint."""
 
     def __init__(
         self,
@@ -102,12 +107,8 @@ class Simulated:
         options = dict(self._configured["transport"])
         if self._connects and self._configured["ecn"] not in ASKS_FOR_ECN:
             options.pop("ecn", None)
-        controller: Mapping[str, Any] = {
-            "cc": self._kernel_controller if self._controller is None else self._controller
-        }
-        if controller["cc"] == "reno":
-            controller = RENO
-        flow = {**controller, "profile": self._profile, "transport": options}
+        name = self._kernel_controller if self._controller is None else self._controller
+        flow = {**OF_LINUX.get(name, {"cc": name}), "profile": self._profile, "transport": options}
         document = {
             "name": "replay",
             "duration": "1s",

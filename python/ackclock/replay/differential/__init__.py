@@ -6,8 +6,8 @@ not. The answers of a kernel can be recorded, and compared later without it.
 """
 
 from ackclock.replay.differential.live import is_valid, play_all, play_live
-from ackclock.replay.differential.playing import Played, play
-from ackclock.replay.differential.recording import Origin, RecordedRun, Recording
+from ackclock.replay.differential.playing import Played, play, play_together
+from ackclock.replay.differential.recording import Origin, RecordedRun, Recording, parted
 from ackclock.replay.differential.shrinking import Shrinking, used
 from ackclock.replay.differential.situation import FAULTS, DrawnSituation, Faults, drawn
 from ackclock.replay.differential.trace import Difference, Trace, compared
@@ -27,9 +27,11 @@ __all__ = [
     "compared",
     "drawn",
     "is_valid",
+    "parted",
     "play",
     "play_all",
     "play_live",
+    "play_together",
     "script",
     "used",
 ]

@@ -6,13 +6,15 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from contextlib import ExitStack, closing
+from functools import cache, partial
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 
-from ackclock.replay.differential.playing import Played, play
+from ackclock.replay.differential.playing import Played, play, play_together
 from ackclock.replay.differential.situation import DrawnSituation
-from ackclock.replay.kernel import Kernel, in_namespace
+from ackclock.replay.jiffies import wait_for_start
+from ackclock.replay.kernel import Kernel, in_namespace, new_namespace
 from ackclock.workers import ignore_interrupts, without_interrupts
 
 LATENESS_S = 0.0009
@@ -20,8 +22,8 @@ LATENESS_S = 0.0009
 
 
 def is_valid(played: Played) -> bool:
-    """True if the machine was not too late."""
-    return played.late_s <= LATENESS_S
+    """True if the machine was not too late. In an open loop the simulation meets the lateness, too."""
+    return played.open_loop or played.late_s <= LATENESS_S
 
 
 def play_live(situation: DrawnSituation, retries: int) -> Played:
@@ -34,11 +36,14 @@ def play_live(situation: DrawnSituation, retries: int) -> Played:
 
 
 def _once(situation: DrawnSituation) -> Played:
-    kernel = Kernel()
-    try:
-        return play(situation, kernel)
-    finally:
-        kernel.close()
+    start = cache(wait_for_start)
+    with ExitStack() as opened:
+
+        def make() -> Kernel:
+            new_namespace()
+            return opened.enter_context(closing(Kernel(start=start)))
+
+        return play_together(situation, make) if situation.flows > 1 else play(situation, make())
 
 
 def _begin(stop: Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ackclock.replay.differential.situation import DrawnSituation
 
@@ -25,6 +25,10 @@ class Ack:
     """The timestamp that it echoes."""
     window: int | None = None
     """The receive window in bytes, if it is not always the same."""
+    start: int = 0
+    """The number of the segment of the other side that it is on, or of the next one."""
+    data: int = 0
+    """The segments of the other side: one, or none."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Receiver:
         self._echo = False
         self._stamp: int | None = None
         self._acknowledged = 0
+        self._sent = 0
+        """Segments of the other side."""
 
     @property
     def due(self) -> int | None:
@@ -86,6 +92,12 @@ class Receiver:
         """The ACK that waited."""
         return self._answer()
 
+    def send(self) -> Ack:
+        """A segment of the other side, which acknowledges all that has arrived."""
+        answer = self._answer()
+        self._sent += 1
+        return replace(answer, start=self._sent - 1, data=1)
+
     def update(self) -> Ack:
         """An ACK that tells nothing but its window."""
         return self._answer()
@@ -109,4 +121,4 @@ class Receiver:
             around = [block for block in blocks if block[0] <= duplicate[0] < block[1]]
             blocks = [duplicate, *around, *(one for one in blocks if one not in around)]
         shown = tuple(blocks[: self._most]) if self._sack else ()
-        return Ack(self._next, shown, self._echo and not self._bleached, self._stamp)
+        return Ack(self._next, shown, self._echo and not self._bleached, self._stamp, start=self._sent)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.replay.differential.playing import play
-from ackclock.replay.differential.situation import FAULTS, GENERATOR, DrawnSituation, Faults, drawn
+from ackclock.replay.differential.playing import answer, play
+from ackclock.replay.differential.situation import (
+    FAULTS,
+    GENERATOR,
+    DrawnSituation,
+    Faults,
+    drawn,
+    one_of,
+)
 from ackclock.replay.differential.trace import Difference, Trace, compared
 from ackclock.replay.simulated import Simulated
 
@@ -44,7 +51,18 @@ class RecordedRun:
 
     def compared(self) -> Difference | None:
         """Where the simulation parts from the recorded kernel."""
-        return compared(play(self.situation, Simulated()).trace, self.trace)
+        return parted(self.situation, self.trace)
+
+
+def parted(situation: DrawnSituation, kernel: Trace) -> Difference | None:
+    """Where the simulation parts from a kernel in a situation."""
+    if not kernel.met:
+        return compared(play(situation, Simulated()).trace, kernel)
+    first, *others = [
+        answer(one_of(situation, number), one.met, Simulated()).trace
+        for number, one in enumerate((kernel, *kernel.others))
+    ]
+    return compared(replace(first, others=tuple(others)), kernel)
 
 
 @dataclass(frozen=True)

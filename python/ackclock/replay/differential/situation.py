@@ -7,15 +7,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, get_args
 
-Faults = Literal["losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached"]
+Faults = Literal[
+    "losses",
+    "all",
+    "pauses",
+    "steps",
+    "long",
+    "thin",
+    "windows",
+    "small",
+    "sizes",
+    "bleached",
+    "modules",
+    "bbr",
+    "both",
+    "buffers",
+    "close",
+    "flows",
+]
 """What is drawn: lost segments alone, everything that happens to single packets, or a path and its use.
 
 ``pauses`` are bursts between idle times, ``steps`` RTTs that change, ``long`` RTTs of 0.7 to 2 s, and
 ``thin`` ACKs for many segments, most of which may be lost. ``windows`` are receive windows that change,
 ``small`` writes of bytes, ``sizes`` segments of other sizes, and ``bleached`` marks whose echo is removed.
+``modules`` are the controllers that Linux has as modules, and ``bbr`` its BBR. ``both`` are data of the other
+side, ``buffers`` send buffers, and ``close`` ACKs less than a millisecond apart. ``flows`` are two or three
+connections that share a queue with CoDel, or with a limit alone.
 """
 FAULTS: Sequence[Faults] = get_args(Faults)
 
@@ -60,6 +80,30 @@ WRITTEN = (1, 40, 300, 999, 1000, 1001, 1700, 5000)
 SIZES = (88, 536, 1296, 1400)
 WINDOWS = (600, 1000, 1504, 2800, 3504, 4000, 8200, 12_400, 20_000, 45_104)
 """Receive windows in bytes, most of them no multiple of a segment."""
+MODULES = (
+    "bic",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+)
+"""Modules of Linux whose rules the simulator has. ``cdg`` and ``lp`` are the papers'."""
+SEND_BUFFERS = ("4096 16384 65536", "4096 16384 200000", "4096 16384 4194304", "4096 65536 65536")
+"""Values of ``tcp_wmem``."""
+LARGE_WRITES: Sequence[Sequence[tuple[int, int]]] = (
+    ((0, 150),),
+    ((0, 400),),
+    ((0, 100), (700, 200)),
+    tuple((100 * n, 25) for n in range(12)),
+)
+SPACINGS_US = (200, 400, 700, 900)
+"""Times between ACKs of one cell."""
+FLOW_MS = 60
 STEPS_MS = (80, 180, 340, 620, 1000, 1600)
 """When the RTT may change."""
 
@@ -107,6 +151,23 @@ class DrawnSituation:
     """The application has switched Nagle's algorithm off."""
     bleached: bool = False
     """No ACK echoes a mark."""
+    peer: tuple[tuple[int, int], ...] = ()
+    """The other side sends so many segments at these times."""
+    send_buffer: str | None = None
+    """``tcp_wmem``. Without one the buffer holds all."""
+    spacing_us: int = 0
+    """The time between ACKs that would come at once."""
+    flows: int = 1
+    """Connections that share the bottleneck. Each writes ``FLOW_MS`` later than the one before."""
+    limit_ms: int | None = None
+    """The longest wait in the queue of the bottleneck."""
+    codel: bool = False
+    """The queue drops, or marks, by CoDel."""
+
+    @property
+    def is_open(self) -> bool:
+        """The simulation meets the same at the same times as a kernel: an open loop."""
+        return self.spacing_us > 0 or self.flows > 1
 
     @property
     def unit(self) -> int:
@@ -181,7 +242,7 @@ def drawn(seed: int, faults: Faults) -> DrawnSituation:
 
 
 def _drawn_use(draw: _Draw, faults: Faults) -> dict[str, Any]:
-    """What a path or its use has of its own."""
+    """The fields that the kind sets."""
     found: dict[str, Any] = {"timestamps": draw.one_of((True, False))}
     match faults:
         case "pauses":
@@ -208,10 +269,48 @@ def _drawn_use(draw: _Draw, faults: Faults) -> dict[str, Any]:
             found["size"] = draw.one_of(SIZES)
         case "bleached":
             found |= {"ecn": True, "bleached": True, "marked": draw.some(draw.one_of((0.05, 0.3, 1.0)))}
+        case "modules":
+            found["controller"] = draw.one_of(MODULES)
+        case "bbr":
+            found["controller"] = "bbr"
+        case "both":
+            every, size = draw.one_of((4, 20, 60, 180)), draw.one_of((1, 2, 5))
+            found["peer"] = tuple((at, size) for at in range(draw.one_of((0, 100)), 1600, every))
+            found["ack_every"] = draw.one_of((1, 2))
+        case "buffers":
+            found["send_buffer"] = draw.one_of(SEND_BUFFERS)
+            found["writes"] = tuple(draw.one_of(LARGE_WRITES))
+            found["ack_every"] = draw.one_of((1, 2))
+        case "flows":
+            found |= {
+                "flows": draw.one_of((2, 3)),
+                "limit_ms": draw.one_of((40, 80, 160)),
+                "codel": draw.one_of((False, True)),
+                "ecn": draw.one_of((False, True)),
+                "gap_ms": draw.one_of((4, 6)),
+                "timestamps": False,
+            }
+            return found | {"lost": frozenset()}
+        case "close":
+            found |= {
+                "timestamps": False,
+                "gap_ms": draw.one_of((0, 0, 4)),
+                "spacing_us": draw.one_of(SPACINGS_US),
+            }
         case _:
             found["ack_every"] = draw.one_of((3, 6, 16, 50))
             found["lost_acks"] = draw.some(draw.one_of((0.0, 0.1, 0.3, 0.6)))
     return found | {"lost": draw.some(draw.one_of((0.0, 0.03, 0.08, 0.15)))}
+
+
+def one_of(situation: DrawnSituation, number: int) -> DrawnSituation:
+    """One connection of those that share a bottleneck. The controllers alternate."""
+    if number == 0:
+        return situation
+    controllers = ("reno", "cubic")
+    other = controllers[(controllers.index(situation.controller) + number) % 2]
+    writes = tuple((at + FLOW_MS * number, size) for at, size in situation.writes)
+    return replace(situation, controller=other, writes=writes)
 
 
 def _bursts(draw: _Draw) -> Iterator[tuple[int, int]]:

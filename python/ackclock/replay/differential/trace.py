@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from ackclock.replay.differential.network import Sample, Write
+from ackclock.replay.differential.receiver import Ack
+
 FIELDS = (
     "snd_cwnd",
     "snd_ssthresh",
@@ -27,23 +30,36 @@ One timer in some hundreds expires a tick late, and those that it sets follow.
 """
 
 
+Met = tuple[int, Ack | Write | Sample]
+"""Something that an endpoint met, with the time since its start in microseconds."""
+
+
 @dataclass(frozen=True)
 class Trace:
-    """Segments that left, each with its time in milliseconds, and the states at the times of the samples."""
+    """Segments that left, each with its time in milliseconds, and the states at the times of the samples.
+
+    An acknowledgement without data is a negative number: -1 less the segments that it acknowledges.
+    """
 
     sent: tuple[tuple[int, int], ...]
     states: tuple[tuple[int, ...], ...]
     """The time, and :data:`FIELDS`."""
+    met: tuple[Met, ...] = ()
+    """In an open loop the simulation meets the same at the same times: SYN, ACK, and all that followed."""
+    others: tuple[Trace, ...] = ()
+    """The other connections, if several share the bottleneck."""
 
     def as_json(self) -> dict[str, Any]:
         """As it is recorded: times as differences."""
         times = [at for at, _ in self.sent]
         waits = [after - before for before, after in zip([0, *times], times, strict=False)]
-        return {
+        found: dict[str, Any] = {
             "waits": waits,
             "segments": [number for _, number in self.sent],
             "states": [list(state) for state in self.states],
         }
+        met = {"met": [*map(_met_as_json, self.met)]} if self.met else {}
+        return found | met | ({"others": [one.as_json() for one in self.others]} if self.others else {})
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Trace:
@@ -52,7 +68,29 @@ class Trace:
         for wait, number in zip(value["waits"], value["segments"], strict=True):
             now += wait
             sent.append((now, number))
-        return cls(tuple(sent), tuple(tuple(state) for state in value["states"]))
+        met = tuple(map(_met_from_json, value.get("met", [])))
+        others = tuple(map(cls.from_json, value.get("others", [])))
+        return cls(tuple(sent), tuple(tuple(state) for state in value["states"]), met, others)
+
+
+def _met_as_json(met: Met) -> list[Any]:
+    at, one = met
+    match one:
+        case Ack():
+            return [at, one.cumulative, [list(block) for block in one.blocks], int(one.echo)]
+        case Write():
+            return [at, one.units]
+    return [at]
+
+
+def _met_from_json(value: Sequence[Any]) -> Met:
+    match value:
+        case [at]:
+            return at, Sample()
+        case [at, units]:
+            return at, Write(units)
+    at, cumulative, blocks, echo = value
+    return at, Ack(cumulative, tuple((start, end) for start, end in blocks), bool(echo))
 
 
 @dataclass(frozen=True)
@@ -65,7 +103,8 @@ class Difference:
 
 def compared(simulated: Trace, kernel: Trace, tolerance_ms: int = TOLERANCE_MS) -> Difference | None:
     """The first difference of the simulation from the kernel, or None if there is none."""
-    found = [*_of_segments(simulated, kernel, tolerance_ms), *_of_states(simulated, kernel)]
+    both = zip((simulated, *simulated.others), (kernel, *kernel.others), strict=True)
+    found = [one for pair in both for one in (*_of_segments(*pair, tolerance_ms), *_of_states(*pair))]
     return min(found, key=lambda one: one.at_ms, default=None)
 
 
@@ -79,7 +118,10 @@ def _of_segments(simulated: Trace, kernel: Trace, tolerance_ms: int) -> Iterator
 
 
 def _named(departure: tuple[int, int] | None) -> str:
-    return "nothing" if departure is None else f"segment {departure[1]} at {departure[0]} ms"
+    if departure is None:
+        return "nothing"
+    at, number = departure
+    return f"segment {number} at {at} ms" if number >= 0 else f"ACK of {-1 - number} at {at} ms"
 
 
 def _of_states(simulated: Trace, kernel: Trace) -> Iterator[Difference]:

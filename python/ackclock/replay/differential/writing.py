@@ -91,9 +91,9 @@ def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Itera
                 yield "+0 setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0"
 
 
-def _joined(log: list[tuple[int, Logged]]) -> list[tuple[int, Logged]]:
+def _joined(log: list[tuple[float, Logged]]) -> list[tuple[float, Logged]]:
     """The log with trains that follow one another in one piece: an endpoint may cut them elsewhere."""
-    joined: list[tuple[int, Logged]] = []
+    joined: list[tuple[float, Logged]] = []
     for now, one in log:
         before = joined[-1] if joined else None
         if (
@@ -135,5 +135,5 @@ def _written(packet: Packet, options: Options | None) -> str:
     return f"{packet.flags} {packet.sequence}:{packet.end}({packet.payload}){ack}{window}{shown}"
 
 
-def _time(at_ms: int) -> str:
-    return f"{instant(at_ms):.3f}"
+def _time(at_ms: float) -> str:
+    return f"{instant(at_ms):.{3 if at_ms == int(at_ms) else 4}f}"

@@ -1,0 +1,112 @@
+"""Differential runs of several connections behind one queue, and open loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ackclock.replay.differential import (
+    DrawnSituation,
+    Faults,
+    Origin,
+    RecordedRun,
+    Recording,
+    drawn,
+    parted,
+    play,
+    play_together,
+)
+from ackclock.replay.differential.network import Bottleneck
+from ackclock.replay.differential.receiver import Ack
+from ackclock.replay.differential.situation import one_of
+from ackclock.replay.simulated import Simulated
+from test_differential import PLAIN
+
+# The queue.
+
+
+def test_a_queue_drops_what_would_wait_longer_than_its_limit() -> None:
+    bottleneck = Bottleneck(replace(PLAIN, gap_ms=4, limit_ms=8))
+    # The fourth would wait 12 ms. At 4 ms the queue has room again.
+    assert [bottleneck.take(at, False) for at in (0, 0, 0, 0, 4)] == [
+        (4, False),
+        (8, False),
+        (12, False),
+        None,
+        (16, False),
+    ]
+
+
+@pytest.mark.parametrize("capable", [False, True])
+def test_codel_acts_once_segments_have_waited_for_an_interval_and_then_more_often(capable: bool) -> None:
+    bottleneck = Bottleneck(replace(PLAIN, gap_ms=4, codel=True))
+    # 200 segments arrive at once. Segment n begins its service at 4 n less what was dropped.
+    taken = [bottleneck.take(0, capable) for _ in range(200)]
+    marked = [one is None or one[1] for one in taken]
+    acted = [number for number, one in enumerate(marked) if one]
+    if capable:
+        # From 12 ms on the wait is above 10, at 112 for 100 ms. Further ones follow after 100, 71, 58, 50, 45
+        # and 41 ms: at 212, 283, 341, 391, 436 and 477, each with the next segment.
+        assert acted[:7] == [28, 53, 71, 86, 98, 109, 120]
+        assert taken[28] == (116, True)
+    else:
+        # A drop takes no time of the link, so that the next segment takes its place.
+        assert acted[:3] == [28, 54, 73]
+    assert bottleneck.take(2000, capable) == (2004, False), "an empty queue ends it"
+
+
+def test_a_situation_of_several_flows_has_two_controllers_and_starts_one_after_the_other() -> None:
+    one = replace(PLAIN, faults="flows", flows=3, writes=((0, 4), (100, 2)))
+    drawn_flows = [one_of(one, number) for number in range(3)]
+    assert [flow.controller for flow in drawn_flows] == ["reno", "cubic", "reno"]
+    assert [flow.writes for flow in drawn_flows] == [
+        ((0, 4), (100, 2)),
+        ((60, 4), (160, 2)),
+        ((120, 4), (220, 2)),
+    ]
+
+
+# Open loops.
+
+SPACED = replace(
+    PLAIN, faults="close", gap_ms=0, spacing_us=400, writes=((0, 30),), lost=frozenset({3, 5}), end_ms=900
+)
+
+
+def test_acks_of_one_instant_are_spaced_and_the_times_are_kept() -> None:
+    met = play(SPACED, Simulated()).met
+    acks = [at for at, one in met if isinstance(one, Ack)][1:8]
+    # The first ten segments leave and arrive at once.
+    assert [after - before for before, after in pairwise(acks)] == [400] * 6
+
+
+@pytest.mark.parametrize("situation", [SPACED, *(drawn(seed, "close") for seed in range(1, 4))])
+def test_an_endpoint_answers_in_an_open_loop_as_it_did(situation: DrawnSituation) -> None:
+    trace = play(situation, Simulated()).trace
+    assert len(trace.met) > 10
+    assert parted(situation, trace) is None
+    later = replace(trace, met=tuple((at + 3000, one) for at, one in trace.met))
+    assert parted(situation, later) is None, "whatever the machine's lateness"
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_connections_behind_one_queue_answer_in_open_loops_as_they_did(seed: int, tmp_path: Path) -> None:
+    situation = drawn(seed, "flows")
+    trace = play_together(situation, Simulated).trace
+    assert len(trace.others) == situation.flows - 1
+    assert parted(situation, trace) is None
+    origin = Origin("6.1", 250, "2026-11-26", "ackclock differential")
+    Recording(origin, [RecordedRun(seed, "flows", trace)]).write(tmp_path / "one.gz")
+    (run,) = Recording.read(tmp_path / "one.gz").runs
+    assert run.trace == trace
+    assert run.compared() is None
+
+
+@pytest.mark.parametrize("faults", ["both", "buffers", "bbr", "modules"])
+def test_the_other_kinds_play(faults: Faults) -> None:
+    played = play(drawn(1, faults), Simulated())
+    assert len(played.sent) > 20
+    assert any(number < 0 for _, number in played.sent) == (faults == "both")
