@@ -17,7 +17,10 @@ use crate::EventQueue;
 use crate::cut::{Cut, NETWORK, RECEIVERS, SENDERS};
 use crate::medium::MeteredMedium;
 use crate::route::{NO_LINK, Routes};
+use crate::stages::ELSEWHERE;
 use crate::state::{Held, LinkState, NetworkState, Observer, Routed, Tap, Ways, or_never};
+
+mod passing;
 
 /// A host takes less than this from the arrival of a packet to the answer of its TCP: an interrupt and its handler.
 const HOST_TAKES: Span = Span::from_micros(10);
@@ -54,7 +57,7 @@ impl<P: Routed> Fabric<P> {
                 NETWORK => Self::of(plan, seed, false, Arc::clone(&routes)),
                 _ => Self::without_links(seed, Arc::clone(&routes)),
             };
-            fabric.state.ways.elsewhere = cut.end.iter().map(|&end| end != place).collect();
+            fabric.put_in(place, &cut);
             fabric
         });
         Some((places, cut))
@@ -103,8 +106,9 @@ impl<P: Routed> Fabric<P> {
         };
         let wires = (0..).zip(&routes.delays).zip(&routes.to_hosts).map(wire).collect();
         let pending = EventQueue::new(routes.delays.len());
-        let (links, elsewhere, filled) = (Vec::new(), Vec::new(), Vec::new());
-        let state = NetworkState { links, ways: Ways { wires, routes, pending, elsewhere, filled } };
+        let (leads, others, filled) = (Vec::new(), Vec::new(), Vec::new());
+        let ways = Ways { wires, routes, pending, leads, stage: 0, stage_of: Vec::new(), others, filled };
+        let state = NetworkState { links: Vec::new(), ways };
         Self { links: Vec::new(), media: Vec::new(), state }
     }
 
@@ -112,7 +116,7 @@ impl<P: Routed> Fabric<P> {
     pub fn hand_over(&mut self, other: &mut Self) {
         let Ways { wires, filled, .. } = &mut self.state.ways;
         filled.retain(|&wire| {
-            let there = !other.state.ways.elsewhere[wire as usize];
+            let there = other.state.ways.leads[wire as usize] != ELSEWHERE;
             if there {
                 wires[wire as usize].hand_over(&mut other.state.ways.wires[wire as usize]);
                 other.state.ways.look_at(wire);
@@ -129,7 +133,8 @@ impl<P: Routed> Fabric<P> {
 
     /// When something happens next where nothing is offered: something is due, or a service starts.
     pub fn next_change(&self) -> Time {
-        self.links.iter().filter_map(Link::poll_timeout).fold(self.next(), Time::min)
+        let others = self.state.ways.others.iter().map(EventQueue::next);
+        self.links.iter().filter_map(Link::poll_timeout).chain(others).fold(self.next(), Time::min)
     }
 
     /// Takes `wire` off those that are looked at, until [`Fabric::end`] puts it back. Says when another is looked at
@@ -293,7 +298,17 @@ impl<P: Routed> Fabric<P> {
         tap: &mut T,
         mut next: impl FnMut(&mut T, (Time, u32)) -> Option<(Time, P)>,
     ) {
-        while let Some((now, packet)) = next(tap, (self.next(), self.next_slot())) {
+        self.forward_from(tap, |tap, Ways { pending, .. }| next(tap, (pending.next(), pending.first_slot())));
+    }
+
+    /// As [`forward_all`](Self::forward_all), where the packets may come from wires.
+    #[inline(always)]
+    fn forward_from<T: Tap<P>>(
+        &mut self,
+        tap: &mut T,
+        mut next: impl FnMut(&mut T, &mut Ways<P>) -> Option<(Time, P)>,
+    ) {
+        while let Some((now, packet)) = next(tap, &mut self.state.ways) {
             let first = packet.step();
             let link = self.state.ways.routes.steps[first as usize].link;
             // A link that is itself looked at changes the next time.
@@ -311,10 +326,10 @@ impl<P: Routed> Fabric<P> {
             let other = loop {
                 observer.own.meter.counters.arrived_packets += 1;
                 served.offer_in_row(offered.0, offered.1, &mut observer);
-                let Observer { ways: Ways { pending, routes, .. }, tap, .. } = &mut observer;
-                let Some(following) = next(tap, (pending.next(), pending.first_slot())) else { return };
+                let Observer { ways, tap, .. } = &mut observer;
+                let Some(following) = next(tap, ways) else { return };
                 let step = following.1.step();
-                if step != first && routes.steps[step as usize].link != link {
+                if step != first && ways.routes.steps[step as usize].link != link {
                     break following;
                 }
                 offered = following;

@@ -16,6 +16,7 @@ mod rows;
 mod run;
 mod schedule;
 mod source;
+mod stages;
 mod state;
 
 pub use capture::{CaptureTo, Interfaces, comment};

@@ -105,6 +105,16 @@ impl Routes {
         routes
     }
 
+    /// The wires from step to step, each with the link behind it, or `NO_LINK`.
+    pub(crate) fn between_links(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.steps.windows(2).filter(|steps| !steps[0].last).map(|steps| (steps[0].wire, steps[1].link))
+    }
+
+    /// The link with which each route begins, or `NO_LINK`.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = u32> {
+        self.starts.iter().flat_map(|&(forward, reverse)| [forward, reverse]).map(|step| self.steps[step as usize].link)
+    }
+
     /// The hosts and code points of packets, by their steps.
     pub(crate) fn classes(&self, plan: &Plan) -> Arc<[FlowClass]> {
         let mut classes = vec![FlowClass::default(); self.steps.len()];

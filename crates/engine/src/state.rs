@@ -71,10 +71,16 @@ impl<P> NetworkState<P> {
 pub(crate) struct Ways<P> {
     pub(crate) wires: Vec<Wire<P>>,
     pub(crate) routes: Arc<Routes>,
-    /// Wires first, then links, then media.
+    /// Wires first, then links, then media, of the present stage.
     pub(crate) pending: EventQueue,
-    /// In one place of several: those wires that end in another are only filled here.
-    pub(crate) elsewhere: Vec<bool>,
+    /// In one place of several: the stage to which each wire leads here. Those that end [`ELSEWHERE`] are only filled.
+    pub(crate) leads: Vec<u8>,
+    /// The stage of the links that take packets now.
+    pub(crate) stage: u8,
+    /// The stage of each link, where there are stages.
+    pub(crate) stage_of: Vec<u8>,
+    /// What is pending in each of the other stages.
+    pub(crate) others: Vec<EventQueue>,
     /// The wires that end in another place and on which a packet has been put.
     pub(crate) filled: Vec<u32>,
 }
@@ -83,10 +89,19 @@ impl<P> Ways<P> {
     /// Another packet is the next to arrive on `wire`.
     #[inline]
     pub(crate) fn look_at(&mut self, wire: u32) {
-        if self.elsewhere.get(wire as usize).is_some_and(|elsewhere| *elsewhere) {
-            return self.filled.push(wire);
+        if self.leads.get(wire as usize).is_some_and(|&stage| stage != self.stage) {
+            return self.put_off(wire);
         }
         self.pending.set(wire, or_never(self.wires[wire as usize].next_arrival()));
+    }
+
+    /// As [`look_at`](Self::look_at), for a wire that leads to another stage or place.
+    #[inline(never)]
+    fn put_off(&mut self, wire: u32) {
+        match self.others.get_mut(self.leads[wire as usize] as usize) {
+            Some(pending) => pending.set(wire, or_never(self.wires[wire as usize].next_arrival())),
+            None => self.filled.push(wire),
+        }
     }
 }
 

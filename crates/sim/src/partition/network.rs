@@ -54,9 +54,27 @@ impl Inbox {
 }
 
 impl<A: Agents> Partition<'_, A> {
-    /// Takes all offers of before `end`, and moves packets that arrive on wires between links. Then it brings the links
-    /// to `end`.
+    /// Takes all offers of before `end`, and moves packets that arrive on wires between links, stage by stage. Then the
+    /// links are at `end`.
     pub(super) fn run_network(&mut self, end: Time) {
+        // A service that starts at `end` itself is not past.
+        let before = Time::from_nanos(end.as_nanos().saturating_sub(1));
+        self.take_offers(end);
+        self.fabric.advance_stage(before, &mut self.endpoints);
+        for stage in 1..self.fabric.stages() {
+            self.fabric.turn_to(stage);
+            self.fabric.take_arrivals(end, &mut self.endpoints, |endpoints, now, wire| {
+                let stamp = &mut endpoints.recorder.stamp;
+                self.events += u64::from((stamp.at, stamp.rank) != (now, wire));
+                (stamp.at, stamp.rank) = (now, wire);
+            });
+            self.fabric.advance_stage(before, &mut self.endpoints);
+        }
+        self.fabric.turn_to(0);
+    }
+
+    /// Takes all offers of before `end`, and moves packets that arrive at the same links on wires.
+    fn take_offers(&mut self, end: Time) {
         let Some(mut inboxes) = self.inboxes.take() else { return };
         loop {
             let own = self.next_own();
@@ -74,9 +92,6 @@ impl<A: Agents> Partition<'_, A> {
             }
         }
         self.inboxes = Some(inboxes);
-        // A service that starts at `end` itself is not past.
-        let before = Time::from_nanos(end.as_nanos().saturating_sub(1));
-        self.fabric.advance(before, &mut self.endpoints);
     }
 
     /// When something happens here next without an offer.

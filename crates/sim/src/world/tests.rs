@@ -134,6 +134,45 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn link()(
+        rate in pick(&["'12mbit'", "'30mbit'", "'1gbit'", "'unlimited'\nloss = '1%'"]),
+        queue in pick(&["queue = '50ms'", "queue = '20p'", "queue = 'infinite'"]),
+        delay in pick(&["0s", "0s", "1ms", "20ms"]),
+        jitter in pick(&["", "", "jitter = { uniform = '5ms', reorder = true }"]),
+        reverse in pick(&["reverse = {}", "reverse = {}", "reverse = { rate = '3mbit', queue = '20p' }"]),
+    ) -> String {
+        let queue = if rate.contains("unlimited") { "" } else { queue };
+        format!("rate = {rate}\n{queue}\ndelay = '{delay}'\n{jitter}\n{reverse}\n")
+    }
+}
+
+prop_compose! {
+    /// Flows over links of their own, a common one and one behind it, and flows that enter or leave in between.
+    fn several_links()(
+        links in prop::collection::vec(link(), 4),
+        common in pick(&["20p", "infinite", "50ms"]),
+        ends in prop::collection::vec(pick(&["'one'|'d'", "'two'|'d'", "'one'|'b'", "'a'|'b'", "'two'|'b'"]), 1..4),
+        cc in pick(&["newreno", "cubic", "bbr1"]),
+        noise in any::<bool>(),
+    ) -> String {
+        let places = [("one", "a"), ("two", "a"), ("b", "c"), ("c", "d")];
+        let links = places.iter().zip(&links).map(|((from, to), link)| {
+            format!("[[links]]\nname = '{from}'\nfrom = '{from}'\nto = '{to}'\n{link}\n")
+        });
+        let common = format!(
+            "[[links]]\nname = 'common'\nfrom = 'a'\nto = 'b'\nrate = '10mbit'\nqueue = '{common}'\ndelay = '10ms'\n\
+             reverse = {{}}\n"
+        );
+        let flows = ends.iter().map(|ends| {
+            let (from, to) = ends.split_once('|').unwrap();
+            format!("[[flows]]\ncc = '{cc}'\nfrom = {from}\nto = {to}\ncount = 2\nstart_jitter = '40ms'\n")
+        });
+        let text: String = links.chain([common]).chain(flows).collect();
+        format!("duration = '1s'\nwarmup = '200ms'\nphase_noise = {noise}\n{text}")
+    }
+}
+
 /// Panics unless `text` gives the same bytes on so many `cores` as in one part.
 fn compare(text: &str, cores: usize) {
     for (whole, parts) in run(text, 0).0.into_iter().zip(run(text, cores).0) {
@@ -146,6 +185,11 @@ proptest! {
 
     #[test]
     fn a_world_in_parts_gives_the_bytes_of_a_whole_one(text in scenario()) {
+        compare(&text, 1);
+    }
+
+    #[test]
+    fn links_that_take_packets_stage_by_stage_give_the_bytes_of_a_whole_world(text in several_links()) {
         compare(&text, 1);
     }
 }
@@ -258,6 +302,17 @@ fn a_plan_is_cut_unless_something_is_known_in_two_places_at_once() {
         assert!(!cut(path, flow, more), "{path} {flow} {more}");
     }
     assert!(!run(&dumbbell("", "", "").replace("20ms", "0ms"), 1).1, "a delay of zero");
+    // From end to end and back to the first every way takes 20 ms, though the last link has no delay.
+    let last = |more: &str| {
+        format!(
+            "duration = '1s'\n[[links]]\nname = 'first'\nfrom = 'a'\nto = 'b'\nrate = '10mbit'\nqueue = '20p'\n\
+             delay = '20ms'\nreverse = {{}}\n\
+             [[links]]\nname = 'last'\nfrom = 'b'\nto = 'c'\nrate = 'unlimited'\nloss = '1%'\n\
+             delay = '0s'\nreverse = {{{more}}}\n[[flows]]\ncc = 'newreno'\nfrom = 'a'\nto = 'c'\n"
+        )
+    };
+    assert!(run(&last(""), 1).1);
+    assert!(!run(&last("rate = '1mbit', queue = '9p'"), 1).1, "ACKs meet the links where data leave them");
     let managed = dumbbell("", "", "").replace("'50p'", "'codel'");
     assert!(!run(&managed, 1).1);
     assert!(run(&format!("record = {{ events = false }}\n{managed}"), 1).1);
