@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,10 @@ def read(path: Path) -> Logs:
             remark = f"{path}: ends within an event, and is read up to there"
     else:
         traces = _contained(document, path)
+    return _of_traces(traces, path, remark)
+
+
+def _of_traces(traces: Sequence[tuple[Any, Any]], path: Path, remark: str) -> Logs:
     found = [_trace(path, number, *one) for number, one in enumerate(traces, 1)]
     logs = tuple(one for one in found if one.times.size or one.sent.size or one.lost.size)
     if not logs:
@@ -112,6 +116,11 @@ def read(path: Path) -> Logs:
             f"{path}: has neither metrics_updated nor packet_sent nor packet_lost: is it a log of a sender?"
         )
     return Logs(logs, remark)
+
+
+def of_document(document: Mapping[str, Any], path: Path) -> Logs:
+    """The traces of a log in memory, which errors call ``path``. Raises InputError if none is of a sender."""
+    return _of_traces(_contained(document, path), path, "")
 
 
 def _contained(document: Any, path: Path) -> list[tuple[Any, Any]]:

@@ -1,8 +1,9 @@
-"""``ackclock read LOG…``: windows, RTTs and losses of QUIC stacks from their qlog, in one figure."""
+"""``ackclock read LOG…``: windows, RTTs and losses of qlogs, of other tools and of runs, in one figure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,35 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from ackclock import qlogs
+from ackclock import measured, qlogs
 from ackclock.cli import output
 from ackclock.cli.captured import spread
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report
 from ackclock.errors import InputError
+from ackclock.exports import qlog
 from ackclock.figure import Axis, Panel, Series
-from ackclock.qlogs import Log
+from ackclock.metrics.tables import Array
+from ackclock.qlogs import Log, Logs
+from ackclock.result import Runs
 
 BITS, MILLI, KILO, MEGA = 8, 1e3, 1e3, 1e6
+SENT = "sent"
 FIGURES = (
+    ("throughput", "Data sent, with what was sent again", SENT, "Mbit/s", 1 / MEGA),
     ("window", "Congestion window", "congestion_window", "kB", 1 / KILO),
     ("in-flight", "Data in flight", "bytes_in_flight", "kB", 1 / KILO),
-    ("rtt", "RTT, the latest sample", "latest_rtt", "RTT (ms)", MILLI),
+    (
+        "rtt",
+        "RTT: the latest sample, or what a tool has",
+        "latest_rtt",
+        "RTT (ms)",
+        MILLI,
+    ),
 )
 """File, caption, metric, axis, and the factor from the metric to its unit."""
+BINS = 60
+"""The bins of throughput in the longest log."""
 
 
 def logs(files: Sequence[Path], report: Report) -> None:
@@ -36,9 +50,9 @@ def logs(files: Sequence[Path], report: Report) -> None:
         raise InputError(f"{' '.join(map(str, files))}: a file is named twice")
     found: dict[str, Log] = {}
     for file in files:
-        seen = qlogs.read(file)
-        output.remark(seen.remark)
-        found |= {_label(one, seen.traces, files): one for one in seen.traces}
+        for seen in _seen(file):
+            output.remark(seen.remark)
+            found |= {_label(one, seen.traces, files): one for one in seen.traces}
     rows = [summary(label, one) for label, one in found.items()]
     finish = output.show_early(_table(rows), as_json=report.as_json)
     if report.as_json:
@@ -51,6 +65,43 @@ def logs(files: Sequence[Path], report: Report) -> None:
             _write(title, found, rows, folder, report)
         report.done(out)
     finish()
+
+
+def _seen(file: Path) -> list[Logs]:
+    """The logs of a file, or of each run in a folder that ``--out`` wrote."""
+    if file.is_dir():
+        return [qlogs.of_document(qlog.document(run), file) for run in Runs.load(file)]
+    return [measured.read(file) if measured.is_measured(file) else qlogs.read(file)]
+
+
+def _gap(one: Log) -> float:
+    """The usual time between reports of sent data, in s. 0 without several."""
+    gaps = np.diff(np.unique(one.sent))
+    return float(np.median(gaps)) if gaps.size else 0.0
+
+
+def _bin(logs: Iterable[Log]) -> float:
+    """The width of the bins of throughput, the same for all logs: none reports less often."""
+    every = list(logs)
+    return max(max(_gap(one) for one in every), max(one.end for one in every) / BINS)
+
+
+def _sent(one: Log, width: float) -> tuple[Array, Array]:
+    """The bit/s that were sent in bins of about ``width``, and the times at which these end."""
+    gap = _gap(one)
+    width = gap * max(1, round(width / gap)) if gap else width
+    if not one.sent.size or not width:
+        return np.array([]), np.array([])
+    edges: Array = np.arange(math.ceil(one.end / width - 1e-9), dtype=np.float64) * width
+    # What is reported at the end of a bin was sent in it.
+    bins = np.digitize(one.sent - 1e-9, edges)
+    sums = np.bincount(np.clip(bins, 1, edges.size) - 1, one.sent_bytes, edges.size)
+    return edges + width, sums * BITS / width
+
+
+def _curve(one: Log, metric: str, width: float) -> tuple[Array, Array]:
+    """The times and values of a figure."""
+    return _sent(one, width) if metric == SENT else (one.times, one.metrics[metric])
 
 
 def _label(one: Log, traces: Sequence[Log], files: Sequence[Path]) -> str:
@@ -127,11 +178,13 @@ def _write(
 
     page, table = Page(title), _table(rows)
     page.table(heads(table), cells(table))
+    width = _bin(found.values())
     for name, caption, metric, label, factor in FIGURES:
         curves = [
-            Series(log, log, one.times, one.metrics[metric] * factor)
+            Series(log, log, times, values * factor)
             for log, one in found.items()
-            if np.isfinite(one.metrics[metric]).any()
+            for times, values in [_curve(one, metric, width)]
+            if np.isfinite(values).any()
         ]
         if not curves:
             page.paragraph(f"{caption}: in none of the logs.", "note")

@@ -38,7 +38,8 @@ WITHOUT: Mapping[str, Sequence[str]] = {
         required=True,
         type=FILE,
         metavar="DIR…|CAPTURE|LOG…",
-        help="Folders that --out wrote, a capture (pcapng, pcap) taken at the sender, or logs (qlog).",
+        help="Folders that --out wrote, a capture (pcapng, pcap) taken at the sender, or logs: qlog, "
+        "iperf3 --json, flent.gz, ss -ti. Folders beside logs share their figures.",
     ),
     Option(
         "--to",
@@ -96,13 +97,14 @@ def read(
     """Read results, a capture or qlogs: tables and figures, controllers, causes of losses.
 
     Several results share one figure, with box plots and intervals over their repetitions. Each connection of
-    a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC share one figure.
+    a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC, iperf3, Flent or
+    ss share one figure, also with results: `ackclock read iperf3.json simulated --out both`.
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
     `ackclock read capture.pcapng --out page`, `ackclock read capture.pcapng --controllers`
     """
+    from ackclock.measured import is_measured
     from ackclock.qlogs import is_log
 
-    first = files[0]
     if to is not None:
         _refuse("--to")
         export(_one(files, "--to"), to, report.out or Path(), report.force)
@@ -112,10 +114,10 @@ def read(
     elif losses:
         _refuse("--losses")
         causes(_one(files, "a capture"), interface=interface, as_json=report.as_json, **of_losses)
-    elif first.is_dir():
+    elif all(one.is_dir() for one in files):
         _refuse("the results of a folder")
         plot(files, report)
-    elif is_log(first):
+    elif any(not one.is_dir() and (is_log(one) or is_measured(one)) for one in files):
         _refuse("a log")
         from ackclock.cli.logs import logs
 
