@@ -6,6 +6,7 @@ import json
 import random
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,14 +50,23 @@ def test_a_named_network_is_a_scenario_with_its_sources(capsys, tmp_path, name):
     assert "warning" not in said
 
 
-def test_the_rate_of_lte_is_drawn_as_its_file_says():
-    draw, rate, expected = random.Random(1), 500.0, []
-    for half in range(120):
+LTE_SUITE = Path(__file__).parents[2] / "suites" / "rmcat" / "lte.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "halves"),
+    [(networks.text_of("lte"), 1, 120), (LTE_SUITE.read_text("utf-8"), 2, 240)],
+    ids=["network", "suite"],
+)
+def test_the_rate_of_lte_is_drawn_as_its_file_says(text, seed, halves):
+    draw, rate, expected = random.Random(seed), 500.0, []
+    for half in range(halves):
         expected.append([f"{half * 0.5:g}s", f"{rate * 0.012:.2f}mbit"])
         rate += draw.gauss(0.0, 200.0 * 0.5**0.5)
         rate = abs(rate - 50.0) + 50.0
         rate = 1000.0 - abs(1000.0 - rate)
-    assert tomllib.loads(networks.text_of("lte"))["path"]["rate"] == expected
+    document = tomllib.loads(text)
+    assert document.get("scenario", document)["path"]["rate"] == expected
 
 
 def test_every_pair_runs_once_and_one_page_shows_them(capsys, tmp_path):
