@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 3
 """The version of the tables that this package writes. It reads version 1 as well."""
 
+BREAKERS = ("RTCP timeout", "media timeout", "congestion")
+"""The conditions of circuit breakers by their numbers, from 1 (RFC 8083, sections 4.1 to 4.3)."""
+
 
 class ResultError(InputError):
     """A folder does not hold the result of a run, or cannot take one. The message is one sentence."""
@@ -245,7 +248,28 @@ class Run:
 
             for index in self.table("datagrams").column("flow").unique().to_pylist():
                 flows[index] |= arrivals(self, flows[index]["name"])
+            flows = self._with_quality(flows)
+        if any("breaker" in flow.get("media", {}) for flow in self.scenario["flows"]):
+            self._add_breakers(flows)
         return flows
+
+    def _with_quality(self, flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The summaries of flows. Voice has its MOS if it arrives (``call_best_rating``)."""
+        from ackclock.metrics.calls import call_best_rating, is_voice, mean_opinion_score
+
+        def quality(name: str) -> dict[str, Any]:
+            described = _described(self.scenario["flows"], name)
+            heard = described is not None and is_voice(described)
+            return {"mos": mean_opinion_score(call_best_rating(self, name))} if heard else {}
+
+        return [flow | (quality(flow["name"]) if "one_way_delay_ms" in flow else {}) for flow in flows]
+
+    def _add_breakers(self, flows: list[dict[str, Any]]) -> None:
+        """Adds to summaries of flows when and why a circuit breaker stopped them."""
+        for event in self.events.to_pylist():
+            if event["kind"] == "circuit-breaker":
+                condition = BREAKERS[round(event["value"]) - 1]
+                flows[event["flow"]]["circuit_breaker"] = {"at_s": event["time_s"], "condition": condition}
 
     def save(self, folder: str | os.PathLike[str]) -> pathlib.Path:
         """Writes Parquet tables and ``run.json`` (scenario, seed, versions, host) into a new or empty folder.
@@ -389,6 +413,13 @@ class Runs(list[Run]):
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def _described(flows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    """The table of a resolved scenario for the flow ``name``, or for its copies ``name-0``, ``name-1``…"""
+    whole = [one for one in flows if one.get("name") == name]
+    copies = [one for one in flows if one.get("name", one["cc"]) == name.rpartition("-")[0]]
+    return next(iter([*whole, *copies]), None)
 
 
 def flow_summary(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -134,12 +134,16 @@ def arrivals_table(summaries: Sequence[Summary]) -> Table | None:
             for words, key in (("delay", "one_way_delay_ms"), ("frame", "frame_delay_ms"))
             for one in ("p50", "p95")
         ),
+        ("lost after\nrepair %", lambda f: None if "media_loss" not in f else f["media_loss"] * 100, ".2f"),
         ("not shown\n%", lambda f: None if "frame_loss" not in f else f["frame_loss"] * 100, ".2f"),
         ("freezes", lambda f: f.get("freezes"), ".0f"),
         ("frozen\ns", lambda f: f.get("frozen_s"), ".2f"),
     ]
-    if not any("frame_loss" in flow for group in groups.values() for flow in group):
+    flows = [flow for group in groups.values() for flow in group]
+    if not any("frame_loss" in flow for flow in flows):
         columns = columns[:2]
+    if any("mos" in flow for flow in flows):
+        columns.append(("MOS", lambda f: f.get("mos"), ".2f"))
     table = Table(
         title="arrivals (one-way delay by packet, frames from capture to completion)", title_justify="left"
     )
@@ -219,6 +223,17 @@ def limits(summaries: Sequence[Summary]) -> list[str]:
             name, percent = limited[len(of) // 2]
             sentences.append(f"{label} was limited by its {name} {percent:.3g} % of the time")
     return sentences
+
+
+def broken(summaries: Sequence[Summary]) -> list[str]:
+    """A sentence for each flow that a circuit breaker stopped (RFC 8083)."""
+    return [
+        f"{s['label']}, seed {s['seed']}: the circuit breaker stopped {flow['name']} after "
+        f"{flow['circuit_breaker']['at_s']:.1f} s by {flow['circuit_breaker']['condition']} (RFC 8083)"
+        for s in summaries
+        for flow in s["flows"]
+        if "circuit_breaker" in flow
+    ]
 
 
 def beyond_buffers(summaries: Sequence[Summary], plans: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 import ackclock
 from ackclock import metrics, summary
 from ackclock.metrics.arrivals import arrivals
+from ackclock.metrics.calls import is_voice
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def call() -> Call:
         {
             "captured_s": captured,
             "flow": pa.array([0] * count, pa.uint32()),
+            "bytes": pa.array([500 if n == 5 else 1000 for n in range(count)], pa.uint32()),
             "complete_s": pa.array(complete, pa.float64()),
             "shown_s": pa.array(shown, pa.float64()),
         }
@@ -61,6 +63,8 @@ def test_a_summary_has_delays_of_packets_and_frames_and_the_freezes(call: Call) 
     # Frame 4 is shown at 260 ms, and frame 15 at 700 ms. 35 frames are older than a second.
     shown = metrics.video_frames(call, "call", None, None)[2]
     assert found["frame_loss"] == pytest.approx(10 / shown.size)
+    # Frame 5 alone was never complete, with 500 of 34 * 1000 + 500 bytes.
+    assert found["media_loss"] == pytest.approx(500 / 34_500)
     assert (found["freezes"], found["frozen_s"]) == (1, pytest.approx(0.44))
 
 
@@ -90,8 +94,96 @@ def test_the_terminal_has_a_table_of_arrivals_where_datagrams_are_recorded() -> 
     assert heads(media, record=False) is None
     delays = ["run", "flow", "delay p50\nms", "delay p95\nms"]
     assert heads(silent, record=True) == delays
-    frames = ["frame p50\nms", "frame p95\nms", "not shown\n%", "freezes", "frozen\ns"]
+    frames = [
+        "frame p50\nms",
+        "frame p95\nms",
+        "lost after\nrepair %",
+        "not shown\n%",
+        "freezes",
+        "frozen\ns",
+    ]
     assert heads(media, record=True) == delays + frames
+
+
+def test_voice_has_its_mean_opinion_score_in_every_table() -> None:
+    voice = {"cc": "newreno", "kind": "datagram", "packet_size": "200B", "source": {"rate": "80kbit"}}
+    video = {"name": "call", "cc": "gcc", "kind": "media"}
+    users = {"name": "users", "cc": "cubic", "bytes": "20kB", "every": "0.2s"}
+    loud = {"cc": "newreno", "kind": "datagram", "packet_size": "1500B", "source": {"rate": "600kbit"}}
+    run = ackclock.simulate(
+        {
+            "duration": "3s",
+            "path": {"rate": "5mbit", "rtt": "60ms", "queue": "300ms", "loss": "1%"},
+            "record": {"datagrams": True},
+            "flows": [{**voice, "name": "voice", "count": 2}, video, loud, users, {**voice, "count": 2}],
+        }
+    )
+    flows = run.summary()["flows"]
+    # Each connection of the users has a row of its own.
+    assert len(flows) > 8
+    found = [flow.get("mos") for flow in flows]
+    assert set(found[2:-2]) == {None}
+    named = [flow["name"] for flow in flows]
+    assert named[:2] == ["voice-0", "voice-1"]
+    for name, mos in zip([*named[:2], *named[-2:]], [*found[:2], *found[-2:]], strict=True):
+        assert mos == metrics.mean_opinion_score(metrics.call_best_rating(run, name))
+    table = summary.arrivals_table([run.summary()])
+    assert table is not None
+    assert [str(column.header) for column in table.columns][-1] == "MOS"
+
+
+def test_packets_of_voice_are_small_and_10_to_60_ms_apart() -> None:
+    def voice(size: str, rate: object, kind: str = "datagram") -> bool:
+        return is_voice({"kind": kind, "packet_size": size, "source": rate})
+
+    # 200 bytes at 80 kbit/s are 20 ms, at 20 kbit/s 80 ms, at 160 kbit/s 10 ms.
+    assert voice("200B", {"rate": "80kbit"})
+    assert not voice("200B", {"rate": "20kbit"})
+    assert not voice("200B", {"rate": "160kbit"})
+    assert not voice("1500B", {"rate": "1mbit"})
+    assert not voice("200B", "greedy")
+    assert not voice("200B", {"rate": "80kbit"}, "tcp")
+
+
+@pytest.mark.parametrize(
+    ("path", "condition", "at"),
+    [
+        # The encoder does not go below 1 Mbit/s where 300 kbit/s pass. The first second sees no loss yet.
+        ({"rate": "300kbit", "queue": "300ms"}, "congestion", (3.0, 6.0)),
+        # Reports go on each second, and five bring no new packet.
+        (
+            {"rate": "5mbit", "queue": "1bdp", "loss": [["0s", "0%"], ["10s", "100%"]]},
+            "media timeout",
+            (14.9, 16.2),
+        ),
+        # Three intervals of 5 s after the last report.
+        (
+            {"rate": "5mbit", "queue": "1bdp", "reverse": {"loss": [["0s", "0%"], ["10s", "100%"]]}},
+            "RTCP timeout",
+            (24.8, 25.2),
+        ),
+    ],
+)
+def test_a_circuit_breaker_stops_a_call_for_good(path, condition, at) -> None:
+    call = {"name": "call", "cc": "gcc", "kind": "media", "media": {"min_rate": "1mbit", "breaker": "1s"}}
+    run = ackclock.simulate(
+        {"duration": "40s", "path": {"rtt": "60ms", **path}, "record": {"datagrams": True}, "flows": [call]}
+    )
+    found = run.summary()["flows"][0]["circuit_breaker"]
+    assert found["condition"] == condition
+    assert at[0] <= found["at_s"] <= at[1]
+    assert run.datagrams["sent_s"].to_numpy().max() <= found["at_s"]
+    [sentence] = summary.broken([run.summary()])
+    assert f"stopped call after {found['at_s']:.1f} s by {condition} (RFC 8083)" in sentence
+
+
+def test_a_call_that_adapts_does_not_trip_its_breaker() -> None:
+    call = {"name": "call", "cc": "gcc", "kind": "media", "media": {"breaker": "1s"}}
+    flows = [call, {"cc": "cubic"}]
+    run = ackclock.simulate(
+        {"duration": "40s", "path": {"rate": "1mbit", "rtt": "60ms", "queue": "300ms"}, "flows": flows}
+    )
+    assert "circuit_breaker" not in run.summary()["flows"][0]
 
 
 def test_delays_are_of_frames_that_are_complete(call: Call) -> None:

@@ -16,6 +16,7 @@ pub fn sender_event(at: Time, flow: u32, event: Event) -> EventRow {
         Event::TailLossProbe { sequence } => (EventKind::TailLossProbe, Some(sequence), None),
         Event::Spurious => (EventKind::Spurious, None, None),
         Event::CongestionEcho { window } => (EventKind::Ecn, None, Some(window)),
+        Event::CircuitBreaker { condition } => (EventKind::CircuitBreaker, None, Some(f64::from(condition as u8))),
     };
     EventRow { sequence: sequence.unwrap_or(u64::MAX), value: value.unwrap_or(f64::NAN), ..flow_event(at, flow, kind) }
 }

@@ -54,6 +54,8 @@ kinds! {
         Spurious = "spurious",
         /// The controller was notified of congestion marks.
         Ecn = "ecn",
+        /// A circuit breaker stopped the flow. The value is the number of the condition in RFC 8083.
+        CircuitBreaker = "circuit-breaker",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use units::Span;
 
+use crate::rtp::Stopped;
+
 /// Something happened to a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
@@ -42,6 +44,11 @@ pub enum Event {
     CongestionEcho {
         /// The window before, in segments.
         window: f64,
+    },
+    /// A circuit breaker stops the flow for good.
+    CircuitBreaker {
+        /// The reason.
+        condition: Stopped,
     },
 }
 

@@ -18,7 +18,7 @@ pub use ecn_mode::EcnMode;
 pub use journal::{Event, Journal};
 pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
 pub use rtp::{
-    Arrival, Encoder, Frame, FrameArrival, MediaReport, MediaSettings, MediaSink, MediaSource, PacketHeader,
+    Arrival, Encoder, Frame, FrameArrival, MediaReport, MediaSettings, MediaSink, MediaSource, PacketHeader, Stopped,
 };
 pub use segment::{Acknowledgement, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};

@@ -51,7 +51,12 @@ class BesideOutcome(NetworksOutcome):
 
     def answer(self, done: Finished) -> Sequence[Any]:
         """The sentences before the table."""
-        return *self._sentences(done), *self.tables(done), summary.engine_line(done.summaries)
+        return (
+            *self._sentences(done),
+            *summary.broken(done.summaries),
+            *self.tables(done),
+            summary.engine_line(done.summaries),
+        )
 
     def tables(self, done: Finished) -> Sequence[Any]:
         """A row for each pair."""

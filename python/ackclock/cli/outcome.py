@@ -131,7 +131,7 @@ class Outcome:
 
     def answer(self, done: Finished) -> Sequence[Any]:
         """The buffers that limited flows, the tables, and the cost of the runs."""
-        limits = map(Text, summary.limits(done.summaries))
+        limits = map(Text, [*summary.broken(done.summaries), *summary.limits(done.summaries)])
         return *limits, *self.tables(done), summary.engine_line(done.summaries)
 
     def _run_into(

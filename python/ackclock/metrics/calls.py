@@ -8,12 +8,20 @@ where only the delay (Idd) and the losses (Ie,eff) vary.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from ackclock import _engine
 from ackclock.metrics.rates import goodput_windows
 from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Recorded, Tables, column, of_flow, percentile_of
+
+VOICE_S = (0.01, 0.06)
+"""The times between packets of voice: 10 to 60 ms."""
+MOST_VOICE_BPS = 128e3
+"""The highest rate of voice, with headers: G.711 in packets of 10 ms has 96 kbit/s."""
 
 R_DEFAULT = 93.2
 """The rating of a call without delay and losses: R0 - Is with the default values of G.107, table 2."""
@@ -52,6 +60,21 @@ def call_rtts(run: Recorded, forward: str, reverse: str) -> tuple[Array, Array]:
     pair = np.searchsorted(answered, sent + there / 1e3, side="left")
     paired = pair < answered.size
     return sent[paired], there[paired] + back[pair[paired]]
+
+
+def is_voice(flow: Mapping[str, Any]) -> bool:
+    """True for a flow of a resolved scenario with small datagrams at the times of a voice codec."""
+    source = flow["source"]
+    if (
+        flow["kind"] != "datagram"
+        or not isinstance(source, Mapping)
+        or not isinstance(source.get("rate"), str)
+    ):
+        return False
+    rate = _engine.quantity(source["rate"], "rate")
+    size = _engine.quantity(flow.get("packet_size", "1500B"), "size")
+    least, most = VOICE_S
+    return rate <= MOST_VOICE_BPS and least <= 8 * size / rate <= most
 
 
 @metric

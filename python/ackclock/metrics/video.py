@@ -57,6 +57,16 @@ def frame_loss(run: Recorded, flow: str, start: float | None = None, stop: float
 
 
 @metric
+def media_loss(run: Recorded, flow: str, start: float | None = None, stop: float | None = None) -> float:
+    """The share of the bytes of a flow's frames that were never complete: the loss after repair and FEC."""
+    table = run.table("video_frames")
+    own = of_flow(run, table, flow)
+    captured, complete, _ = video_frames(run, flow, start, stop)
+    sizes = column(table, "bytes")[own][np.isin(column(table, "captured_s")[own], captured)]
+    return float(sizes[np.isnan(complete)].sum() / sizes.sum())
+
+
+@metric
 def frames_late(
     run: Recorded, flow: str, deadline: float, start: float | None = None, stop: float | None = None
 ) -> float:

@@ -64,6 +64,7 @@ fn media_has_an_encoder_and_controllers_of_its_own() {
         ("pacing = 0.5", "pacing: `0.5` is not from 1 to 100 times the target rate"),
         ("burst_frames = 0", "burst_frames: `0` is not from 1 to 1000 frames"),
         ("feedback = \"0s\"", "feedback: `0s` is not from 1ms to 10s"),
+        ("breaker = \"6s\"", "breaker: `6s` is not from 100ms to 5s"),
         ("key_interval = \"0s\"", "key_interval: must be above 0; without it only the first frame is a key frame"),
     ] {
         let said = media(&format!("media = {{ {settings} }}"));

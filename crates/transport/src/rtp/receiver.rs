@@ -15,6 +15,10 @@ pub(super) const REORDERING: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct MediaSink {
     feedback: Span,
+    /// The time from a report to the next without news, which a circuit breaker needs.
+    regular: Option<Span>,
+    /// The deadline is of a report without news.
+    quiet: bool,
     repair: Span,
     frames: Frames,
     delivered: Bytes,
@@ -38,6 +42,8 @@ impl MediaSink {
     pub fn new(settings: &MediaSettings) -> Self {
         Self {
             feedback: settings.feedback,
+            regular: settings.breaker,
+            quiet: false,
             repair: settings.repair,
             frames: Frames::new(settings.playout),
             delivered: Bytes::ZERO,
@@ -68,7 +74,7 @@ impl MediaSink {
         // Losses that can be repaired, and the first request for a key frame, are reported at once.
         self.due |= (has_lost && !self.repair.is_zero()) || (needs_key && !self.requested);
         self.requested = needs_key;
-        if self.deadline == Time::NEVER {
+        if self.deadline == Time::NEVER || std::mem::take(&mut self.quiet) {
             self.deadline = now + self.feedback;
         }
     }
@@ -95,9 +101,16 @@ impl MediaSink {
 
     /// The feedback timer has expired.
     pub fn on_timeout(&mut self, now: Time) {
-        if now >= self.deadline {
-            self.deadline = Time::NEVER;
-            self.due |= self.arrivals.len() > self.reported;
+        if now < self.deadline {
+            return;
+        }
+        self.deadline = Time::NEVER;
+        if self.arrivals.len() > self.reported {
+            self.due = true;
+        } else if let Some(regular) = self.regular {
+            self.due |= self.quiet;
+            self.quiet = true;
+            self.deadline = now + regular;
         }
     }
 
@@ -121,7 +134,7 @@ impl MediaSink {
         };
         self.arrivals.drain(..self.reported);
         self.reported = self.arrivals.len();
-        self.deadline = now + self.feedback;
+        self.deadline = now + self.regular.filter(|_| self.quiet).unwrap_or(self.feedback);
         let size = report.wire_size();
         self.under_way.push_back((number, report));
         let one_way_delay = arrived.since(left);
@@ -213,6 +226,20 @@ mod tests {
             assert_eq!(arrives(&mut sink, 80, 3), None);
             assert_eq!(arrives(&mut sink, 90, 4).as_ref().map(numbers), expected);
         }
+    }
+
+    #[test]
+    fn with_a_breaker_reports_go_on_at_its_interval_when_nothing_arrives() {
+        let breaker = Some(Span::from_secs(1));
+        let mut sink = MediaSink::new(&MediaSettings { breaker, ..MediaSettings::default() });
+        arrives(&mut sink, 60, 0);
+        assert_eq!(numbers(&expires(&mut sink, 160).unwrap()), [0]);
+        assert_eq!(expires(&mut sink, 260), None, "the next one is due a second later");
+        assert_eq!(numbers(&expires(&mut sink, 1260).unwrap()), [0], "the last report is repeated");
+        assert!(numbers(&expires(&mut sink, 2260).unwrap()).is_empty());
+        // News waits for the interval of feedback alone.
+        arrives(&mut sink, 2300, 1);
+        assert_eq!(numbers(&expires(&mut sink, 2400).unwrap()), [1]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use units::packet::{IP_HEADER, UDP_HEADER};
 use units::{Bytes, Ecn, Random, Rate, SenderCounters, Span, Time};
 
 use self::history::{Fate, History, Sent};
+use super::breaker::Breaker;
 use super::{Encoder, Frame, MediaReport, MediaSettings, PacketHeader};
 use crate::journal::{Event, Journal};
 use crate::media::{Datagrams, Recorded};
@@ -59,6 +60,7 @@ pub struct MediaSource {
     again: bool,
     /// The controller's timer.
     timer: Time,
+    breaker: Option<Breaker>,
     frames: Vec<Frame>,
 }
 
@@ -97,6 +99,9 @@ impl MediaSource {
             overdue: Time::NEVER,
             again: false,
             timer: Time::NEVER,
+            breaker: settings
+                .breaker
+                .map(|interval| Breaker::new(interval, Span::from_secs_f64(1.0 / settings.frame_rate))),
             frames: Vec::new(),
         }
     }
@@ -162,6 +167,7 @@ impl MediaSource {
         if self.history.outstanding() == 0 {
             self.set_overdue(now);
         }
+        self.breaker.iter_mut().for_each(|breaker| breaker.on_sent(now));
         self.history.push(Sent { at: now, payload, header, fate: Fate::Outstanding });
         self.counters.data_packets += 1;
         if again {
@@ -234,13 +240,17 @@ impl MediaSource {
                 ..report
             });
         }
-        let (last, sent_at) = newly.last?;
+        let Some((last, sent_at)) = newly.last else {
+            self.breaker.iter_mut().for_each(|breaker| breaker.on_report(now, 0, 0));
+            return None;
+        };
         self.again = false;
         let rtt = now.since(sent_at).saturating_sub(report.kept);
         self.rtt.sample(rtt);
         self.rtt.observe(rtt, now, Span::ZERO);
         self.set_overdue(now);
         let lost = self.find_lost(now);
+        self.breaker.iter_mut().for_each(|breaker| breaker.on_report(now, newly.delivered, lost));
         if lost > 0 {
             let sequence = last.saturating_sub(u64::from(lost));
             journal.note(Event::DeemedLost { sequence, count: lost, rtt });
@@ -351,6 +361,13 @@ impl MediaSource {
             self.notify(now, |controller, cx| controller.on_timer(cx));
             self.adopt(now);
         }
+        let rtt = self.rtt.smoothed;
+        if let Some(condition) = self.breaker.as_mut().and_then(|breaker| breaker.check(now, rtt)) {
+            journal.note(Event::CircuitBreaker { condition });
+            self.running = false;
+            self.queue.clear();
+            return;
+        }
         if now < self.overdue {
             return;
         }
@@ -373,7 +390,8 @@ impl MediaSource {
             return None;
         }
         let packet = if self.queue.is_empty() || !self.may_send() { Time::NEVER } else { self.departure };
-        let at = self.encoder.next_frame().min(packet).min(self.timer).min(self.overdue);
+        let breaker = self.breaker.as_ref().map_or(Time::NEVER, Breaker::deadline);
+        let at = self.encoder.next_frame().min(packet).min(self.timer).min(self.overdue).min(breaker);
         (at != Time::NEVER).then_some(at)
     }
 

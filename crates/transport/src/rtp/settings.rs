@@ -42,6 +42,11 @@ pub struct MediaSettings {
     pub fec: Fraction,
     /// The time from one feedback to the next (RFC 8888).
     pub feedback: Span,
+    /// The interval of RTCP reports by which a circuit breaker judges the flow, and stops it for good: after 15 s
+    /// without reports, five reports without a new packet, or ten times the rate of a TCP (RFC 8083, sections 4.1 to
+    /// 4.3). Without it there is no breaker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Span>,
     /// The jitter buffer shows a frame this long after the earliest time at which it can be complete.
     pub playout: Span,
 }
@@ -64,6 +69,7 @@ impl Default for MediaSettings {
             repair: Span::ZERO,
             fec: share(0.0),
             feedback: Span::from_millis(100),
+            breaker: None,
             playout: Span::from_millis(100),
         }
     }
@@ -90,6 +96,10 @@ impl MediaSettings {
         let [shortest, longest] = [Span::from_millis(1), Span::from_secs(10)];
         if !(shortest..=longest).contains(&self.feedback) {
             return Some(("feedback", format!("`{}` is not from {shortest} to {longest}", self.feedback)));
+        }
+        let [shortest, longest] = [Span::from_millis(100), Span::from_secs(5)];
+        if let Some(breaker) = self.breaker.filter(|breaker| !(shortest..=longest).contains(breaker)) {
+            return Some(("breaker", format!("`{breaker}` is not from {shortest} to {longest}")));
         }
         if self.key_interval.is_some_and(Span::is_zero) {
             return Some((

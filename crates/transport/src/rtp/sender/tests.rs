@@ -6,7 +6,7 @@ use control::{Probe, Reports, Wants};
 use units::Fraction;
 
 use super::*;
-use crate::rtp::Arrival;
+use crate::rtp::{Arrival, Stopped};
 
 const MS: fn(u64) -> Span = Span::from_millis;
 
@@ -156,6 +156,24 @@ fn without_feedback_everything_is_lost_and_the_controller_is_told_again_and_agai
     leaving(&mut source, 2210);
     assert_eq!(calls.lock().unwrap().last().unwrap(), "timeout with 3, again: true");
     assert_eq!(source.counters().timeouts, 2);
+}
+
+#[test]
+fn a_circuit_breaker_stops_it_for_good() {
+    let breaker = Some(Span::from_secs(1));
+    let (mut source, _) = source(&MediaSettings { breaker, ..settings() }, Some(500_000), f64::INFINITY);
+    let mut events: Vec<Event> = Vec::new();
+    while let Some(now) = source.poll_timeout() {
+        source.on_timeout(now, &mut events);
+        while source.poll_transmit(now, &mut events).is_some() {}
+        assert!(now <= at(15_000));
+    }
+    // 25 frames a second and the one at 15 s, three packets each: the last two have not left.
+    assert_eq!(events.last(), Some(&Event::CircuitBreaker { condition: Stopped::RtcpTimeout }));
+    let sent = source.counters().data_packets;
+    assert!((1120..=1126).contains(&sent), "{sent}");
+    source.on_report(at(16_000), &report(&[(1000, 30)], 0), &mut events);
+    assert_eq!((source.poll_transmit(at(16_000), &mut ()), source.poll_timeout()), (None, None));
 }
 
 #[test]
