@@ -2,11 +2,12 @@
 
 import json
 import struct
+from types import SimpleNamespace
 
 import pytest
 
 import ackclock
-from witness import disciplines, modules, peers
+from witness import disciplines, modules, peers, webrtc
 from witness.__main__ import main
 
 
@@ -145,3 +146,36 @@ def test_a_simulated_queue_has_the_settings_of_tc_beside_its_own() -> None:
     assert pie.queue == {"discipline": "pie", "ecn": True, "tupdate": "20ms"}
     assert disciplines.DISCIPLINES["pfifo"].queue == {"limit": "50p"}
     assert disciplines.DISCIPLINES["red"].queue["bandwidth"] == disciplines.RATE
+
+
+class Doubling:
+    """Stands for aiortc's estimator: twice the first rate from the second packet on."""
+
+    def __init__(self):
+        self.seen = []
+
+    def add(self, *packet):
+        self.seen.append(packet)
+        return None if len(self.seen) < 2 else (600_000, [1])
+
+
+def test_an_estimator_of_rates_gets_the_times_of_each_packet(monkeypatch):
+    made = []
+
+    def module(name):
+        assert name == "aiortc.rate"
+        made.append(Doubling())
+        return SimpleNamespace(RemoteBitrateEstimator=lambda: made[-1])
+
+    monkeypatch.setattr(webrtc, "import_module", module)
+    path = {"rate": "2mbit", "rtt": "100ms", "queue": "300ms"}
+    flow = ackclock.Flow(webrtc.Estimator, name="call", kind="media")
+    rates = [float(rate) for rate in webrtc.row(path, flow)[:4]]
+    # The goodput of each interval is twice 300 kbit/s, as the window does not limit it.
+    assert rates == pytest.approx([0.6] * 4, rel=0.05)
+    arrived_ms, left, payload, _ = made[-1].seen[0]
+    # The first packet leaves at 0 and takes 50 ms and its 1500 bytes at 2 Mbit/s, 6 ms, at most.
+    assert (left, 50 <= arrived_ms <= 56, payload > 500) == (0, True, True)
+    # 18 bits of a second, modulo 64 s.
+    second = made[-1].seen[-1]
+    assert second[1] == pytest.approx((second[0] / 1e3 - 0.055) % 64 * 2**18, abs=0.03 * 2**18)
