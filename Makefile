@@ -17,7 +17,7 @@ FEATURES := --no-default-features $(foreach feature,$(NATIVE) $(LIVE) $(ON_QUIC)
 # Its name says what is built in: a tool that appears or vanishes leaves it missing, and the extension is built again.
 BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_QLOG:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
-	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq)
+	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn)
 
 .PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants bench papers docs playground crates minimum print-minimum release sdist wheel clean
 

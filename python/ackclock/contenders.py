@@ -24,7 +24,7 @@ WITHOUT_WINDOW = ("tfrc",)
 """Controllers of ours that are no TCP: they set the rate of datagrams."""
 
 _SPELLED = re.compile(r"(?P<cc>[^()]+)(?:\((?P<parameters>.*)\))?")
-_CRATE = re.compile(r"((?:noq:)?)([^:]*)((?::.*)?)", re.DOTALL)
+_CRATE = re.compile(r"((?:noq:|quinn:)?)([^:]*)((?::.*)?)", re.DOTALL)
 _PYTHON = re.compile(r"(?P<file>.+\.py)(?::(?P<class>\w+))?")
 
 

@@ -1,5 +1,6 @@
-"""Controllers written for noq, and noq from sources of the user: Cargo builds both with the stack."""
+"""QUIC stacks that Cargo builds: quinn, controllers written for noq or quinn, and noq from a folder."""
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -163,6 +164,35 @@ def test_a_panic_ends_the_run_with_a_sentence(capsys, folder):
 def test_the_simulator_names_the_engine(capsys):
     said = sentence(capsys, "compare", "noq:./mine.rs", "--duration", "1s")
     assert said.endswith("`noq:mine.rs` is a controller of a QUIC stack, which runs with `--engine quic`")
+
+
+def test_quinn_runs_its_own_controllers_beside_noqs(capsys, tmp_path):
+    for cc in ("quinn:newreno", "quinn:cubic", "quinn:bbr"):
+        first = rows(cc)
+        assert (cc, first.num_rows > 10) == (cc, True)
+    assert rows("quinn:cubic").equals(rows("quinn:cubic"))
+    (tmp_path / "both.toml").write_text(
+        'duration = "20s"\npath = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
+        'flows = [{ cc = "quinn:cubic" }, { cc = "noq:cubic" }]\n'
+    )
+    status, out, err = run(capsys, "run", "both.toml", "--engine", "quic", "--json")
+    assert status == 0, err
+    [found] = json.loads(out)["runs"]
+    quinn, noq = found["flows"]
+    assert (quinn["profile"], noq["profile"]) == ("quinn", "noq")
+    # Both fill the link together, and neither starves.
+    assert quinn["goodput_bps"] + noq["goodput_bps"] > 9e6
+    assert min(quinn["goodput_bps"], noq["goodput_bps"]) > 2.5e6
+    # A packet is sent again for each one that the queue dropped, and few besides.
+    [link] = found["links"]
+    again = quinn["retransmitted_packets"] + noq["retransmitted_packets"]
+    assert link["dropped_packets"] <= again + 5
+    assert again <= 1.2 * link["dropped_packets"] + 5
+
+
+def test_a_controller_written_for_quinn_gives_the_rows_of_quinns_own(folder):
+    (folder / "mine.rs").write_text(FACTORY.replace("noq_proto", "quinn_proto"))
+    assert rows("quinn:mine.rs:Mine").equals(rows("quinn:newreno"))
 
 
 @pytest.mark.skipif(PROTO is None, reason="the sources of noq-proto are not in Cargo's registry")

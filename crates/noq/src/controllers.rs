@@ -44,7 +44,14 @@ impl NoqController {
     }
 }
 
-/// The names of the controllers of noq.
-pub fn controllers() -> impl Iterator<Item = &'static str> {
-    ALL.into_iter().map(|(name, _)| name)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_are_listed_can_be_found() {
+        let (_, names) = stack::STACKS[0];
+        assert!(names.iter().all(|name| NoqController::find(name).is_some()));
+        assert_eq!(names.len(), ALL.len());
+    }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
-use noq_proto::congestion::{Controller, ControllerFactory};
+use crate::proto::congestion::{Controller, ControllerFactory};
 
 /// Makes a controller for a connection that begins, with packets of so many bytes.
 pub type Make = fn(Instant, u16) -> Box<dyn Controller>;
@@ -54,7 +54,7 @@ macro_rules! export {
                 controller: $crate::stack::Slice<'_>,
                 ledger: $crate::stack::Ledger,
             ) -> *mut ::std::ffi::c_void {
-                $crate::stack::connect(&$crate::Noq { mine: $mine }, settings, controller, ledger)
+                $crate::stack::connect(&$crate::Exported { mine: $mine }, settings, controller, ledger)
             }
             $crate::stack::Table::new(connect)
         };

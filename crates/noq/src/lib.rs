@@ -9,15 +9,15 @@ mod crypto;
 mod export;
 mod passing;
 mod peer;
+mod shims;
 
 use std::time::Instant;
 
 pub use noq_proto as proto;
 use noq_proto::congestion::Controller;
 pub use stack;
-use stack::{Reports, Settings, Side, Stack};
+use stack::{MINE, Reports, Settings, Side, Stack};
 
-pub use self::controllers::controllers;
 pub use self::export::{ByDefault, ByFactory, Make, Named};
 pub use self::peer::{Attach, Peer};
 use crate::clock::Clock;
@@ -26,15 +26,12 @@ use crate::passing::Passing;
 
 /// The stack, with a controller besides its own if it has one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Noq {
+pub struct Exported {
     /// Makes the controller [`MINE`].
     pub mine: Option<Make>,
 }
 
-/// The name of a controller that is not noq's.
-pub const MINE: &str = "mine";
-
-impl Noq {
+impl Exported {
     /// The same as [`Stack::connect`], and `attach` adds to the rules of the connection.
     ///
     /// # Errors
@@ -63,7 +60,7 @@ impl Noq {
     }
 }
 
-impl Stack for Noq {
+impl Stack for Exported {
     fn connect(
         &self,
         settings: &Settings,

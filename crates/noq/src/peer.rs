@@ -1,22 +1,22 @@
-//! One side of a connection of noq: an endpoint with one connection, and its application's calls.
+//! One side of a connection of noq, or of quinn (`crates/quinn`): an endpoint with one connection, and the calls of
+//! its application.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use noq_proto::{
+use crate::proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, MtuDiscoveryConfig, NoneTokenStore, ServerConfig, Side, StreamEvent, StreamId,
     TransportConfig, VarInt,
 };
+use bytes::{Bytes, BytesMut};
 use stack::{Event, Settings};
 
 use crate::clock::Clock;
-use crate::crypto;
 use crate::passing::{Factory, Passing};
+use crate::{crypto, proto, shims};
 
 /// The two sides of every connection. Connections do not meet, so all have the same.
 const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 443));
@@ -40,7 +40,8 @@ fn transport(settings: &Settings) -> TransportConfig {
 
 fn endpoint(settings: &Settings, first_identifier: u8) -> EndpointConfig {
     let mut config = EndpointConfig::new(crypto::shared());
-    config.rng_seed(Some(settings.seed)).cid_generator(Arc::new(move || Box::new(Identifiers(first_identifier, 0))));
+    config.rng_seed(Some(settings.seed));
+    shims::identify(&mut config, move || Box::new(Identifiers(first_identifier, 0)));
     // It is in the range that is allowed: a scenario with another packet size is refused.
     let _ = config.max_udp_payload_size(settings.packet_size.max(1472));
     config
@@ -79,12 +80,12 @@ static CONTENT: [u8; CHUNK] = [0; CHUNK];
 
 /// One side of a connection.
 pub struct Peer {
-    clock: Clock,
+    pub(crate) clock: Clock,
     endpoint: Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
+    pub(crate) connection: Option<(ConnectionHandle, Connection)>,
     /// The address of the other side.
     other: SocketAddr,
-    buffer: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
     /// Events that the application has not taken yet.
     events: VecDeque<Event>,
 }
@@ -113,10 +114,10 @@ impl Peer {
         if !settings.is_client {
             let mut config = ServerConfig::new(crypto::shared(), crypto::shared());
             config.transport_config(Arc::new(transport));
-            let endpoint = Endpoint::new(Arc::new(endpoint(settings, 0x5e)), Some(Arc::new(config)), false);
+            let endpoint = shims::endpoint(endpoint(settings, 0x5e), Some(config));
             return Ok(of(endpoint, None, CLIENT));
         }
-        let mut endpoint = Endpoint::new(Arc::new(endpoint(settings, 0xc1)), None, false);
+        let mut endpoint = shims::endpoint(endpoint(settings, 0xc1), None);
         let mut config = ClientConfig::new(crypto::shared());
         config
             .transport_config(Arc::new(transport))
@@ -139,23 +140,23 @@ impl Peer {
     }
 
     /// Turns an event of the connection into those of the application.
-    fn take(&mut self, event: noq_proto::Event) {
+    fn take(&mut self, event: proto::Event) {
         let Some((_, connection)) = &mut self.connection else { return };
         match event {
-            noq_proto::Event::Connected => self.events.push_back(Event::Connected),
-            noq_proto::Event::Stream(StreamEvent::Finished { .. }) => self.events.push_back(Event::Acknowledged),
-            noq_proto::Event::Stream(StreamEvent::Opened { dir }) => {
+            proto::Event::Connected => self.events.push_back(Event::Connected),
+            proto::Event::Stream(StreamEvent::Finished { .. }) => self.events.push_back(Event::Acknowledged),
+            proto::Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(stream) = connection.streams().accept(dir) {
                     read(connection, stream, &mut self.events);
                 }
             }
-            noq_proto::Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.events),
-            noq_proto::Event::DatagramReceived => {
+            proto::Event::Stream(StreamEvent::Readable { id }) => read(connection, id, &mut self.events),
+            proto::Event::DatagramReceived => {
                 while let Some(datagram) = connection.datagrams().recv() {
                     self.events.push_back(Event::Datagram(datagram));
                 }
             }
-            noq_proto::Event::ConnectionLost { reason } => self.events.push_back(Event::Lost(reason.to_string())),
+            proto::Event::ConnectionLost { reason } => self.events.push_back(Event::Lost(reason.to_string())),
             _ => {}
         }
     }
@@ -165,7 +166,7 @@ impl Peer {
     }
 }
 
-/// Reads a stream in any order: noq ends a connection that waits for data in more than 1,024 places.
+/// Reads a stream in any order: both end a connection that waits for data in more than 1,024 places.
 fn read(connection: &mut Connection, id: StreamId, events: &mut VecDeque<Event>) {
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(false) else { return };
@@ -186,7 +187,7 @@ impl stack::Side for Peer {
         let now = self.clock.instant(now);
         let codepoint = EcnCodepoint::from_bits(ecn);
         self.buffer.clear();
-        let event = self.endpoint.handle(now, self.other.into(), codepoint, datagram, &mut self.buffer);
+        let event = shims::handle(&mut self.endpoint, (now, self.other), codepoint, datagram, &mut self.buffer);
         match (event, &mut self.connection) {
             (Some(DatagramEvent::ConnectionEvent(_, event)), Some((_, connection))) => connection.handle_event(event),
             (Some(DatagramEvent::NewConnection(incoming)), None) => {
@@ -203,7 +204,7 @@ impl stack::Side for Peer {
         let now = self.clock.instant(now);
         let (_, connection) = self.connection.as_mut()?;
         self.buffer.clear();
-        let Some(transmit) = connection.poll_transmit(now, NonZeroUsize::MIN, &mut self.buffer) else {
+        let Some(transmit) = connection.poll_transmit(now, shims::ONE, &mut self.buffer) else {
             self.settle();
             return None;
         };
@@ -218,8 +219,8 @@ impl stack::Side for Peer {
         self.settle();
     }
 
-    fn deadline(&self) -> Option<u64> {
-        let (_, connection) = self.connection.as_ref()?;
+    fn deadline(&mut self) -> Option<u64> {
+        let (_, connection) = self.connection.as_mut()?;
         connection.poll_timeout().map(|at| self.clock.time(at))
     }
 
@@ -237,8 +238,8 @@ impl stack::Side for Peer {
 
     fn write(&mut self, stream: u64, bytes: usize) -> usize {
         let Some((_, connection)) = &mut self.connection else { return 0 };
-        let mut pieces = [Bytes::from_static(&CONTENT[..bytes.min(CHUNK)])];
-        connection.send_stream(Self::stream(stream)).write_chunks(&mut &mut pieces[..]).unwrap_or(0)
+        let piece = Bytes::from_static(&CONTENT[..bytes.min(CHUNK)]);
+        shims::write(&mut connection.send_stream(Self::stream(stream)), piece)
     }
 
     fn finish(&mut self, stream: u64) -> bool {

@@ -1,5 +1,6 @@
 //! QUIC stacks of the user where no shared objects are built: there are none.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use quic::Stacks;
@@ -9,7 +10,7 @@ use scenario::{Error, Plan};
 pub(crate) struct UserStacks {}
 
 impl UserStacks {
-    pub(crate) fn new(_: Option<PathBuf>) -> Self {
+    pub(crate) fn new(_: BTreeMap<&'static str, PathBuf>) -> Self {
         Self {}
     }
 

@@ -13,51 +13,55 @@ use shim::Foreign;
 /// The stacks of a batch.
 #[derive(Default)]
 pub(crate) struct UserStacks {
-    /// The folder with the sources of noq, if they are not the registry's.
-    noq: Option<PathBuf>,
-    /// Those that were built, by the file of their controller.
-    built: Mutex<BTreeMap<Option<PathBuf>, Arc<Foreign>>>,
+    /// The folders with the sources of stacks, if they are not the registry's, by the names of the stacks.
+    sources: BTreeMap<&'static str, PathBuf>,
+    /// Those that were built.
+    built: Mutex<BTreeMap<String, Arc<Foreign>>>,
 }
 
 impl UserStacks {
-    pub(crate) fn new(noq: Option<PathBuf>) -> Self {
-        Self { noq, built: Mutex::default() }
+    /// Those from these folders.
+    pub(crate) fn new(sources: BTreeMap<&'static str, PathBuf>) -> Self {
+        Self { sources, built: Mutex::default() }
     }
 
     /// The stacks of the flows of `plan`.
     pub(crate) fn of(&self, plan: &Plan) -> Result<Option<Stacks>, Error> {
-        let mut stacks: BTreeMap<Option<PathBuf>, Arc<Foreign>> = BTreeMap::new();
+        let mut stacks: BTreeMap<String, Arc<Foreign>> = BTreeMap::new();
         for flow in &plan.flows {
-            let key = key(&flow.cc);
-            if key.is_none() && self.noq.is_none() {
+            let (stack, key) = named(&flow.cc);
+            let sources = self.sources.get(stack);
+            if key == BUILT_IN && sources.is_none() {
                 continue;
             }
-            let stack = self.stack(&flow.cc, key.clone()).map_err(|error| Error {
+            let found = self.stack(&flow.cc, &key, sources).map_err(|error| Error {
                 file: format!("scenario `{}`, flow `{}`", plan.name, flow.name),
                 line: None,
                 key: "cc".to_owned(),
                 message: error.to_string(),
             })?;
-            stacks.insert(key, stack);
+            stacks.insert(key, found);
         }
-        let find = move |cc: &ControllerRef| stacks.get(&key(cc)).map(|stack| Arc::clone(stack) as _);
+        let find = move |cc: &ControllerRef| stacks.get(&named(cc).1).map(|stack| Arc::clone(stack) as _);
         Ok(Some(Arc::new(find)))
     }
 
-    fn stack(&self, cc: &ControllerRef, key: Option<PathBuf>) -> Result<Arc<Foreign>, shim::Error> {
+    fn stack(&self, cc: &ControllerRef, key: &str, sources: Option<&PathBuf>) -> Result<Arc<Foreign>, shim::Error> {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = built.get(&key) {
+        if let Some(known) = built.get(key) {
             return Ok(Arc::clone(known));
         }
-        let stack = Foreign::open(key.is_some().then_some(cc), self.noq.as_deref())?;
-        Ok(Arc::clone(built.entry(key).or_insert(stack)))
+        let stack = Foreign::open(cc, sources.map(PathBuf::as_path))?;
+        Ok(Arc::clone(built.entry(key.to_owned()).or_insert(stack)))
     }
 }
 
-/// The spelling of a controller of a stack that is in a file.
-fn key(cc: &ControllerRef) -> Option<PathBuf> {
-    match cc {
-        ControllerRef::Source(spelled) if cc.stack().is_some() => Some(spelled.clone()),
-        _ => None,
-    }
+/// The stack that is built in, and runs controllers of ackclock.
+const BUILT_IN: &str = "noq";
+
+/// The stack of `cc`, and the name of its object: the spelling of a controller in a file, else the stack's.
+fn named(cc: &ControllerRef) -> (&str, String) {
+    let stack = cc.stack().map_or(BUILT_IN, |(stack, _)| stack);
+    let is_file = cc.file().is_some() && cc.stack().is_some();
+    (stack, if is_file { cc.spelling().into_owned() } else { stack.to_owned() })
 }

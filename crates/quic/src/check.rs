@@ -21,12 +21,12 @@ pub(crate) fn stack_of(cc: &ControllerRef) -> &str {
 /// The controller of a stack itself that `cc` is, by its name there.
 pub(crate) fn own(cc: &ControllerRef) -> Option<&str> {
     let (_, name) = cc.stack()?;
-    Some(if cc.file().is_some() { noq_stack::MINE } else { name })
+    Some(if cc.file().is_some() { stack::MINE } else { name })
 }
 
-/// The controllers of noq, as scenarios write them.
+/// The controllers of QUIC stacks themselves, as scenarios write them.
 pub(crate) fn names() -> impl Iterator<Item = String> {
-    noq_stack::controllers().map(|name| format!("noq:{name}"))
+    stack::STACKS.into_iter().flat_map(|(stack, names)| names.iter().map(move |name| format!("{stack}:{name}")))
 }
 
 /// Bytes of a full packet of `stack` without the headers of IP and UDP: its IP packet is as large as one of TCP.
@@ -37,19 +37,12 @@ pub(crate) fn packet_size(stack: &Stack) -> u64 {
 
 /// Refuses a controller by its name.
 pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
-    if let ControllerRef::Engine(name) = cc
-        && let Some(other) = name.strip_prefix("quinn:")
-    {
-        return Err(format!(
-            "`quinn:{other}` cannot run: quinn-proto hands its controllers an RTT estimator that nothing else can make"
-        ));
-    }
     match cc.stack() {
         None => cc.check_registered().map_err(|error| error.to_string()),
-        Some((_, name)) if cc.file().is_some() || noq_stack::controllers().any(|known| known == name) => Ok(()),
-        Some(_) => {
-            let names: Vec<String> = names().collect();
-            Err(format!("noq has no controller `{cc}` (there are {})", names.join(", ")))
+        Some(_) if cc.file().is_some() || names().any(|name| name == cc.spelling()) => Ok(()),
+        Some((stack, _)) => {
+            let names: Vec<String> = names().filter(|name| name.starts_with(stack)).collect();
+            Err(format!("{stack} has no controller `{cc}` (there are {})", names.join(", ")))
         }
     }
 }

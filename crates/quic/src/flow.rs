@@ -242,15 +242,15 @@ impl Flow {
     }
 
     /// When the sender is looked at next.
-    pub(crate) fn sender_deadline(&self) -> Time {
-        let Some(open) = self.open.as_deref().filter(|_| self.running) else { return Time::NEVER };
+    pub(crate) fn sender_deadline(&mut self) -> Time {
+        let Some(open) = self.open.as_deref_mut().filter(|_| self.running) else { return Time::NEVER };
         let connection = open.client.deadline().map_or(Time::NEVER, Time::from_nanos);
         connection.min(open.writer.next_write().unwrap_or(Time::NEVER)).min(open.ledger.lock().wake_at())
     }
 
     /// When the receiver is looked at next.
-    pub(crate) fn receiver_deadline(&self) -> Time {
-        let deadline = self.open.as_deref().and_then(|open| open.server.deadline());
+    pub(crate) fn receiver_deadline(&mut self) -> Time {
+        let deadline = self.open.as_deref_mut().and_then(|open| open.server.deadline());
         deadline.map_or(Time::NEVER, Time::from_nanos)
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use control::{Controller, ControllerRef};
 use engine::{Conduct, Cost, Engine, Factory, Failure, Job, Outcome, Stopwatch, Watch};
-use noq_stack::Noq;
+use noq_stack::Exported;
 use scenario::{Plan, PlannedFlow};
 use stack::{Reports, Settings, Side, Stack};
 use units::Time;
@@ -29,12 +29,12 @@ pub use self::endpoints::{Endpoints, Of};
 pub use self::logs::Logs;
 use crate::world::World;
 
-/// The names of the controllers of noq, as scenarios write them.
+/// The names of the controllers of QUIC stacks themselves, as scenarios write them.
 pub fn controllers() -> impl Iterator<Item = String> {
     check::names()
 }
 
-/// Gives the stack of a flow with this controller, unless it is the one that is built in.
+/// Gives the stack of a flow with this controller, unless it is noq as it is built in.
 pub type Stacks = Arc<dyn Fn(&ControllerRef) -> Option<Arc<dyn Stack>> + Send + Sync>;
 
 /// The engine. It does no input or output. Both clocks and controllers from outside are handed in.
@@ -87,8 +87,11 @@ impl Quic {
         if let Some(stack) = self.stack(flow) {
             return stack.connect(settings, own, reports).map_err(failed);
         }
+        if check::stack_of(&flow.cc) != stack::STACKS[0].0 {
+            return Err(failed(format!("{} is not built in, and nothing builds it here", check::stack_of(&flow.cc))));
+        }
         let (mut of, mut attached) = (Some(of), Ok(()));
-        let peer = Noq::default().attached(settings, own, reports, &mut |transport, start| {
+        let peer = Exported::default().attached(settings, own, reports, &mut |transport, start| {
             if let (Some(logs), Some(of)) = (&self.logs, of.take()) {
                 attached = logs.attach(transport, of, start);
             }

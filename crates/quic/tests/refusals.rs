@@ -29,9 +29,9 @@ fn what_cannot_run_is_refused_by_a_sentence_that_names_the_key() {
                 .to_owned(),
         ),
         (
-            "cc = \"quinn:cubic\"",
-            "test.toml, line 3: flows.0.cc: `quinn:cubic` cannot run: quinn-proto hands its controllers an RTT \
-             estimator that nothing else can make"
+            "cc = \"quinn:bbr3\"",
+            "test.toml, line 3: flows.0.cc: quinn has no controller `quinn:bbr3` (there are quinn:newreno, \
+             quinn:cubic, quinn:bbr)"
                 .to_owned(),
         ),
         (

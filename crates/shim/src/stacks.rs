@@ -1,4 +1,5 @@
-//! QUIC stacks in shared objects, which Cargo builds: noq with a controller of the user, or from sources of the user.
+//! QUIC stacks in shared objects, which Cargo builds: quinn, and noq and quinn with a controller of the user or from
+//! sources of the user.
 #![allow(unsafe_code)]
 
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -18,8 +19,41 @@ use crate::cargo::{self, Recipe};
 use crate::object::{Object, named};
 use crate::{Error, cache, crash};
 
-/// The crate of the registry that noq's state machine is.
-const PROTO: &str = "noq-proto";
+/// A stack as the registry has it.
+#[derive(Clone, Copy)]
+struct Released {
+    name: &'static str,
+    /// Its crate in the registry.
+    proto: &'static str,
+    /// The version for which its crate here is written.
+    version: &'static str,
+    /// Its crate here.
+    ours: &'static [&'static str],
+}
+
+/// The first one runs controllers of ackclock, too.
+const RELEASED: [Released; 2] = [
+    Released { name: "noq", proto: "noq-proto", version: "1.4.0", ours: &["noq"] },
+    Released { name: "quinn", proto: "quinn-proto", version: "0.11.19", ours: &["quinn"] },
+];
+
+impl Released {
+    fn of(cc: &ControllerRef) -> Self {
+        let named = cc.stack().and_then(|(stack, _)| RELEASED.into_iter().find(|known| known.name == stack));
+        named.unwrap_or(RELEASED[0])
+    }
+
+    /// Whether `version` is compatible with its own: alike up to the first number that is not 0.
+    fn takes(self, version: &str) -> bool {
+        let series = |version: &str| {
+            let mut numbers = version.split('.').map(str::to_owned);
+            let first = numbers.next().unwrap_or_default();
+            let second = numbers.next().filter(|_| first == "0");
+            (first, second)
+        };
+        series(version) == series(self.version)
+    }
+}
 
 /// Objects by name and digest, each loaded once, as none is unloaded.
 static LOADED: Mutex<BTreeMap<(String, String), Arc<Foreign>>> = Mutex::new(BTreeMap::new());
@@ -37,18 +71,19 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// The stack with the controller in the file of Rust or the crate that `cc` names, or with its own controllers
-    /// alone. `sources` is the folder of the stack, if it is not the registry's. Its code runs from here on.
+    /// The stack of `cc`, with its controller if that is in a file of Rust or a crate. `sources` is the folder of the
+    /// stack, if it is not the registry's. Its code runs from here on.
     ///
     /// # Errors
     /// One sentence: the code cannot be read, built or loaded, or is for another version of the stack.
-    pub fn open(cc: Option<&ControllerRef>, sources: Option<&Path>) -> Result<Arc<Self>, Error> {
-        let (recipe, name) = recipe(cc, sources)?;
+    pub fn open(cc: &ControllerRef, sources: Option<&Path>) -> Result<Arc<Self>, Error> {
+        let of = Released::of(cc);
+        let (recipe, name) = recipe(of, cc, sources)?;
         let object = recipe.object();
-        if let Some(why) = other_version(&recipe.locked(), sources) {
+        if let Some(why) = other_version(of, &recipe.locked(), sources) {
             return Err(Error::Source(format!("`{}` {why}", recipe.shown)));
         }
-        let object = object.map_err(|error| in_words(&recipe, error))?;
+        let object = object.map_err(|error| in_words(of, &recipe, error))?;
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         match loaded.entry((name.clone(), cache::digest(&object))) {
             Entry::Occupied(known) => Ok(known.get().clone()),
@@ -70,26 +105,22 @@ impl Foreign {
     }
 }
 
-/// The package around the controller that `cc` names and noq from `sources`, and its name in errors.
-fn recipe(cc: Option<&ControllerRef>, sources: Option<&Path>) -> Result<(Recipe, String), Error> {
-    let (patches, fork) = match sources {
-        None => (String::new(), None),
-        Some(folder) => {
-            let folder = fork(folder)?;
-            (format!("{PROTO} = {{ path = {:?} }}\n", folder.display().to_string()), Some(folder))
-        }
-    };
+/// The package around the controller that `cc` names and the stack from `sources`, and its name in errors.
+fn recipe(of: Released, cc: &ControllerRef, sources: Option<&Path>) -> Result<(Recipe, String), Error> {
+    let Released { name: stack, proto, version, ours } = of;
+    let fork = sources.map(|folder| fork(of, folder)).transpose()?;
+    let patch = |folder: &PathBuf| format!("{proto} = {{ path = {:?} }}\n", folder.display().to_string());
     let mut recipe = Recipe {
-        shown: sources.map_or_else(String::new, |folder| folder.display().to_string()),
-        of: (fork.clone().unwrap_or_default(), "noq".to_owned()),
-        is_crate: true,
-        root: "noq::export!();\n".to_owned(),
-        dependencies: format!("{PROTO} = {{ version = \"1.4.0\", default-features = false }}\n"),
-        ours: &["noq"],
-        patches,
-        unlocked: fork.as_ref().map(|_| PROTO),
+        shown: sources.map_or_else(|| stack.to_owned(), |folder| folder.display().to_string()),
+        of: (fork.clone().unwrap_or_default(), stack.to_owned()),
+        is_crate: fork.is_some(),
+        root: format!("{stack}::export!();\n"),
+        dependencies: format!("{proto} = {{ version = {version:?}, default-features = false }}\n"),
+        ours,
+        patches: fork.as_ref().map(patch).unwrap_or_default(),
+        unlocked: fork.as_ref().map(|_| proto),
     };
-    let Some((file, name)) = cc.and_then(ControllerRef::rust) else {
+    let Some((file, name)) = cc.rust() else {
         let shown = recipe.shown.clone();
         return Ok((recipe, shown));
     };
@@ -99,33 +130,33 @@ fn recipe(cc: Option<&ControllerRef>, sources: Option<&Path>) -> Result<(Recipe,
     recipe.root = if is_crate {
         recipe.dependencies.push_str(&cargo::dependency(&file, &text, &shown)?);
         let Some(name) = &name else {
-            return Err(Error::Source(format!(
-                "`{shown}` is a crate: write `noq:{shown}:NAME`, with the controller in it"
-            )));
+            let why = format!("`{shown}` is a crate: write `{stack}:{shown}:NAME`, with the controller in it");
+            return Err(Error::Source(why));
         };
-        format!("noq::export!(mine::{name});\n")
+        format!("{stack}::export!(mine::{name});\n")
     } else {
-        format!("{text}\nnoq::export!(crate::{});\n", of_file(&text, name.as_deref(), &shown)?)
+        format!("{text}\n{stack}::export!(crate::{});\n", of_file(of, &text, name.as_deref(), &shown)?)
     };
-    let rest = format!("noq {} {}", name.unwrap_or_default(), fork.unwrap_or_default().display());
-    let called = format!("noq:{shown}");
+    let rest = format!("{stack} {} {}", name.unwrap_or_default(), fork.unwrap_or_default().display());
+    let called = format!("{stack}:{shown}");
     Ok((Recipe { shown, of: (file, rest), is_crate: is_crate || sources.is_some(), ..recipe }, called))
 }
 
-/// The crate of noq's state machine in a folder: the folder itself, or one in it.
-fn fork(folder: &Path) -> Result<PathBuf, Error> {
+/// The crate of the stack's state machine in a folder: the folder itself, or one in it.
+fn fork(Released { name, proto, .. }: Released, folder: &Path) -> Result<PathBuf, Error> {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let is_proto = |folder: &PathBuf| {
         let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         let table: toml::Table = text.parse().unwrap_or_default();
-        table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str) == Some(PROTO)
+        table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str) == Some(proto)
     };
-    let found = [absolute.join(PROTO), absolute].into_iter().find(is_proto);
-    found.ok_or_else(|| Error::Source(format!("noq={}: must be a folder with the crate `{PROTO}`", folder.display())))
+    let found = [absolute.join(proto), absolute].into_iter().find(is_proto);
+    let why = || format!("{name}={}: must be a folder with the crate `{proto}`", folder.display());
+    found.ok_or_else(|| Error::Source(why()))
 }
 
 /// The type of a file that makes its controllers: a factory, or else a controller.
-fn of_file(text: &str, name: Option<&str>, shown: &str) -> Result<String, Error> {
+fn of_file(of: Released, text: &str, name: Option<&str>, shown: &str) -> Result<String, Error> {
     let [factories, types] = ["ControllerFactory", "Controller"].map(|of| cargo::implementations(text, of));
     let refuse = |what: String| Err(Error::Source(format!("`{shown}` {what}")));
     let makers = if factories.is_empty() { &types } else { &factories };
@@ -133,39 +164,41 @@ fn of_file(text: &str, name: Option<&str>, shown: &str) -> Result<String, Error>
         (Some(name), _) if factories.iter().chain(&types).any(|one| one == name) => Ok(name.to_owned()),
         (Some(name), _) => refuse(format!("has no controller `{name}`; it has {}", cargo::listed(&types))),
         (None, [only]) => Ok(only.clone()),
-        (None, []) => refuse("has no controller: it needs `impl noq_proto::congestion::Controller for …`".to_owned()),
-        (None, [first, ..]) => refuse(format!("has several controllers; write `noq:{shown}:{first}`")),
+        (None, []) => refuse(format!(
+            "has no controller: it needs `impl {}::congestion::Controller for …`",
+            of.proto.replace('-', "_")
+        )),
+        (None, [first, ..]) => refuse(format!("has several controllers; write `{}:{shown}:{first}`", of.name)),
     }
 }
 
 /// The error about a type that cannot be made, in words of the user's: the compiler speaks of a line behind the file.
-fn in_words(recipe: &Recipe, error: Error) -> Error {
-    let sentence = error.to_string();
-    if !sentence.contains("`make` exists for") {
+fn in_words(of: Released, recipe: &Recipe, error: Error) -> Error {
+    if !error.to_string().contains("`make` exists for") {
         return error;
     }
     Error::Source(format!(
-        "`{}` has a controller that cannot be made: it needs `Default`, and noq-proto's `Controller` or \
-         `ControllerFactory`",
-        recipe.shown
+        "`{}` has a controller that cannot be made: it needs `Default`, and {}'s `Controller` or `ControllerFactory`",
+        recipe.shown, of.proto
     ))
 }
 
-/// A sentence about the versions of noq that `locked` has, unless it is one, from `sources` if they are given.
-fn other_version(locked: &str, sources: Option<&Path>) -> Option<String> {
-    let blocks: Vec<&str> =
-        locked.split("\n\n").filter(|block| block.contains(&format!("\nname = \"{PROTO}\"\n"))).collect();
-    let from_registry = |block: &&&str| block.contains("\nsource = ");
-    let version =
-        |block: &str| block.split("\nversion = \"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
-    let (ours, others): (Vec<&&str>, Vec<&&str>) =
-        blocks.iter().partition(|block| version(block).is_some_and(|version| version.starts_with("1.")));
-    if let Some(other) = others.first() {
-        let version = version(other).unwrap_or_default();
-        return Some(format!("asks for {PROTO} {version}, and ackclock runs 1.4: `{PROTO} = \"1.4\"` is needed"));
+/// A sentence about the versions of the stack that `locked` has, unless it is one, from `sources` if they are given.
+fn other_version(of: Released, locked: &str, sources: Option<&Path>) -> Option<String> {
+    let Released { proto, version: ours, .. } = of;
+    let name = format!("\nname = {proto:?}\n");
+    let version = |block: &str| {
+        let (_, rest) = block.split_once("\nversion = \"")?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let blocks = locked.split("\n\n").filter(|block| block.contains(&name));
+    let found: Vec<(String, bool)> =
+        blocks.filter_map(|block| Some((version(block)?, block.contains("\nsource = ")))).collect();
+    if let Some((other, _)) = found.iter().find(|(version, _)| !of.takes(version)) {
+        return Some(format!("asks for {proto} {other}, and ackclock runs {ours}: `{proto} = {ours:?}` is needed"));
     }
-    let unused = sources.is_some() && ours.iter().any(from_registry);
-    unused.then(|| format!("is not used: its {PROTO} must be of a version that is compatible with 1.4.0"))
+    let unused = sources.is_some() && found.iter().any(|&(_, from_registry)| from_registry);
+    unused.then(|| format!("is not used: its {proto} must be of a version that is compatible with {ours}"))
 }
 
 /// A side of a connection in an object.
@@ -256,7 +289,7 @@ impl Side for ForeignSide {
         self.call(&Call::Expire(now));
     }
 
-    fn deadline(&self) -> Option<u64> {
+    fn deadline(&mut self) -> Option<u64> {
         match self.call(&Call::Deadline) {
             Answer::Number(at) => known(at),
             // At once: `poll` says why.
@@ -295,5 +328,35 @@ impl Side for ForeignSide {
 
     fn datagram_room(&mut self) -> (usize, usize) {
         if let Answer::Room(most, around) = self.call(&Call::DatagramRoom) { (most, around) } else { (0, 0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locked(version: &str, source: &str) -> String {
+        format!(
+            "# made\n\n[[package]]\nname = \"noq-proto\"\nversion = \"{version}\"\n{source}\n\n[[package]]\n\
+             name = \"a\"\n"
+        )
+    }
+
+    #[test]
+    fn another_version_of_a_stack_is_named() {
+        let [noq, quinn] = RELEASED;
+        let registry = "source = \"registry\"\n";
+        assert_eq!(other_version(noq, &locked("1.5.2", registry), None), None);
+        assert_eq!(
+            other_version(noq, &locked("0.17.0", registry), None).as_deref(),
+            Some("asks for noq-proto 0.17.0, and ackclock runs 1.4.0: `noq-proto = \"1.4.0\"` is needed")
+        );
+        let folder = Some(Path::new("noq"));
+        assert_eq!(other_version(noq, &locked("1.4.0", ""), folder), None);
+        assert_eq!(
+            other_version(noq, &locked("1.4.0", registry), folder).as_deref(),
+            Some("is not used: its noq-proto must be of a version that is compatible with 1.4.0")
+        );
+        assert!(quinn.takes("0.11.3") && !quinn.takes("0.12.0") && !noq.takes("2.4.0"));
     }
 }

@@ -4,11 +4,19 @@
 //! A stack reads no clock and no socket: each call has the time of the run in nanoseconds. The engine brings network,
 //! applications and tables. It learns from [`Report`]s when packets leave, are acknowledged and lost.
 
+pub mod handshake;
 mod table;
 
 use bytes::{Bytes, BytesMut};
 
 pub use self::table::{Answer, Call, Ledger, SYMBOL, Slice, Table, VERSION, call, connect, end};
+
+/// The name of a controller that is not the stack's.
+pub const MINE: &str = "mine";
+
+/// The stacks by name, with the names of their own controllers.
+pub const STACKS: [(&str, &[&str]); 2] =
+    [("noq", &["newreno", "cubic", "bbr3"]), ("quinn", &["newreno", "cubic", "bbr"])];
 
 /// In the place of a number that does not exist.
 pub const NONE: u64 = u64::MAX;
@@ -162,7 +170,7 @@ pub trait Side: Send {
     fn expire(&mut self, now: u64);
 
     /// When the side is looked at next.
-    fn deadline(&self) -> Option<u64>;
+    fn deadline(&mut self) -> Option<u64>;
 
     /// The next event for the application.
     fn poll(&mut self) -> Option<Event>;

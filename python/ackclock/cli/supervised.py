@@ -80,7 +80,7 @@ def code(arguments: Sequence[str]) -> list[str]:
     """The files of code that the arguments name: controllers in Python, Rust and C, objects, crates."""
     found = [matched["file"] for one in arguments if (matched := _CODE.fullmatch(one))]
     # A crate with a controller of a QUIC stack: `noq:./mine:Mine`.
-    paths = [one.removeprefix("noq:") for one in arguments]
+    paths = [one.removeprefix("noq:").removeprefix("quinn:") for one in arguments]
     folders = [one.partition(":")[0] for one in paths if one[:1] in "./"]
     return found + [folder for folder in folders if folder and Path(folder, "Cargo.toml").is_file()]
 

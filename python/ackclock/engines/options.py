@@ -71,11 +71,11 @@ def stack_log() -> Any:
     )
 
 
-def stack_sources() -> Any:
-    """The option ``noq`` of the engines on QUIC."""
+def stack_sources(stack: str) -> Any:
+    """The option of the engines on QUIC by the name of a stack."""
     return option(
         None,
-        "A folder with the sources of noq, or of noq-proto alone, in place of the released ones.",
+        f"A folder with the sources of {stack}, or of {stack}-proto alone, in place of the released ones.",
         kind=str,
     )
 

@@ -29,11 +29,14 @@ class Quic(NamedEngine):
     words: ClassVar[str] = "QUIC (noq)"
     in_real_time: ClassVar[str | None] = "quic-live"
 
-    own: ClassVar[Sequence[str]] = ("noq:newreno", "noq:cubic", "noq:bbr3")
+    own: ClassVar[Sequence[str]] = (
+        "noq:newreno", "noq:cubic", "noq:bbr3", "quinn:newreno", "quinn:cubic", "quinn:bbr",
+    )  # fmt: skip
 
     threads: int | None = threads()
     qlog: str | None = stack_log()
-    noq: str | None = stack_sources()
+    noq: str | None = stack_sources("noq")
+    quinn: str | None = stack_sources("quinn")
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
 
@@ -65,6 +68,7 @@ class Quic(NamedEngine):
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,
             noq=self.noq,
+            quinn=self.quinn,
             **log_options(self.qlog, jobs),
         )
         for index, run in drained(batch, progress):

@@ -23,7 +23,8 @@ class QuicLive(RealTime):
     own: ClassVar[Sequence[str]] = Quic.own
 
     qlog: str | None = stack_log()
-    noq: str | None = stack_sources()
+    noq: str | None = stack_sources("noq")
+    quinn: str | None = stack_sources("quinn")
 
     @classmethod
     def require(cls) -> None:
@@ -38,4 +39,4 @@ class QuicLive(RealTime):
         super().check(plan)
 
     def _options(self, job: Job) -> Mapping[str, Any]:
-        return {"noq": self.noq, **log_options(self.qlog, [job])}
+        return {"noq": self.noq, "quinn": self.quinn, **log_options(self.qlog, [job])}

@@ -1,5 +1,6 @@
 //! Runs over QUIC as tasks of a batch, in virtual time or in real time.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -48,13 +49,20 @@ struct QuicRuns<E> {
     engine: PhantomData<fn() -> E>,
 }
 
-/// Reads the options `pcap_at`, `controllers`, `noq` and, where it is built in, `qlog` of the engine `E`.
+/// Reads the options of the engine `E`: `pcap_at`, `controllers`, the sources of stacks and, where it is built in,
+/// `qlog`.
 pub(crate) fn open<E: OverQuic>(options: Options<'_>) -> PyResult<Box<dyn Opened>> {
     // Every engine has this option. A request for a capture is refused later.
     options.point()?;
     let custom = CustomControllers::take(&options)?;
     let logs = if cfg!(feature = "qlog") { options.take("qlog")? } else { None };
-    let stacks = Arc::new(UserStacks::new(options.take("noq")?));
+    let mut sources = BTreeMap::new();
+    for (stack, _) in ::stack::STACKS {
+        if let Some(folder) = options.take(stack)? {
+            sources.insert(stack, folder);
+        }
+    }
+    let stacks = Arc::new(UserStacks::new(sources));
     options.finish()?;
     Ok(Box::new(QuicRuns::<E> { custom, stacks, logs, engine: PhantomData }))
 }
