@@ -357,7 +357,7 @@ impl Connection {
 
     fn data_packet(&mut self, now: Time, data: &Data) -> Packet {
         let (sequence, payload, push, fin) = self.outgoing.leave(data.sequence);
-        self.receiver.on_acknowledged_with_data();
+        self.receiver.on_acknowledged_with_data(now);
         self.due = false;
         let codepoint = if payload > 0 { self.sender.codepoint(data) } else { Ecn::NotCapable };
         let header = self.header(now);

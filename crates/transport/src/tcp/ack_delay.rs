@@ -57,6 +57,11 @@ impl AckDelay {
         self.present != self.least
     }
 
+    /// True if it is longer than so many ticks, whatever the path.
+    pub(super) fn is_longer(&self, ticks: u64) -> bool {
+        ticks < u64::from(self.present)
+    }
+
     /// A segment in order arrives so many ticks after the last one.
     pub(super) fn on_segment(&mut self, pause: u64) {
         let half = self.present / 2;

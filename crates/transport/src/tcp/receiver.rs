@@ -109,7 +109,8 @@ pub struct Receiver {
     delay: AckDelay,
     /// The delay differs from the initial one.
     is_stretched: bool,
-    /// The other side's application answers (Linux: pingpong): the next timeout of a delayed ACK refutes that.
+    /// The application answers (Linux: pingpong): its answers carry ACKs, so none is quick. The next timeout of a
+    /// delayed ACK refutes that.
     answers: bool,
     ticks: Ticks,
     /// `deadline` is when the timer expires. Otherwise it is when the timer of an ACK in order is due, which waits for
@@ -285,6 +286,7 @@ impl Receiver {
     fn renew_quick_acks(&mut self, data: &Data, congestion: bool) {
         if (congestion && !self.congestion) || (data.retransmission && self.classic_ecn) {
             self.quick_acks = self.quick_acks.max(QUICK_AFTER_MARK.min(self.quick_acks_again));
+            self.answers = false;
             self.reset_delay();
         }
     }
@@ -300,7 +302,8 @@ impl Receiver {
         }
         self.delivered += self.payload_between(before, self.next);
         self.unacknowledged += 1;
-        if filled_hole || self.unacknowledged >= self.ack_every || self.quick_acks > 0 {
+        let quick = self.quick_acks > 0 && !self.answers;
+        if filled_hole || self.unacknowledged >= self.ack_every || quick {
             self.use_quick_ack();
             self.due = true;
         } else if self.deadline == Time::NEVER {
@@ -375,16 +378,22 @@ impl Receiver {
 
     /// A data segment of the other direction leaves and carries the acknowledgement, without SACK blocks if none
     /// is due: nothing waits any more.
-    pub fn on_acknowledged_with_data(&mut self) {
+    pub fn on_acknowledged_with_data(&mut self, now: Time) {
+        if self.unacknowledged > 0 || self.due {
+            self.use_quick_ack();
+        }
         self.due = false;
         self.unacknowledged = 0;
         self.deadline = Time::NEVER;
         self.compressed = 0;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
         self.last_ack_sent = self.next;
+        // tcp_event_data_sent: a reply leaves while an ACK of the data might wait.
+        if self.quick_acks_again > 0 && self.arrived_at != Time::NEVER {
+            self.answers |= self.delay.is_longer(ticks_between(self.ticks, self.arrived_at, now));
+        }
     }
 
-    /// Quick ACKs end, as when the other side's application is known to answer (TCP_QUICKACK off).
+    /// Quick ACKs end, as when the application is known to answer (TCP_QUICKACK off).
     pub fn end_quick_acks(&mut self) {
         self.quick_acks = 0;
         self.answers = true;

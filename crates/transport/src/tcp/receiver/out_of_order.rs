@@ -86,6 +86,7 @@ impl Receiver {
         self.holes.get_or_insert_default().duplicate = Some(data.sequence);
         self.has_duplicate = true;
         self.quick_acks = self.quick_acks.max(self.quick_acks_again);
+        self.answers = false;
         self.reset_delay();
         // Its ACK is the first of them, but where all up to it was acknowledged and none waits (in Linux that is no ACK
         // of data: tcp_send_dupack).
