@@ -1,7 +1,9 @@
-"""The base class of errors that are the user's to mend, and suggestions for wrong names."""
+"""The base class of errors that are the user's to mend, suggestions for wrong names, and want of memory."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 
 
@@ -9,8 +11,28 @@ class InputError(ValueError):
     """Bad input. The message is one sentence. The command line prints it and ends with status 2."""
 
 
+NO_MEMORY = "the memory that the process may use is not enough"
+
+_WANTING = (
+    os.strerror(errno.ENOMEM),
+    os.strerror(errno.EAGAIN),
+    "bad_alloc",
+    "failed to map segment",
+    "start new thread",
+)
+"""What the system, C++, its loader and Python say where memory or a thread cannot be had."""
+
 LIKE = 0.6
 """The similarity (difflib) from which on a name may have been meant."""
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """True if an exception, or one that led to it, was raised for want of memory for data or a thread."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(words in str(error) for words in _WANTING):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from ackclock import ControllerError, Flow, simulate
 from ackclock import Path as NetworkPath
 from ackclock.cli import supervised
+from ackclock.errors import NO_MEMORY, lacks_memory
+from ackclock.report.page import why
 from calling import PATIENCE, refused, run, wait_until
 
 OWN = """import ackclock
@@ -148,6 +151,41 @@ def test_a_controller_that_takes_memory_without_end_is_a_sentence(folder):
     assert status == 2
     assert "memory" in said.lower()
     assert "please report it" not in said
+
+
+@pytest.mark.parametrize("kibibytes", [200_000, 300_000, 400_000, 600_000])
+def test_libraries_without_memory_are_no_fault_of_ackclock(folder, kibibytes):
+    # Where memory ends depends on the machine: NumPy's import, Arrow's threads, OpenBLAS's exit, C++'s abort.
+    (folder / "s.toml").write_text(
+        'duration = "1s"\nflows = [{ cc = "cubic" }]\n'
+        'path = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
+    )
+    called = [sys.executable, "-m", "ackclock", "sweep", "s.toml", "--over", "path.rtt=9ms", "--out", "out"]
+    done = subprocess.run(
+        called,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kibibytes << 10, kibibytes << 10)),
+    )
+    assert done.returncode in (0, 2), done.stderr
+    assert "please report" not in done.stderr
+    assert done.returncode == 0 or "memory" in done.stderr.splitlines()[-1]
+
+
+def test_memory_lacks_where_a_cause_says_so():
+    assert lacks_memory(MemoryError())
+    for words in (
+        "std::bad_alloc",
+        "x.so: failed to map segment from shared object",
+        "can't start new thread",
+    ):
+        error = ImportError("it did not load")
+        error.__cause__ = RuntimeError(words)
+        assert lacks_memory(error)
+        assert why(error) == f": {NO_MEMORY}"
+    assert not lacks_memory(ImportError("it did not load"))
 
 
 @pytest.mark.parametrize("given", ["", "0s", "60", "60s,", "60s,0MB", "fast"])

@@ -33,7 +33,7 @@ from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
 from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER
-from ackclock.errors import InputError, did_you_mean
+from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory
 
 if TYPE_CHECKING:
     from ackclock.cli.supervised import Limit
@@ -198,9 +198,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = "standard output" if error.filename is None else error.filename
         why = f"{where}: {error.strerror or error}"
         return _end(BAD_INPUT, _missing_folder(why) or why)
-    except MemoryError:
-        return _end(BAD_INPUT, "the memory that the process may use is not enough")
     except Exception as error:
+        if lacks_memory(error):
+            return _end(BAD_INPUT, NO_MEMORY)
         if os.environ.get("ACKCLOCK_TRACEBACK"):
             raise
         why = f"{type(error).__name__}: {error}"

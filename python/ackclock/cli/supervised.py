@@ -1,6 +1,7 @@
 """A command that runs code of a user's does so in a process of its own, within limits (``--limit``).
 
-The process announces its end. One that ends without has been ended by that code, and the parent says so.
+The process announces its end. One that ends without has been ended by that code, and the parent says so. With
+a limit of the address space (``ulimit -v``) libraries end the process so, and a command has its own, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from ackclock import _engine
 from ackclock.cli.status import LIMIT as OPTION
 from ackclock.cli.status import LIMITED as COMMANDS
-from ackclock.errors import InputError
+from ackclock.errors import NO_MEMORY, InputError
 
 GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
@@ -89,7 +90,12 @@ def concerns(arguments: Sequence[str], limit: Limit | None) -> bool:
     """True if a command is to run in a process of its own: it has limits, or runs code of a user's."""
     if not arguments or arguments[0] not in COMMANDS or not hasattr(signal, "sigtimedwait"):
         return False
-    return limit is not None or "--trust" in arguments or bool(code(arguments))
+    return limit is not None or "--trust" in arguments or bool(code(arguments)) or _is_confined()
+
+
+def _is_confined() -> bool:
+    """True if the address space of the process has a limit."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def elsewhere(arguments: Sequence[str], limit: Limit) -> int:
@@ -127,6 +133,8 @@ def supervised(
         own = os.WEXITSTATUS(status)
         if _has_announced(ended):
             return own
+        if _is_confined() and not code(arguments):
+            return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
     if number in CRASHES and not _is_python(arguments):
@@ -134,6 +142,8 @@ def supervised(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+    if number == signal.SIGABRT and _is_confined() and not code(arguments):
+        return end(STATUS, NO_MEMORY)
     return end(STATUS, f"{what}: its process was ended by {number.name}")
 
 

@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ackclock.errors import NO_MEMORY, lacks_memory
 from ackclock.report import strips
 from ackclock.report.files import write_whole
 
@@ -183,6 +184,8 @@ def why(error: Exception) -> str:
     """The end of a sentence about an exception. A full disk and its like are no faults of ackclock."""
     if isinstance(error, OSError):
         return f": {error.strerror or error}"
+    if lacks_memory(error):
+        return f": {NO_MEMORY}"
     return f", please report it: {' '.join(f'{type(error).__name__}: {error}'.split())}"
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackclock.errors import lacks_memory
 from ackclock.result import ResultError
 from ackclock.stored import table_in
 from ackclock.sweeps.work import CHUNKS, FLOWS, LINKS
@@ -109,6 +110,8 @@ def _reading(file: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
+        if lacks_memory(error):
+            raise MemoryError from error
         why = " ".join(str(error).split())[:MOST_LETTERS]
         raise ResultError(
             f"{file}: is not a table of a sweep; without it the same command makes its runs again ({why})"
