@@ -162,6 +162,8 @@ def _whole_events(text: str) -> Any:
 def _texts(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
     """The texts of a sequence, and if the last of them is cut off."""
     parts = [part for part in text.split(RECORD if RECORD in text else "\n") if part.strip()]
+    if not parts:
+        raise InputError(f"{path}: is no qlog: there is no text in it")
     found: list[dict[str, Any]] = []
     for number, part in enumerate(parts, 1):
         try:

@@ -125,6 +125,7 @@ def test_a_log_that_is_one_text_and_ends_within_it_is_read_up_to_there(tmp_path,
         ('\x1e{"a": 1}\n\x1enothing\n\x1e{}\n', "is no qlog: text 2 in it is no JSON"),
         ('\x1e{"a": 1}\n\x1e[]\n', "is no qlog: text 2 in it is no object"),
         ("{", "is no qlog: text 1 in it is no JSON"),
+        ("\x1e\n\x1e", "is no qlog: there is no text in it"),
     ],
 )
 def test_a_file_that_is_no_log_is_one_sentence(tmp_path, capsys, text, why):
