@@ -21,6 +21,8 @@ pub struct Histogram {
 pub(crate) struct Extent {
     weight: u64,
     sum: u128,
+    /// Halves on top of `sum`: growth from an even to an odd value, or the other way, ends with one.
+    halves: u64,
     min: u64,
     max: u64,
 }
@@ -47,7 +49,9 @@ impl Extent {
     pub(crate) fn add_growth(&mut self, from: u64, to: u64) {
         let (low, high) = (u128::from(from), u128::from(to));
         self.weight += to - from;
-        self.sum += (high - low) * (high + low) / 2;
+        let twice = (high - low) * (high + low);
+        self.sum += twice / 2;
+        self.halves += (twice % 2) as u64;
         self.min = self.min.min(from);
         self.max = self.max.max(to);
     }
@@ -61,13 +65,13 @@ impl Extent {
     }
 
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.weight > 0).then(|| self.sum as f64 / self.weight as f64)
+        (self.weight > 0).then(|| (2 * self.sum + u128::from(self.halves)) as f64 / (2.0 * self.weight as f64))
     }
 }
 
 impl Default for Extent {
     fn default() -> Self {
-        Self { weight: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self { weight: 0, sum: 0, halves: 0, min: u64::MAX, max: 0 }
     }
 }
 

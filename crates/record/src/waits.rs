@@ -187,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn growth_has_one_mean_wherever_it_is_cut() {
+        // From 0 to 1001 ns the mean is 500.5. Cut into single nanoseconds, each has half a nanosecond over.
+        for step in [1, 2, 3, 7, 1001] {
+            let mut waits = Waits::new();
+            for from in (0u64..1001).step_by(step) {
+                waits.record_growth(from, (from + step as u64).min(1001));
+            }
+            assert_eq!(waits.over_time().mean(), Some(500.5), "{step}");
+        }
+    }
+
+    #[test]
     fn growth_within_a_bucket_weighs_what_it_lasted() {
         let mut waits = Waits::new();
         // 1,000,000 and 1,000,300 share a bucket of 2048.
