@@ -67,7 +67,10 @@ pub fn jain(values: &[f64]) -> f64 {
         squares.push(value * value);
     }
     let (total, squares) = (sum(values), sum(&squares));
-    if squares == 0.0 { f64::NAN } else { total * total / (values.len() as f64 * squares) }
+    let flows = values.len() as f64;
+    let index = if squares == 0.0 { f64::NAN } else { total * total / (flows * squares) };
+    debug_assert!(index.is_nan() || (1.0 / flows - 1e-9..=1.0 + 1e-9).contains(&index), "{index} of {values:?}");
+    index
 }
 
 /// True for each flow that sends all it can. `flows` is the list of the resolved scenario.

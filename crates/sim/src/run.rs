@@ -51,6 +51,7 @@ impl Engine for Simulator {
             let (interrupted, others_s) = world.run_on(self.cores, end, watch, clocks);
             complete(world, interrupted, end, watch).map(|(tables, counts)| (tables, counts, others_s))?
         };
+        debug_assert_eq!(engine::check_physics(plan, &drawn, &tables), Ok(()));
         let [cpu_s, wall_s] = read(&self.stopwatch);
         let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0] + others_s, wall_s: wall_s - begin[1] };
         Ok(Outcome { tables, cost, notes: () })

@@ -1,4 +1,6 @@
 //! An invariant of every network, whatever is sent across it: no packet appears from nowhere or vanishes.
+//!
+//! Each run also asserts the laws of `engine::check_physics`.
 
 mod common;
 
@@ -9,7 +11,6 @@ use network::Limit;
 use proptest::prelude::*;
 use record::{EventKind, FlowRow, Tables};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use units::Span;
 
 /// When all sources stop, and how long a run then has to empty its queues, seconds.
 const STOP: f64 = 4.0;
@@ -256,7 +257,6 @@ fn check_links(plan: &Plan, tables: &Tables) {
         assert_eq!(count(EventKind::Drop), link.dropped_packets, "{name}");
         assert_eq!(count(EventKind::Lost), link.lost_packets, "{name}");
         assert_eq!(count(EventKind::Mark), link.marked_packets, "{name}");
-        assert!((0.0..=1.0).contains(&link.utilization), "{name}: {}", link.utilization);
         if let Limit::Packets(limit) = planned.settings.queue.limit {
             let waiting = limit - u32::from(planned.settings.queue.count_in_service);
             assert!(link.queue_packets_max <= f64::from(waiting), "{name}: {}", link.queue_packets_max);
@@ -283,15 +283,6 @@ fn check_flows(plan: &Plan, drawn: &[DrawnFlow], tables: &Tables) {
         };
         let fresh = flow.sender.data_packets - flow.sender.retransmitted_packets;
         assert!(flow.delivered_bytes <= fresh * full, "{name}");
-        assert!(drawn.bytes.is_none_or(|b| flow.delivered_bytes <= b.get()), "{name}");
-        assert!(flow.delivered_bytes as f64 * 8.0 <= flow.throughput_bps * flow.measured_s + 1.0, "{name}");
-        assert!((0.0..=1.0).contains(&flow.loss_rate), "{name}: {}", flow.loss_rate);
-        let hops = planned.forward.iter().chain(&planned.reverse);
-        // Normal jitter makes packets earlier, too.
-        let lead = |hop: &scenario::Hop| hop.link.map_or(Span::ZERO, |link| plan.links[link].jitter.lead());
-        let shortest = |hop: &scenario::Hop| hop.delay.shortest().saturating_sub(lead(hop)).as_nanos();
-        let base = hops.map(shortest).sum::<u64>() as f64 / 1e6;
-        assert!(flow.rtt_min_ms.is_nan() || flow.rtt_min_ms >= base, "{name}: {} below {base}", flow.rtt_min_ms);
         let of_flow = |kind| {
             let own = |row: &usize| events.flow[*row] == flow.flow && events.kind[*row] == kind;
             (0..events.kind.len()).filter(own).count() as u64
@@ -398,20 +389,20 @@ proptest! {
     }
 
     #[test]
-    fn what_is_measured_after_a_warm_up_keeps_to_its_bounds(
+    fn samples_and_events_change_no_statistics_behind_a_warm_up(
         text in scenario(),
         warmup in pick(&["300ms", "1s", "1500ms", "3500ms"]),
         seed in 0u64..1000,
     ) {
-        let tables = run_plan(plan(&format!("warmup = '{warmup}'\n{text}")), seed);
-        for flow in &tables.flows {
-            prop_assert!((0.0..=1.0).contains(&flow.loss_rate), "{}: {}", flow.name, flow.loss_rate);
-            prop_assert!(flow.sender.retransmitted_packets <= flow.sender.data_packets, "{}", flow.name);
-        }
-        for link in &tables.links {
-            prop_assert!((0.0..=1.0).contains(&link.utilization), "{}: {}", link.name, link.utilization);
-            prop_assert!(link.queue_packets_mean <= link.queue_packets_max, "{}", link.name);
-        }
+        // Debug prints every digit, and nulls, which are equal to nothing.
+        let rows = |record: &str| {
+            let (_, network) = text.split_once("record").and_then(|(_, rest)| rest.split_once('\n')).unwrap();
+            let head = format!("duration = '{DURATION}s'\nwarmup = '{warmup}'\nrecord = {record}\n");
+            let tables = run_plan(plan(&format!("{head}{network}")), seed);
+            format!("{:#?}", (tables.flows, tables.links))
+        };
+        let sampled = rows("{ flow_series = '7ms', link_series = '3ms', probes = '300ms' }");
+        prop_assert_eq!(rows("{ flow_series = 'off', link_series = 'off', probes = 'off', events = false }"), sampled);
     }
 
     #[test]
