@@ -1,6 +1,9 @@
-"""One build holds all mutants of a sample: how a source file becomes a switch between them."""
+"""Mutants of Rust, all of a sample in one build by switches in the source files, and mutants of Python."""
+
+import ast
 
 from mutants.listed import Mutant
+from mutants.package import listed, naming
 from mutants.switch import blamed, can_switch, switched
 
 SOURCE = """\
@@ -39,3 +42,41 @@ def test_a_function_becomes_a_switch_between_its_body_and_broken_ones():
 def test_a_const_function_cannot_ask_which_mutant_is_on():
     assert can_switch(SOURCE, mutant(1, "/", "*", "fn half"))
     assert not can_switch(SOURCE, mutant(1, "+", "-", "const fn one"))
+
+
+PYTHON = '''\
+def half(x: int | None = 3, *, ö: bool = True) -> float:
+    """1 + 1."""
+    if not ö and (x) is not None:  # <
+        return "ü" in x or x / 2 <= 1.5
+'''
+
+
+def test_operators_and_constants_of_python_are_broken_one_at_a_time_and_types_are_not():
+    mutants = [Mutant(number, *rest) for number, rest in enumerate(listed("half.py", PYTHON), 1)]
+    broken = [PYTHON[: one.span[0]] + one.replacement + PYTHON[one.span[1] :] for one in mutants]
+    changed = {text.split("\n")[line] for text in broken for line in (0, 2, 3)} - set(PYTHON.split("\n"))
+    assert changed == {
+        "def half(x: int | None = 4, *, ö: bool = True) -> float:",
+        "def half(x: int | None = 3, *, ö: bool = False) -> float:",
+        "    if  ö and (x) is not None:  # <",
+        "    if not ö or (x) is not None:  # <",
+        "    if not ö and (x) is None:  # <",
+        '        return "ü" not in x or x / 2 <= 1.5',
+        '        return "ü" in x and x / 2 <= 1.5',
+        '        return "ü" in x or x * 2 <= 1.5',
+        '        return "ü" in x or x / 3 <= 1.5',
+        '        return "ü" in x or x / 2 < 1.5',
+        '        return "ü" in x or x / 2 <= 2.5',
+    }
+    assert len(broken) == len(set(broken)) == len(changed)
+    assert all(ast.parse(text) for text in broken)
+
+
+def test_the_naming_a_module_name_it_or_what_is_in_it():
+    tests = {
+        "none.py": "x",
+        "once.py": "errors",
+        "most.py": "from ackclock.errors import InputError, lacks_memory",
+    }
+    assert naming("python/ackclock/errors.py", tests) == ["most.py", "once.py"]
