@@ -19,7 +19,7 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_Q
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn)
 
-.PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants bench papers docs playground crates minimum print-minimum release sdist wheel clean
+.PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants fuzz bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
 build: .venv/.built
 
@@ -105,15 +105,15 @@ lint: build .venv/.developing
 	@if $(HAS_WASM); then echo "cargo clippy --package ackclock-wasm"; \
 		cargo clippy --package ackclock-wasm --target $(WASM) --quiet -- -D warnings; \
 	else echo "left out: clippy for web pages. It needs a target of Rust: rustup target add $(WASM)."; fi
-	$(BIN)/ruff check python tests papers suites tools witness .ci
-	$(BIN)/ruff format --check python tests papers suites tools witness .ci
+	$(BIN)/ruff check python tests papers suites tools witness fuzz .ci
+	$(BIN)/ruff format --check python tests papers suites tools witness fuzz .ci
 	$(BIN)/mypy
 	@if command -v go >/dev/null; then go run $(ACTIONLINT); else echo "left out: actionlint. It needs go: apt install golang-go."; fi
 
 format: .venv/.developing
 	cargo fmt --all
-	$(BIN)/ruff format python tests papers suites tools witness .ci
-	$(BIN)/ruff check --fix python tests papers suites tools witness .ci
+	$(BIN)/ruff format python tests papers suites tools witness fuzz .ci
+	$(BIN)/ruff check --fix python tests papers suites tools witness fuzz .ci
 
 # How many of a sample of broken versions the tests of a crate notice, or of the Python package: hours for all, and no part
 # of `make test`.
@@ -121,6 +121,17 @@ SEED ?= 1
 CRATES ?=
 mutants:
 	PYTHONPATH=tools $(PYTHON) -m mutants $(CRATES) --seed $(SEED)
+
+# Coverage-guided fuzzers of the readers in Python, each for so many seconds. A finding is a file in fuzz/.
+TIME ?= 60
+FUZZERS ?= scripts captures logs
+fuzz: build
+	test -d target/fuzz/python || $(BIN)/python -m pip install --quiet --no-deps --target target/fuzz/python atheris==3.0.0
+	set -e; for fuzzer in $(FUZZERS); do \
+		mkdir -p target/fuzz/found/$$fuzzer; \
+		PYTHONPATH=target/fuzz/python $(BIN)/python fuzz/readers.py $$fuzzer -max_total_time=$(TIME) -timeout=25 \
+			-artifact_prefix=fuzz/$$fuzzer- -verbosity=0 -print_final_stats=1 target/fuzz/found/$$fuzzer fuzz/corpora/$$fuzzer; \
+	done
 
 bench: build
 	$(BIN)/ackclock bench
