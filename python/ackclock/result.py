@@ -418,7 +418,7 @@ def _known(value: float) -> float | None:
 def _described(flows: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
     """The table of a resolved scenario for the flow ``name``, or for its copies ``name-0``, ``name-1``…"""
     whole = [one for one in flows if one.get("name") == name]
-    copies = [one for one in flows if one.get("name", one["cc"]) == name.rpartition("-")[0]]
+    copies = [one for one in flows if one.get("name", one.get("cc")) == name.rpartition("-")[0]]
     return next(iter([*whole, *copies]), None)
 
 

@@ -64,17 +64,17 @@ def call_rtts(run: Recorded, forward: str, reverse: str) -> tuple[Array, Array]:
 
 def is_voice(flow: Mapping[str, Any]) -> bool:
     """True for a flow of a resolved scenario with small datagrams at the times of a voice codec."""
-    source = flow["source"]
-    if (
-        flow["kind"] != "datagram"
-        or not isinstance(source, Mapping)
-        or not isinstance(source.get("rate"), str)
-    ):
+    source = flow.get("source")
+    if flow.get("kind") != "datagram" or not isinstance(source, Mapping):
         return False
-    rate = _engine.quantity(source["rate"], "rate")
-    size = _engine.quantity(flow.get("packet_size", "1500B"), "size")
+    try:
+        rate = _engine.quantity(source["rate"], "rate")
+        size = _engine.quantity(flow.get("packet_size", "1500B"), "size")
+    except (KeyError, TypeError, ValueError):
+        # The rate changes, or a stored description is damaged.
+        return False
     least, most = VOICE_S
-    return rate <= MOST_VOICE_BPS and least <= 8 * size / rate <= most
+    return 0 < rate <= MOST_VOICE_BPS and least <= 8 * size / rate <= most
 
 
 @metric
