@@ -249,7 +249,8 @@ class Run:
             for index in self.table("datagrams").column("flow").unique().to_pylist():
                 flows[index] |= arrivals(self, flows[index]["name"])
             flows = self._with_quality(flows)
-        if any("breaker" in flow.get("media", {}) for flow in self.scenario["flows"]):
+        called = [flow["media"] for flow in self.scenario["flows"] if isinstance(flow.get("media"), Mapping)]
+        if any("breaker" in media for media in called):
             self._add_breakers(flows)
         return flows
 
