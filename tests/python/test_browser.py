@@ -115,7 +115,7 @@ def test_keys_of_a_legend_show_dashes_and_shapes(opened):
 def test_every_chart_has_a_sentence_for_readers_who_hear_it(opened):
     sentences = opened.locator("canvas[role=img]").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
     assert len(sentences) == 6
-    assert sentences[0].startswith("goodput (Mbit/s) against time (s): cubic lies between ")
+    assert sentences[0].startswith("throughput (Mbit/s) against time (s): cubic lies between ")
     assert "with a median of" in sentences[0]
     assert "half of cubic is at most" in sentences[5]
 

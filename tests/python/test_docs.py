@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import ackclock
 from ackclock import _engine, papers
@@ -92,7 +93,8 @@ def update(page, expected):
         # home-overview.png.
         for name in (picture.name, f"{picture.parent.name}-{picture.name}"):
             if f"images/{name})" in text:
-                shutil.copy(picture, DOCS / "images" / name)
+                with Image.open(picture) as drawn:
+                    drawn.convert("RGB").save(DOCS / "images" / name, optimize=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
