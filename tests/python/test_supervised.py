@@ -13,7 +13,7 @@ import pytest
 
 from ackclock import ControllerError, Flow, simulate
 from ackclock import Path as NetworkPath
-from ackclock.cli import supervised
+from ackclock.cli import main, supervised
 from ackclock.errors import NO_MEMORY, lacks_memory
 from ackclock.report.page import why
 from calling import PATIENCE, refused, run, wait_until
@@ -172,6 +172,20 @@ def test_libraries_without_memory_are_no_fault_of_ackclock(folder, kibibytes):
     assert done.returncode in (0, 2), done.stderr
     assert "please report" not in done.stderr
     assert done.returncode == 0 or "memory" in done.stderr.splitlines()[-1]
+
+
+def test_with_a_limit_of_the_address_space_no_failure_is_blamed_at_once(capsys, monkeypatch):
+    def fails(_):
+        raise SystemError("error return without exception set")
+
+    monkeypatch.setattr("ackclock.cli.run._read", fails)
+    monkeypatch.setattr("ackclock.cli.supervised.is_confined", lambda: True)
+    assert main(["run", "s.toml"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "ackclock: the memory that the process may use is not enough (`ulimit -v`), or this is a fault of "
+        "ackclock: SystemError: error return without exception set\n"
+    )
 
 
 def test_memory_lacks_where_a_cause_says_so():

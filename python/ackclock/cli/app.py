@@ -199,15 +199,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         why = f"{where}: {error.strerror or error}"
         return _end(BAD_INPUT, _missing_folder(why) or why)
     except Exception as error:
-        if lacks_memory(error):
-            return _end(BAD_INPUT, NO_MEMORY)
-        if os.environ.get("ACKCLOCK_TRACEBACK"):
+        if os.environ.get("ACKCLOCK_TRACEBACK") and not lacks_memory(error):
             raise
-        why = f"{type(error).__name__}: {error}"
-        place = _place(arguments, error)
-        if place is not None:
-            return _end(BAD_INPUT, f"{place}: {why}")
-        return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
+        return _failed(arguments, error)
+
+
+def _failed(arguments: Sequence[str], error: Exception) -> int:
+    """The status of a command that ended with an exception which is no sentence, which it says here."""
+    if lacks_memory(error):
+        return _end(BAD_INPUT, NO_MEMORY)
+    from ackclock.cli.supervised import is_confined
+
+    why = f"{type(error).__name__}: {error}"
+    place = _place(arguments, error)
+    if place is not None:
+        return _end(BAD_INPUT, f"{place}: {why}")
+    if is_confined():
+        # Libraries fail in any way where an allocation does.
+        return _end(BAD_INPUT, f"{NO_MEMORY} (`ulimit -v`), or this is a fault of ackclock: {why}")
+    return _end(FAULT, f"a fault of ackclock, please report it: {why} (ACKCLOCK_TRACEBACK=1 shows where)")
 
 
 def _is_class(arguments: Sequence[str]) -> bool:

@@ -90,10 +90,10 @@ def concerns(arguments: Sequence[str], limit: Limit | None) -> bool:
     """True if a command is to run in a process of its own: it has limits, or runs code of a user's."""
     if not arguments or arguments[0] not in COMMANDS or not hasattr(signal, "sigtimedwait"):
         return False
-    return limit is not None or "--trust" in arguments or bool(code(arguments)) or _is_confined()
+    return limit is not None or "--trust" in arguments or bool(code(arguments)) or is_confined()
 
 
-def _is_confined() -> bool:
+def is_confined() -> bool:
     """True if the address space of the process has a limit."""
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
@@ -133,7 +133,7 @@ def supervised(
         own = os.WEXITSTATUS(status)
         if _has_announced(ended):
             return own
-        if _is_confined() and not code(arguments):
+        if is_confined() and not code(arguments):
             return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
@@ -142,7 +142,7 @@ def supervised(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    if number == signal.SIGABRT and _is_confined() and not code(arguments):
+    if number == signal.SIGABRT and is_confined() and not code(arguments):
         return end(STATUS, NO_MEMORY)
     return end(STATUS, f"{what}: its process was ended by {number.name}")
 
