@@ -71,8 +71,8 @@ pub(crate) fn fingerprint(tables: Tables) -> u64 {
             Data::Bool(values) => values.iter().for_each(|&v| add(&[u8::from(v)])),
             Data::Str(values) => values.iter().for_each(|v| add(v.as_bytes())),
             Data::Dict { codes, names } => {
-                codes.iter().for_each(|v| add(&v.to_le_bytes()));
-                names.iter().for_each(|v| add(v.as_bytes()));
+                // A name that no row has moves nothing.
+                codes.iter().for_each(|&v| add(names[v as usize].as_bytes()));
             }
         }
     }
