@@ -61,7 +61,7 @@ test-rust:
 # What a machine adds that has more than the README names, where `make test` has passed without: SKIPPED lists the Python
 # tests that skipped there, as `pytest --skipped=FILE` writes them.
 SKIPPED ?= skipped.txt
-OPTIONAL := $(if $(LIVE),live kernel) $(ON_QUIC)
+OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn)
 test-optional: build .venv/.developing
 	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%))
 	cargo test --quiet --package ackclock-record --test tshark
