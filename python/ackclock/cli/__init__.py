@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.status import INTERRUPTED, interrupt
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             # The imports below take a moment, in which SIGTERM is to end the command as Ctrl-C does.
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, interrupt)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, interrupt)
         from ackclock.cli import app
 
         return app.main(arguments)

@@ -32,7 +32,7 @@ from ackclock import _engine
 from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
-from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER
+from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER, interrupt
 from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _prepare_process() -> None:
     if sys.argv[1:2] != ["shell"]:
         # Threads of BLAS cost more than they save here. Programs in a shell would inherit the variable.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # Otherwise it runs under nohup.
         signal.signal(signal.SIGHUP, _hung_up)
@@ -308,7 +308,7 @@ def _hung_up(*_: Any) -> None:
     for stream in (sys.stdout, sys.stderr):
         if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
             _discard(stream)
-    raise KeyboardInterrupt
+    interrupt()
 
 
 def _discard(stream: Any) -> None:

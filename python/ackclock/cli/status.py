@@ -5,6 +5,20 @@ INVALID = 3
 INTERRUPTED = 130
 """Ctrl-C, SIGTERM or SIGHUP."""
 
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or a signal like it.
+
+    Python ends with SIGINT in place of a status if a KeyboardInterrupt itself, not a class below it, left a
+    text that was executed, as dataclasses do, even if it was caught after that.
+    """
+
+
+def interrupt(*_: object) -> None:
+    """Handles a signal that is to end the command. Raises Interrupted."""
+    raise Interrupted
+
+
 NO_CURRENT_FOLDER = "the current folder has been deleted: change into another"
 
 LIMIT = "--limit"
