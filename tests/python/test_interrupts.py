@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import ackclock
 from ackclock import Run
 from calling import PATIENCE, run, wait_until
 
@@ -195,6 +196,16 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
     assert re.fullmatch(
         r"interrupted after \d of 4 runs; the same command continues with those in out\n", err
     )
+
+
+def test_each_block_that_a_signal_ends_looks_for_an_earlier_one():
+    files = sorted(pathlib.Path(ackclock.__file__).parent.glob("cli/*.py"))
+    blocks = [
+        re.findall(r"\.stoppable\(\).*:\n((?: *#.*\n)*.*)\n", file.read_text("utf-8")) for file in files
+    ]
+    begins = [block.splitlines()[-1].strip() for found in blocks for block in found]
+    assert len(begins) > 8
+    assert set(begins) == {"interrupts.check()"}
 
 
 LONG = ["--duration", "100000s"]

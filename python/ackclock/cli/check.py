@@ -220,6 +220,7 @@ def check(
     found: list[checks.Judgement] = []
     with Interrupts() as interrupts:
         with interrupts.stoppable():
+            interrupts.check()
             first = 1 if seed is None else seed
             if stack is None:
                 found = _judged(judged, chosen, runner, first, whole=not only)

@@ -128,6 +128,7 @@ def differential(
         status = _show(found, report.as_json, tcp.release)
         if report.out is not None and not interrupts.asked:
             with new_folder(report.out, report.force) as folder, interrupts.stoppable():
+                interrupts.check()
                 for run, difference in found:
                     if difference is not None:
                         _write(run, difference, folder, tcp)
@@ -223,6 +224,7 @@ def _play(
     found: list[Compared] = []
     late = 0
     with interrupts.stoppable(), output.progress(f"{len(situations)} situations live") as at:
+        interrupts.check()
         both = zip(situations, tcp.play(situations), strict=True)
         for number, (situation, live) in enumerate(both, 1):
             if runs.is_valid(live):
@@ -247,6 +249,7 @@ def _played_again(found: Sequence[Compared], tcp: Tcp, interrupts: Interrupts) -
         return [*found], 0
     agreeing: dict[int, Compared] = {}
     with interrupts.stoppable(), output.progress(f"{len(differ)} differences again") as at:
+        interrupts.check()
         for number, (situation, live) in enumerate(zip(differ, tcp.play(differ), strict=True), 1):
             run = runs.RecordedRun(situation.seed, situation.faults, live.trace)
             if runs.is_valid(live) and run.compared() is None:

@@ -145,6 +145,7 @@ def evaluate(
     found: list[evaluation.Evaluation] = []
     with Interrupts() as interrupts:
         with interrupts.stoppable():
+            interrupts.check()
             for version in versions:
                 known = found[0].measures if found else None
                 with output.progress(f"{len(chosen)} criteria for {version.name}") as at:
@@ -186,6 +187,7 @@ def _score(
     runner = engine.make(**engine.with_python([one.factory for one in compared if one.factory is not None]))
     with Interrupts() as interrupts:
         with interrupts.stoppable(), output.progress(f"{len(compared)} on {count} paths") as at:
+            interrupts.check()
             found = front.front(compared, drawn, runner, seed, at)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)

@@ -59,6 +59,7 @@ def hunt(
     found: list[hunting.Finding] = []
     with Interrupts() as interrupts, _journal(report.out, settings, report.force, weaknesses) as folder:
         with interrupts.stoppable(), output.progress(f"hunt for {chosen.name}") as at:
+            interrupts.check()
             found = search.run(_more(search, spend, tries, at), tries)
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)

@@ -173,6 +173,7 @@ def _run(
 
     with Interrupts() as interrupts:
         with interrupts.stoppable():
+            interrupts.check()
             if folder is not None and not (folder / "index.html").exists():
                 report()
             with output.progress("simulated") as at:
