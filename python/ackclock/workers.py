@@ -10,12 +10,19 @@ from contextlib import contextmanager
 def ignore_interrupts() -> None:
     """Ignores Ctrl-C in a worker. It is the first that the worker does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Blocks Ctrl-C: a process that is made here blocks it during its imports, until it ignores it."""
+    """Blocks Ctrl-C: a process that is made here blocks it during its imports, until it ignores it.
+
+    Windows blocks no signals.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

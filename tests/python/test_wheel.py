@@ -129,16 +129,41 @@ def test_the_simulator_compiles_for_other_platforms(target):
 WITHOUT_POSIX = """
 import os, signal, sys
 sys.modules.update(dict.fromkeys(("fcntl", "grp", "pty", "pwd", "resource", "termios")))
-del signal.SIGHUP, os.sched_getaffinity
-import ackclock
-print(ackclock.simulate(ackclock.Path("10mbit", rtt="20ms", queue="1bdp"), ["cubic"], duration="2s"))
+for name in ("SIGHUP", "SIGCHLD", "SIGKILL", "SIGBUS", "SIGTTOU", "pthread_sigmask", "sigtimedwait"):
+    delattr(signal, name)
+for name in ("O_DIRECTORY", "O_NOFOLLOW", "fork", "geteuid", "getuid", "killpg", "sched_getaffinity"):
+    delattr(os, name)
 """
 """A run as on Windows: modules and names that it lacks are taken away."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="takes away names that only Linux has")
 def test_the_package_simulates_without_the_modules_of_posix():
-    command = [sys.executable, "-c", WITHOUT_POSIX]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    simulate = (
+        'ackclock.simulate(ackclock.Path("10mbit", rtt="20ms", queue="1bdp"), ["cubic"], duration="2s")'
+    )
+    program = f"{WITHOUT_POSIX}\nimport ackclock\nprint({simulate})"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "goodput" in ran.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="takes away names that only Linux has")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "show machine",
+        "show controllers cubic",
+        "compare cubic --duration 1s --out out",
+        "sweep cubic --over queue=1bdp,2bdp --duration 1s --out out",
+        "matrix cubic newreno --duration 2s --warmup 1s",
+        "check newreno --only ack-loss",
+    ],
+)
+def test_commands_start_without_the_modules_of_posix(arguments, tmp_path):
+    program = f"{WITHOUT_POSIX}\nfrom ackclock.cli import main\nsys.exit(main())"
+    command = [sys.executable, "-c", program, *arguments.split()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    assert ran.returncode == 0, ran.stderr

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from ackclock.cli.status import ENDING
 
 
 class Interrupts:
@@ -27,7 +27,7 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         # Python takes signals in the main thread alone.
-        for number in SIGNALS if threading.current_thread() is threading.main_thread() else ():
+        for number in ENDING if threading.current_thread() is threading.main_thread() else ():
             if callable(before := signal.getsignal(number)):
                 self._before[number] = before
                 signal.signal(number, self._note)

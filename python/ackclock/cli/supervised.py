@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock import _engine
+from ackclock.cli.status import ENDING
 from ackclock.cli.status import LIMIT as OPTION
 from ackclock.cli.status import LIMITED as COMMANDS
 from ackclock.errors import NO_MEMORY, InputError
@@ -27,8 +27,7 @@ GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
 LONG_S = 3600.0
 STATUS = 2
-SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
-CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
+CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")
 _CODE = re.compile(r"(?:[^(]*=)?['\"]?(?P<file>[^='\"]*\.(?P<kind>py|rs|c|so))(?::\w+)?(?:\(.*\))?['\"]?")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -94,7 +93,11 @@ def concerns(arguments: Sequence[str], limit: Limit | None) -> bool:
 
 
 def is_confined() -> bool:
-    """True if the address space of the process has a limit."""
+    """True if the address space of the process has a limit. Windows has none."""
+    try:
+        import resource
+    except ImportError:
+        return False
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
@@ -114,8 +117,10 @@ def supervised(
 
     ``end`` prints a sentence and gives its status.
     """
+    import resource
+
     ended, announces = os.pipe()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})
     child = os.fork()
     if child == 0:
         os.close(ended)
@@ -137,7 +142,7 @@ def supervised(
             return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
-    if number in CRASHES and not _is_python(arguments):
+    if number.name in CRASHES and not _is_python(arguments):
         # The handler of a crash has named the file, and a parent sees how the process ended.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(number, signal.SIG_DFL)
@@ -169,6 +174,8 @@ def _begin(limit: Limit | None) -> None:
 
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if limit is not None and limit.memory is not None:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_DATA, (limit.memory, limit.memory))
 
 
@@ -187,6 +194,6 @@ def _wait(child: int, seconds: float | None) -> tuple[int, bool]:
             os.kill(child, signal.SIGKILL if late else signal.SIGTERM)
             due, late = (math.inf if late else time.monotonic() + GRACE_S), True
             continue
-        info = signal.sigtimedwait(SIGNALS, min(left, LONG_S))
+        info = signal.sigtimedwait({*ENDING, signal.SIGCHLD}, min(left, LONG_S))
         if info is not None and info.si_signo != signal.SIGCHLD and info.si_code <= 0:
             os.kill(child, info.si_signo)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import json
 import os
@@ -17,6 +16,7 @@ from typing import Any
 
 from ackclock import _engine
 from ackclock.errors import InputError
+from ackclock.report import locks
 from ackclock.report.files import write_json
 from ackclock.report.page import GENERATOR, Page, why
 
@@ -103,11 +103,10 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(target.parent, prefix)
         work = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
-        lock = os.open(work, os.O_RDONLY)
+        lock = locks.lock(work)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # This comes after its own lock. If two processes begin at once, at least one sees the other.
-            if any(_is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
+            if any(locks.is_locked(other) for other in _unfinished(target.parent, prefix) if other != work):
                 raise FolderError(f"--out {folder}: another ackclock is at work on it")
             failed = None
             try:
@@ -119,7 +118,7 @@ def new_folder(folder: Path, force: bool = False) -> Iterator[Path]:
             if failed is not None:
                 raise failed
         finally:
-            os.close(lock)
+            locks.unlock(lock)
             shutil.rmtree(work, ignore_errors=True)
 
 
@@ -156,15 +155,14 @@ def resumable_folder(folder: Path, settings: Mapping[str, Any], force: bool = Fa
 
 @contextmanager
 def _locked(folder: Path, target: Path) -> Iterator[None]:
-    descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FolderError(f"--out {folder}: another ackclock is at work in it") from None
+        lock = locks.lock(target)
+    except BlockingIOError:
+        raise FolderError(f"--out {folder}: another ackclock is at work in it") from None
+    try:
         yield
     finally:
-        os.close(descriptor)
+        locks.unlock(lock)
 
 
 def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> None:
@@ -224,34 +222,13 @@ def _unfinished(parent: Path, prefix: str) -> Iterator[Path]:
     return parent.glob(f"{glob.escape(prefix)}*")
 
 
-def _is_locked(folder: Path) -> bool:
-    """True if a process has locked the folder."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
-
-
 def _remove_stale(parent: Path, prefix: str) -> None:
     for left in _unfinished(parent, prefix):
         try:
-            if time.time() - left.stat().st_mtime < STALE_S:
+            if time.time() - left.stat().st_mtime < STALE_S or not locks.LOCKS:
                 continue
-            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            lock = locks.lock(left)
         except OSError:
             continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(descriptor)
+        shutil.rmtree(left, ignore_errors=True)
+        locks.unlock(lock)
