@@ -25,6 +25,12 @@ Factory: TypeAlias = Callable[[], Any]
 
 _KEYS = {"from_": "from"}
 
+_DEEPEST = 120
+"""Tables and lists in one another that the engine's parser of JSON takes (127), with room for its own."""
+
+_MOST_BITS = 1023
+"""Bits of a whole number that a double surely has room for."""
+
 Part = TypeVar("Part", "Path", "Link")
 
 
@@ -103,18 +109,14 @@ class Scenario(Document):
                 if flow.name is None and flow.count is None:
                     described["name"] = f"{flow.cc.__name__}-{_index_of(self.flows, flow)}"
                 factories.append(_factory(flow.cc, dict(flow.parameters or {})))
-        return json.dumps(_plain(document, ""), default=str), factories
+        return as_json(document), factories
 
 
 def _refuse(document: object, error: Exception) -> NoReturn:
     """Raises ScenarioError for a document of another shape, in the engine's words."""
-
-    def plain(value: object) -> str:
-        return "newreno" if isinstance(value, type) else str(value)
-
     if not isinstance(document, Mapping):
         raise _error(f"scenario: is {type(document).__name__} and no table of keys", "") from None
-    _engine.resolve_json(json.dumps(document, default=plain), [], all_named())
+    _engine.resolve_json(as_json(document, of_class="newreno"), [], all_named())
     raise _error(f"scenario: {error}", "") from error
 
 
@@ -169,22 +171,54 @@ def _document(part: Any) -> dict[str, Any]:
     return table
 
 
-def _plain(value: Any, key: str) -> Any:
-    """A value for JSON: NumPy's numbers become Python's. Raises ScenarioError for other types."""
+def as_json(document: Mapping[str, Any], *, of_class: str | None = None) -> str:
+    """A document as JSON for the engine, its classes written as ``of_class``.
+
+    Raises ScenarioError with the key of a value that JSON cannot hold.
+    """
+    return json.dumps(_plain(document, of_class=of_class))
+
+
+def _plain(value: Any, key: str = "", depth: int = 0, *, of_class: str | None = None) -> Any:
+    """A value for JSON: NumPy's numbers become Python's, a path its text, and a class ``of_class``.
+
+    ``key`` is its place in the document. Raises ScenarioError for other types, numbers and texts that are
+    none, and nesting without end.
+    """
+
+    def refuse(why: str) -> NoReturn:
+        raise _error(f"scenario: {key}: {why}", "", key)
+
+    if depth > _DEEPEST:
+        key = key[:80]
+        refuse(f"more than {_DEEPEST} tables and lists are in one another")
     match value:
         case str():
             if any("\ud800" <= character <= "\udfff" for character in value):
-                raise _error(f"scenario: {key}: {value!a} is no text", "", key)
+                refuse(f"{value!a} is no text")
         case Mapping():
-            return {str(k): _plain(v, f"{key}.{k}".lstrip(".")) for k, v in value.items()}
+            inner = ((str(k), v) for k, v in value.items())
+            return {k: _plain(v, f"{key}.{k}".lstrip("."), depth + 1, of_class=of_class) for k, v in inner}
         case list() | tuple():
-            return [_plain(one, f"{key}.{number}") for number, one in enumerate(value)]
-        case numbers.Integral() if not isinstance(value, bool):
+            items = enumerate(value)
+            return [_plain(one, f"{key}.{number}", depth + 1, of_class=of_class) for number, one in items]
+        case None | bool():
+            pass
+        case numbers.Integral():
+            if int(value).bit_length() > _MOST_BITS:
+                refuse(f"a number of {int(value).bit_length()} bits is too large")
             return int(value)
-        case numbers.Real() if not isinstance(value, bool):
+        case numbers.Real():
             if not math.isfinite(value):
-                raise _error(f"scenario: {key}: {value} is no number", "", key)
+                refuse(f"{value} is no number")
             return float(value)
+        case os.PathLike():
+            return str(value)
+        case type() if of_class:
+            return of_class
+        case _:
+            allowed = "texts, numbers, booleans, lists and tables"
+            refuse(f"it is of type {type(value).__name__}: allowed are {allowed}")
     return value
 
 

@@ -431,3 +431,21 @@ def test_tables_that_are_nested_without_end_are_bad_input(capsys, tmp_path):
         said = refused(capsys, *arguments)
         assert "nested" in said or "recurse" in said
     refused(capsys, "compare", f"cubic(C={'[' * 20_000})")
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("2024-01-01", "it is of type date"), ("nan", "nan is no number"), ("-inf", "-inf is no number")],
+)
+def test_a_value_that_only_toml_can_hold_is_named_with_its_key(capsys, tmp_path, value, why):
+    path = f'path = {{ rate = "5mbit", rtt = "20ms", queue = "50p", loss = {value} }}\n'
+    (tmp_path / "networks.toml").write_text("[networks.office]\n" + path)
+    (tmp_path / "case.toml").write_text(
+        'title = "t"\nwhy = "w."\nsource = "own"\n[scenario]\nduration = "1s"\nflows = [{ }]\n' + path
+        + '[[judges]]\nwords = "goodput"\nmeasure = { metric = "goodput" }\nlow = 1\n'
+    )  # fmt: skip
+    for arguments, place in (
+        (["compare", "cubic", "--networks", tmp_path / "networks.toml"], "--networks: office: "),
+        (["check", "cubic", "--case", tmp_path / "case.toml", "--only", "case"], "case.toml, case case: "),
+    ):
+        assert refused(capsys, *arguments).startswith(f"{place}path.loss: {why}")

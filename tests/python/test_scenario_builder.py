@@ -186,6 +186,36 @@ def test_a_value_that_no_document_can_hold_is_named(loss, name, sentence):
         ackclock.Scenario(path=path, flows=[ackclock.Flow("cdg", name=name)]).resolved()
 
 
+ALLOWED = "allowed are texts, numbers, booleans, lists and tables"
+ENDLESS: dict[str, object] = {"limit": "20p"}
+ENDLESS["limit"] = ENDLESS
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        (b"1%", f"scenario: path.loss: it is of type bytes: {ALLOWED}"),
+        ({"packets": {1, 2}}, f"scenario: path.loss.packets: it is of type set: {ALLOWED}"),
+        (10**5000, "scenario: path.loss: a number of 16610 bits is too large"),
+        ({("a",): 1}, "scenario: path.loss.('a',): there is no such key here"),
+        (ENDLESS, "scenario: path.loss.limit.limit.limit"),
+    ],
+    ids=["bytes", "set", "large", "key", "endless"],
+)
+@pytest.mark.parametrize("more", [{}, {"paths": 1}], ids=["built", "read"])
+def test_a_document_of_any_values_is_refused_with_the_key(loss, sentence, more):
+    document = {"path": {"rate": "10mbit", "rtt": "40ms", "queue": "20p", "loss": loss}} | more
+    with pytest.raises(ackclock.ScenarioError) as refused:
+        ackclock.simulate({**document, "flows": [{"cc": "cubic"}], "duration": "1s"})
+    assert str(refused.value).startswith(sentence)
+
+
+def test_a_path_of_python_names_a_file(tmp_path):
+    (tmp_path / "t.csv").write_text("time_s,rate_mbit\n0,8\n5,8\n")
+    path = ackclock.Path({"trace": tmp_path / "t.csv"}, "40ms", "20p")
+    assert ackclock.simulate(path, ["cubic"], duration="1s").flows["cc"].to_pylist() == ["cubic"]
+
+
 def test_numbers_of_numpy_are_taken_as_numbers():
     path = ackclock.Path("10mbit", "40ms", "20p", loss=np.float32(0.5))
     scenario = ackclock.Scenario(path=path, flows=[ackclock.Flow("cdg", count=np.int64(2))], seed=np.int32(7))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -15,6 +14,7 @@ from ackclock.cases.measure import Sample, Samples
 from ackclock.cases.model import Case, Claim, Condition, Judgement
 from ackclock.metrics import MetricError
 from ackclock.result import Run
+from ackclock.scenario import as_json
 from ackclock.verdict import NOT_JUDGED
 
 
@@ -48,7 +48,7 @@ class CaseInProgress:
         """The plan of a condition, whose scenario may have a name of its own. Raises ScenarioError."""
         setup, point = self.case.setup(condition[0]), condition[1]
         document = {"name": name} | dict(setup.scenario)
-        return _engine.resolve_json(json.dumps(document), [*setup.settings, *point], self.files, file)
+        return _engine.resolve_json(as_json(document), [*setup.settings, *point], self.files, file)
 
     def count(self, condition: Condition) -> int:
         """The number of repetitions of a condition."""

@@ -16,6 +16,7 @@ from ackclock.engines import Progress
 from ackclock.errors import InputError
 from ackclock.metrics import MetricError
 from ackclock.result import Run
+from ackclock.scenario import as_json
 from ackclock.verdict import NOT_JUDGED
 
 HEAD_START_S = 0.5
@@ -111,7 +112,7 @@ def check(
 def _plan(case: TargetCase) -> _engine.Plan:
     (setup,) = case.setups
     document = {**setup.scenario, "flows": [{"cc": "newreno"}]}
-    return _engine.resolve_json(json.dumps(document), setup.settings)
+    return _engine.resolve_json(as_json(document), setup.settings)
 
 
 def _run(plan: _engine.Plan, stack: Stack, seed: int) -> tuple[Run, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ackclock.cli.output import Capture, Report
 from ackclock.cli.paths import PathGiven
 from ackclock.contenders import Contender, contenders
 from ackclock.errors import InputError
+from ackclock.scenario import as_json
 
 if TYPE_CHECKING:
     from ackclock.cli.outcome import Outcome
@@ -121,7 +121,7 @@ class _Asked:
         files = trust.named(self.compared, self.settings)
         return {
             name: _engine.resolve_json(
-                json.dumps({"name": name, **document, **self.common}), self.settings, files
+                as_json({"name": name, **document, **self.common}), self.settings, files
             )
             for name, document in made.items()
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from ackclock.figure import StripRow
 from ackclock.report import Page, advice
 from ackclock.report.notebook import cells, heads
 from ackclock.result import Run
+from ackclock.scenario import as_json
 
 
 def plans(
@@ -37,9 +37,8 @@ def plans(
             made = network.without_controllers() if one is ALONE else network.with_controller(one)
             document = made | {"name": name} | _common(network, common)
             try:
-                text = json.dumps(document)
-                found[name] = _engine.resolve_json(text, settings, files)
-            except (TypeError, _engine.ScenarioError) as error:
+                found[name] = _engine.resolve_json(as_json(document), settings, files)
+            except _engine.ScenarioError as error:
                 said = str(error).removeprefix("scenario: ")
                 place = f"--networks: {network.name}: " if network.name else ""
                 raise InputError(f"{place}{said}") from None
