@@ -245,6 +245,20 @@ def test_a_check_whose_live_runs_were_late_is_no_pass(capsys, monkeypatch):
         assert run(capsys, *commands)[0] == status
 
 
+def test_bbr_fills_a_path_and_one_that_does_not_is_noticed(capsys):
+    def found(target):
+        status, out, err = run(capsys, "check", target, "--only", "fills/10-mbit-s", "--json")
+        assert err == "" or status in (0, 1), err
+        return status, verdicts(json.loads(out))
+
+    for own in ("bbr1", "bbr3"):
+        assert found(own) == (0, {"fills/10-mbit-s": "pass"})
+    # A tenth of the estimated bandwidth is never used.
+    assert found("bbr3(pacing_margin=0.1)") == (1, {"fills/10-mbit-s": "fail"})
+    if "quic" in _engine.engines():
+        assert found("noq:bbr3") == (1, {"fills/10-mbit-s": "fail"})
+
+
 def test_a_controller_of_noq_runs_on_its_engine(capsys):
     command = ["check", "noq:cubic", "--only", "after-slow-link", "--json"]
     if "quic" not in _engine.engines():
