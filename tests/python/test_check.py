@@ -259,6 +259,23 @@ def test_bbr_fills_a_path_and_one_that_does_not_is_noticed(capsys):
         assert found("noq:bbr3") == (1, {"fills/10-mbit-s": "fail"})
 
 
+def test_windows_of_quic_stacks_have_the_rules_of_rfc_9002(capsys):
+    rules = [
+        checks.target(one, rule_sets=checks.rule_sets()).rules for one in ("noq:cubic", "noq:bbr3", "cubic")
+    ]
+    assert rules == [("cubic", "rfc9002"), ("bbr3",), ("cubic",)]
+    if "quic" not in _engine.engines():
+        return
+    only = "persistent-congestion,application-limited,ecn-validation"
+    status, out, err = run(capsys, "check", "noq:newreno", "--only", only, "--json")
+    assert (status, set(verdicts(json.loads(out)).values())) == (0, {"pass"}), err
+    # noq's BBRv3 keeps more than four packets.
+    status, out, _ = run(
+        capsys, "check", "noq:bbr3", "--as", "rfc9002", "--only", "persistent-congestion", "--json"
+    )
+    assert (status, verdicts(json.loads(out))) == (1, {"persistent-congestion": "fail"})
+
+
 def test_a_controller_of_noq_runs_on_its_engine(capsys):
     command = ["check", "noq:cubic", "--only", "after-slow-link", "--json"]
     if "quic" not in _engine.engines():

@@ -25,6 +25,11 @@ STACKS: Mapping[str, str] = {"noq": "quic", "quinn": "quic"}
 """Stacks that bring controllers of their own, and the engine that runs each."""
 
 
+RECOVERY = "rfc9002"
+"""The rules of RFC 9002 for the window of a QUIC stack, and the controllers that have them."""
+WITH_RECOVERY = ("newreno", "cubic")
+
+
 @dataclass(frozen=True)
 class Target:
     """A controller to be checked."""
@@ -90,7 +95,8 @@ def target(
             raise InputError(f"--as {one}: there is neither a controller nor a rule set of that name{meant}")
     implements = next((one for one in named if one in known), own if own in known else None)
     start = contender.parameters.get("slow_start")
-    wanted = [one for one in (implements, start, *named) if one is not None]
+    recovery = RECOVERY if of_stack and implements in WITH_RECOVERY else None
+    wanted = [one for one in (implements, recovery, start, *named) if one is not None]
     rules = tuple(dict.fromkeys(one for one in wanted if one in rule_sets))
     declared = aim or _declared(contender) or (known[implements]["aim"] if implements else "general")
     if declared not in AIMS:
