@@ -143,13 +143,15 @@ docs: build .venv/.developing
 	PYTHONPATH=tools $(BIN)/python -m pages.lessons
 	$(BIN)/zensical build --strict
 	$(MAKE) --no-print-directory playground
+	@[ -e $(PLAYGROUND) ] || PYTHONPATH=tools $(BIN)/python -m playground.absent $(PLAYGROUND)
 
-# One file with the simulator in it: site/playground/app.html.
+# One file with the simulator in it.
+PLAYGROUND := site/playground/app.html
 playground: build .venv/.developing
 	@command -v wasm-opt >/dev/null || echo "left out: wasm-opt, which makes the playground smaller. It needs apt install binaryen."
 	@if $(HAS_WASM); then \
 		cargo build --quiet --locked --profile wasm --target $(WASM) --package ackclock-wasm && \
-		PYTHONPATH=tools $(BIN)/python -m playground $${CARGO_TARGET_DIR:-target}/$(WASM)/wasm/playground.wasm site/playground/app.html; \
+		PYTHONPATH=tools $(BIN)/python -m playground $${CARGO_TARGET_DIR:-target}/$(WASM)/wasm/playground.wasm $(PLAYGROUND); \
 	else echo "left out: the playground. It needs a target of Rust: rustup target add $(WASM)."; fi
 
 # The crates for others, packed as a registry gets them; and compiled by the oldest Rust that they promise.

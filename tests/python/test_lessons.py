@@ -1,17 +1,20 @@
 """The lessons run, show figures, and compute what their answers say."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from pages import lessons
 from playground import __main__ as playground
+from playground import absent
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
-LESSONS = Path(__file__).resolve().parents[2] / "docs" / "lessons"
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = ROOT / "docs" / "lessons"
 
 ANSWERS = {
     # With a quarter of a BDP 0.893 of the link is used, as the answer to question 3 derives. With four times
@@ -83,3 +86,17 @@ def test_every_lesson_is_listed_and_has_questions_with_answers():
         text = "".join(cell.source for cell in nbformat.read(LESSONS / f"{lesson}.ipynb", as_version=4).cells)
         assert text.count("**Question") >= 4
         assert "<details><summary>Answer" in text
+
+
+def test_a_site_without_the_playground_says_how_to_build_it(tmp_path):
+    # `make docs` without the target of Rust: links of lessons and their frames lead to this page.
+    site = ROOT / "site"
+    target = (site / "lessons" / "a-lesson" / lessons.PLAYGROUND).resolve()
+    assert f"PLAYGROUND := {target.relative_to(ROOT)}\n" in (ROOT / "Makefile").read_text("utf-8")
+    written = tmp_path / "playground" / "app.html"
+    absent.main(written)
+    text = written.read_text("utf-8")
+    assert "rustup target add wasm32-unknown-unknown" in text
+    assert "<main>" in text
+    dry = subprocess.run(["make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert dry.index("playground.absent") > dry.index("zensical build")
