@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -20,6 +21,7 @@ from ackclock import _engine
 from ackclock.replay import replay_live
 from ackclock.replay.datagram import HEADER, read, write
 from ackclock.replay.differential import Recording, drawn, is_valid, play_live
+from ackclock.replay.kernel import Kernel
 from ackclock.replay.script import Options, Packet
 from calling import PATIENCE, needs_live, run
 
@@ -30,6 +32,22 @@ needs_kernel = pytest.mark.skipif(
     "live" not in _engine.engines() or os.geteuid() != 0 or not os.access("/dev/net/tun", os.W_OK),
     reason="needs a build with live runs, root and a TUN device",
 )
+
+
+def test_the_clock_is_read_once_its_start_has_come() -> None:
+    kernel = object.__new__(Kernel)
+    seen: list[float] = []
+
+    def wait() -> float:
+        # The clock goes on while the first call waits.
+        seen.append(time.monotonic())
+        while time.monotonic() <= seen[0]:
+            pass
+        return time.monotonic()
+
+    kernel._begin = cache(wait)
+    assert kernel.now >= 0
+    assert len(seen) == 1
 
 
 def test_a_packet_survives_the_wire() -> None:

@@ -130,7 +130,9 @@ class Kernel:
     @property
     def now(self) -> float:
         """The time since the start."""
-        return time.monotonic() - self._start
+        # The first call waits for the start, so that the clock is read after it.
+        start = self._start
+        return time.monotonic() - start
 
     @property
     def late(self) -> float:
