@@ -18,10 +18,13 @@ from ackclock.replay.differential import (
     parted,
     play,
     play_together,
+    script,
 )
 from ackclock.replay.differential.network import Bottleneck
+from ackclock.replay.differential.playing import FIRST_STAMP, Read, answer
 from ackclock.replay.differential.receiver import Ack
 from ackclock.replay.differential.situation import one_of
+from ackclock.replay.script import Packet
 from ackclock.replay.simulated import Simulated
 from test_differential import PLAIN
 
@@ -110,3 +113,38 @@ def test_the_other_kinds_play(faults: Faults) -> None:
     played = play(drawn(1, faults), Simulated())
     assert len(played.sent) > 20
     assert any(number < 0 for _, number in played.sent) == (faults == "both")
+
+
+class Elsewhere(Simulated):
+    """A host whose timestamps are others."""
+
+    LATER = 1_000_000
+
+    def receive(self, until: float) -> tuple[float, Packet] | None:
+        left = super().receive(until)
+        return None if left is None else (left[0], self._moved(left[1], (self.LATER, 0)))
+
+    def inject(self, packet: Packet) -> None:
+        echoes = packet.options is not None and packet.options.timestamps not in (None, (FIRST_STAMP, 0))
+        super().inject(self._moved(packet, (0, -self.LATER)) if echoes else packet)
+
+    @staticmethod
+    def _moved(packet: Packet, by: tuple[int, int]) -> Packet:
+        options = packet.options
+        if options is None or options.timestamps is None:
+            return packet
+        value, echo = options.timestamps
+        return replace(packet, options=replace(options, timestamps=(value + by[0], echo + by[1])))
+
+
+def test_an_open_loop_echoes_the_timestamps_of_the_endpoint_that_meets_it() -> None:
+    situation = replace(drawn(808, "both"), timestamps=True)
+    played = play(situation, Elsewhere())
+    assert answer(situation, played.met, Simulated()).trace.sent == played.trace.sent
+
+
+def test_the_application_reads_the_data_of_the_other_side() -> None:
+    situation = drawn(804, "both")
+    played = play(situation, Simulated())
+    assert sum(one.size for _, one in played.log if isinstance(one, Read)) == 54 * situation.size
+    assert "read(4, ..., 1000) = 1000" in script(situation, played, "reads")

@@ -46,6 +46,10 @@ class Endpoint(Protocol):
     def is_writable(self) -> bool:
         """True if a write would not wait for room in the send buffer."""
 
+    @property
+    def is_readable(self) -> bool:
+        """True if data have arrived that were not read."""
+
     def information(self) -> Mapping[str, int]:
         """The fields of ``TCP_INFO`` at this moment. Raises UnsupportedError."""
 

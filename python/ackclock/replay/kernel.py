@@ -210,6 +210,11 @@ class Kernel:
         """True if a write would not wait for room in the send buffer."""
         return self._connected is not None and bool(select.select([], [self._connected], [], 0)[1])
 
+    @property
+    def is_readable(self) -> bool:
+        """True if data have arrived that were not read."""
+        return self._connected is not None and bool(select.select([self._connected], [], [], 0)[0])
+
     def information(self) -> Mapping[str, int]:
         """The fields of ``TCP_INFO``."""
         if self._connected is None:

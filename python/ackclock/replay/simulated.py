@@ -166,6 +166,11 @@ class Simulated:
         self._nanos = to
         return None
 
+    @property
+    def is_readable(self) -> bool:
+        """True if data have arrived that were not read."""
+        return self._endpoint is not None and self._endpoint.received > self._read
+
     def information(self) -> Mapping[str, int]:
         """The modelled fields of ``TCP_INFO``."""
         text = self._endpoint.information(self._nanos) if self._endpoint is not None else None

@@ -8,7 +8,7 @@ that is late by less than half a cell changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackclock.replay.differential.network import SCALE, Bottleneck, Network, Sample, Write
 from ackclock.replay.differential.receiver import Ack, Segment
@@ -48,13 +48,20 @@ class Departure:
 
 
 @dataclass(frozen=True)
+class Read:
+    """The application read data of the other side."""
+
+    size: int
+
+
+@dataclass(frozen=True)
 class State:
     """A state that was read: :data:`FIELDS`."""
 
     values: tuple[int, ...]
 
 
-Logged = Write | Arrival | Departure | State
+Logged = Write | Arrival | Departure | Read | State
 
 
 @dataclass
@@ -64,7 +71,7 @@ class Played:
     sent: list[tuple[int, int]] = field(default_factory=list)
     states: list[tuple[int, ...]] = field(default_factory=list)
     log: list[tuple[float, Logged]] = field(default_factory=list)
-    """Everything, in its order: segments written, packets that arrived and left, states."""
+    """Everything, in its order: segments written and read, packets that arrived and left, states."""
     met: list[Met] = field(default_factory=list)
     """Everything that the endpoint met, with the times at which it did."""
     others: list[Played] = field(default_factory=list)
@@ -244,7 +251,7 @@ class _Stage:
         for at_us, happening in met:
             self._receive(at_us / MICROSECONDS)
             self._endpoint.wait_until(at_us / MICROSECONDS)
-            self._happen(self._cell(at_us / MICROSECONDS), happening)
+            self._happen(self._cell(at_us / MICROSECONDS), self._shifted(happening, self._stamp))
         self._receive(self._instant(self._situation.end_ms))
 
     def _receive(self, until_s: float) -> None:
@@ -254,8 +261,15 @@ class _Stage:
     def _note_met(self, happening: Ack | Write | Sample) -> float:
         """Notes that the endpoint meets it now. Returns the time, as it is kept."""
         at_us = round(self._endpoint.now * MICROSECONDS)
-        self.played.met.append((at_us, happening))
+        self.played.met.append((at_us, self._shifted(happening, -(self._stamp or 0))))
         return at_us / MICROSECONDS
+
+    @staticmethod
+    def _shifted(happening: Ack | Write | Sample, by: int | None) -> Ack | Write | Sample:
+        """An ACK with another timestamp: those that are kept count from that of the SYN-ACK."""
+        if not isinstance(happening, Ack) or happening.stamp is None or by is None:
+            return happening
+        return replace(happening, stamp=happening.stamp + by)
 
     def _happen(self, now: int, happening: Write | Sample | Ack) -> None:
         log = self.played.log
@@ -292,6 +306,10 @@ class _Stage:
         self.played.log.append((now, Arrival(packet)))
         self._note_met(ack)
         self._endpoint.inject(packet)
+        if packet.payload > 0 and self._endpoint.is_readable:
+            # Unread data would hold ACKs back, as the window would not advance (__tcp_ack_snd_check).
+            self.played.log.append((now, Read(packet.payload)))
+            self._endpoint.call("read", [self._descriptor, ..., packet.payload], False)
 
     def _on_departure(self, at_s: float, packet: Packet) -> None:
         now = self._cell(at_s)

@@ -71,6 +71,8 @@ train are at most 2 ms apart for HyStart, so that a bottleneck takes none of the
 
 STEPPED_RTTS_MS = (30, 62, 102, 202, 402, 702)
 LONG_RTTS_MS = (702, 1202, 2002)
+IN_OPEN_LOOP = ("modules", "both", "buffers", "bbr")
+"""Kinds that are played in an open loop whatever is drawn: they hang on less than the grid of the network."""
 IN_BYTES = ("windows", "small")
 """Kinds whose segments may be short: numbers count bytes there, and segments elsewhere."""
 SEGMENT = 1000
@@ -167,7 +169,7 @@ class DrawnSituation:
     @property
     def is_open(self) -> bool:
         """The simulation meets the same at the same times as a kernel: an open loop."""
-        return self.spacing_us > 0 or self.flows > 1
+        return self.spacing_us > 0 or self.flows > 1 or self.faults in IN_OPEN_LOOP
 
     @property
     def unit(self) -> int:

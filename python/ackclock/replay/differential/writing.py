@@ -12,6 +12,7 @@ from ackclock.replay.differential.playing import (
     Departure,
     Logged,
     Played,
+    Read,
     State,
     instant,
     settings,
@@ -75,6 +76,8 @@ def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Itera
                 yield f"{at} write(4, ..., {size}) = {size}"
             case Arrival(packet):
                 yield f"{at} < {_written(packet, _labelled(packet, labels, offset, arrives=True))}"
+            case Read(size):
+                yield f"{at} read(4, ..., {size}) = {size}"
             case Departure(packet):
                 # The windows that an endpoint announces are not modelled.
                 left = replace(packet, window=None)
