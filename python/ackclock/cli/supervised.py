@@ -27,8 +27,7 @@ GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
 LONG_S = 3600.0
 STATUS = 2
-CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")
-_CODE = re.compile(r"(?:[^(]*=)?['\"]?(?P<file>[^='\"]*\.(?P<kind>py|rs|c|so))(?::\w+)?(?:\(.*\))?['\"]?")
+_CODE = re.compile(r"(?:[^(]*=)?['\"]?(?P<file>[^='\"]*\.(?:py|rs|c|so))(?::\w+)?(?:\(.*\))?['\"]?")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
@@ -117,8 +116,6 @@ def supervised(
 
     ``end`` prints a sentence and gives its status.
     """
-    import resource
-
     ended, announces = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})
     child = os.fork()
@@ -142,11 +139,6 @@ def supervised(
             return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
-    if number.name in CRASHES and not _is_python(arguments):
-        # The handler of a crash has named the file, and a parent sees how the process ended.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
     if number == signal.SIGABRT and is_confined() and not code(arguments):
         return end(STATUS, NO_MEMORY)
     return end(STATUS, f"{what}: its process was ended by {number.name}")
@@ -159,12 +151,6 @@ def _has_announced(ended: int) -> bool:
         return os.read(ended, 1) != b""
     except BlockingIOError:
         return False
-
-
-def _is_python(arguments: Sequence[str]) -> bool:
-    """True if all code that the arguments name is in Python."""
-    matched = [found for one in arguments if (found := _CODE.fullmatch(one))]
-    return len(matched) == len(code(arguments)) and all(one["kind"] == "py" for one in matched)
 
 
 def _begin(limit: Limit | None) -> None:
