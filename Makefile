@@ -96,6 +96,7 @@ HAS_WASM := [ -d "$$(rustc --print target-libdir --target $(WASM))" ]
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 lint: build .venv/.developing
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	.ci/check_sources.py
 	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) \
 		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
@@ -112,6 +113,7 @@ lint: build .venv/.developing
 
 format: .venv/.developing
 	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff format python tests papers suites tools witness fuzz .ci
 	$(BIN)/ruff check --fix python tests papers suites tools witness fuzz .ci
 
@@ -122,15 +124,27 @@ CRATES ?=
 mutants:
 	PYTHONPATH=tools $(PYTHON) -m mutants $(CRATES) --seed $(SEED)
 
-# Coverage-guided fuzzers of the readers in Python, each for so many seconds. A finding is a file in fuzz/.
+# Coverage-guided fuzzers, each for so many seconds: readers and state machines in Rust, readers in Python. A finding is a
+# file in fuzz/, and FUZZERS=tc goes on with one. libFuzzer takes coverage from passes that the stable compiler has.
 TIME ?= 60
-FUZZERS ?= scripts captures logs
+IN_RUST := scenario runs tables tc endpoints $(NATIVE:%=plugins)
+FUZZERS ?= $(IN_RUST) scripts captures logs
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,\
+	level=4 inline-8bit-counters pc-table trace-compares)
+FUZZ_HOST = $(shell rustc --print host-tuple)
 fuzz: build
+	$(if $(filter $(IN_RUST),$(FUZZERS)),RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --release --target $(FUZZ_HOST) \
+		--manifest-path fuzz/Cargo.toml --target-dir target/fuzz $(addprefix --bin ,$(filter $(IN_RUST),$(FUZZERS))))
 	test -d target/fuzz/python || $(BIN)/python -m pip install --quiet --no-deps --target target/fuzz/python atheris==3.0.0
 	set -e; for fuzzer in $(FUZZERS); do \
+		echo "$$fuzzer: $(TIME) s"; \
 		mkdir -p target/fuzz/found/$$fuzzer; \
-		PYTHONPATH=target/fuzz/python $(BIN)/python fuzz/readers.py $$fuzzer -max_total_time=$(TIME) -timeout=25 \
-			-artifact_prefix=fuzz/$$fuzzer- -verbosity=0 -print_final_stats=1 target/fuzz/found/$$fuzzer fuzz/corpora/$$fuzzer; \
+		case " $(IN_RUST) " in \
+			*" $$fuzzer "*) program="target/fuzz/$(FUZZ_HOST)/release/$$fuzzer";; \
+			*) program="env PYTHONPATH=target/fuzz/python $(BIN)/python fuzz/readers.py $$fuzzer";; \
+		esac; \
+		$$program -max_total_time=$(TIME) -timeout=25 -rss_limit_mb=4096 -artifact_prefix=fuzz/$$fuzzer- -verbosity=0 \
+			-print_final_stats=1 target/fuzz/found/$$fuzzer fuzz/corpora/$$fuzzer; \
 	done
 
 bench: build

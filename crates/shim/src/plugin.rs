@@ -3,8 +3,8 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::{CString, c_void};
-use std::mem::ManuallyDrop;
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::plugin::{Context, Crosses, Decisions, Event, Made, SYMBOL, Table, Text, VERSION};
@@ -28,8 +28,6 @@ pub struct Plugin {
     /// Its name in the message of a crash.
     crash_name: CString,
     table: &'static Table,
-    /// Never unloaded: threads that were in it may have destructors of it to run.
-    _object: ManuallyDrop<Object>,
 }
 
 impl Plugin {
@@ -53,11 +51,26 @@ impl Plugin {
     }
 
     fn load(name: String, bytes: &[u8]) -> Result<Self, Error> {
-        let refuse = |what: String| Err(Error::Source(format!("`{name}` {what}")));
         let object = Object::open(&name, bytes)?;
         let Some(table) = object.symbol::<Table>(SYMBOL) else {
-            return refuse("has no controller: it needs `plugin::export!(ENTRY);`".to_owned());
+            return Err(Error::Source(format!("`{name}` has no controller: it needs `plugin::export!(ENTRY);`")));
         };
+        // SAFETY: an object has its table under this name, a constant, and is not unloaded.
+        let plugin = unsafe { Self::shown(name, table) }?;
+        // Never unloaded: threads that were in it may have destructors of it to run.
+        std::mem::forget(object);
+        Ok(plugin)
+    }
+
+    /// The controller of a `table` that is in memory. `name` is its name in errors.
+    ///
+    /// # Errors
+    /// One sentence: it has another version or layout, or draws random numbers in another way.
+    ///
+    /// # Safety
+    /// The table begins with two numbers. If they are [`VERSION`] and [`Table::LAYOUT`], it is a whole one that stays.
+    pub unsafe fn shown(name: String, table: NonNull<Table>) -> Result<Self, Error> {
+        let refuse = |what: String| Err(Error::Source(format!("`{name}` {what}")));
         // SAFETY: every version begins with these two numbers, and only one that is ours is read further.
         let [version, layout] = unsafe { table.cast::<[u32; 2]>().read() };
         if version != VERSION || layout != Table::LAYOUT {
@@ -67,7 +80,7 @@ impl Plugin {
                  again with the crate `ackclock-plugin` of this ackclock"
             ));
         }
-        // SAFETY: a table of this version, constant and as long-lived as the object, which stays.
+        // SAFETY: a table of this version, constant and there to stay.
         let table: &'static Table = unsafe { table.as_ref() };
         let (mut theirs, mut ours) = ([0; 2], [0; 2]);
         (table.stream)(&mut theirs);
@@ -75,7 +88,7 @@ impl Plugin {
         if theirs != ours {
             return refuse("draws random numbers in another way than this ackclock: build it again".to_owned());
         }
-        Ok(Self { crash_name: named(&name), name: name.clone(), table, _object: ManuallyDrop::new(object) })
+        Ok(Self { crash_name: named(&name), name: name.clone(), table })
     }
 
     /// A controller for one flow, with `parameters`. `report` takes the sentence if it panics during the run. From then
