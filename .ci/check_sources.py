@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import sys
 
 import prose
@@ -28,6 +29,12 @@ MOST_LINES_OF_CODE = 60
 
 Declaration, docstring, comments and blank lines do not count: a command declares each of its options.
 """
+
+UNSAFE = re.compile(r"\bunsafe\s*(\{|impl\b)")
+"""A block or an implementation that the compiler cannot check."""
+
+NEAR = 5
+"""Lines above ``unsafe`` within which its reason begins: one reason may be for two implementations."""
 
 TABLES = ("//! |", "/// |", "* |")
 """How a row of a table begins in a comment."""
@@ -94,9 +101,22 @@ def long_functions(path: str, text: str) -> list[str]:
     return found
 
 
+def unsafe_without_reason(path: str, text: str) -> list[str]:
+    """A sentence about each ``unsafe`` block of Rust without a comment that says why it is sound."""
+    if pathlib.PurePath(path).suffix != ".rs":
+        return []
+    lines = text.splitlines()
+    return [
+        f"{path}:{number}: `unsafe` without its reason (`// SAFETY: …` above it)"
+        for number, line in enumerate(lines, 1)
+        if UNSAFE.search(line.split("//")[0])
+        and not any("SAFETY: " in near for near in lines[max(0, number - 1 - NEAR) : number])
+    ]
+
+
 def faults(path: str, text: str) -> list[str]:
     """All faults of one file."""
-    checks = (too_long, too_many_lines, long_functions, without_head)
+    checks = (too_long, too_many_lines, long_functions, without_head, unsafe_without_reason)
     return [fault for check in checks for fault in check(path, text)]
 
 

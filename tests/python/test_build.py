@@ -83,6 +83,17 @@ def test_a_source_file_without_a_head_is_found(check_sources: ModuleType) -> Non
         assert check_sources.faults(name, text) == []
 
 
+def test_unsafe_code_without_its_reason_is_found(check_sources: ModuleType) -> None:
+    reason = "// SAFETY: it stays.\n"
+    for code in ("unsafe { f() };\n", "unsafe impl Send for A {}\n"):
+        assert check_sources.faults("a.rs", f"//! It.\n{reason}{code}") == []
+        assert check_sources.faults("a.rs", f"//! It.\n{code}") == [
+            "a.rs:2: `unsafe` without its reason (`// SAFETY: …` above it)"
+        ]
+        assert len(check_sources.faults("a.rs", "//! It.\n" + reason + "g();\n" * 5 + code)) == 1
+    assert check_sources.faults("a.rs", "//! It.\nunsafe fn f() {}\n// unsafe { }\n") == []
+
+
 def test_make_snapshots_writes_every_snapshot_of_rust() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\nsnapshots:")[1].split("\n\n")[0]
     written = {
