@@ -1,5 +1,5 @@
-//! The table of a plug-in, and a controller behind it whose answers are the input: decisions of any value, timers, panics.
-//! A table of another version or layout is refused. Every run ends, with tables or with one sentence.
+//! The table of a plug-in, and a controller behind it whose answers are the input: decisions of any value, timers,
+//! panics. A table of another version or layout is refused. Every run ends, with tables or with one sentence.
 
 #![no_main]
 

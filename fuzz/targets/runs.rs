@@ -1,6 +1,6 @@
-//! Random scenarios by a grammar, whose choices are the bytes of the input: whole networks with all controllers, queues,
-//! losses, sources and media. A run asserts `engine::check_physics`, gives the same bytes a second time and on two cores,
-//! and fails with one sentence.
+//! Random scenarios by a grammar, whose choices are the bytes of the input: whole networks with all controllers,
+//! queues, losses, sources and media. A run asserts `engine::check_physics`, gives the same bytes a second time and on
+//! two cores, and fails with one sentence.
 
 #![no_main]
 
