@@ -152,7 +152,7 @@ class StripRow:
     name: str
     cells: Sequence[Strips]
     notes: Sequence[str] = ()
-    """Sentences below it on a page."""
+    """Sentences above it on a page."""
 
 
 @dataclass(frozen=True)
