@@ -58,6 +58,9 @@ class Reverse:
     ``tc``)."""
     clear_ecn: str | None = None
     """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
+    framing: str | Mapping[str, Any] | None = None
+    """Headers, padding and cells that packets take on the line: keywords like ``"pppoe-vcmux"``, or a
+    table."""
 
 
 @dataclass
@@ -85,6 +88,9 @@ class Path:
     ``tc``)."""
     clear_ecn: str | None = None
     """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
+    framing: str | Mapping[str, Any] | None = None
+    """Headers, padding and cells that packets take on the line: keywords like ``"pppoe-vcmux"``, or a
+    table."""
 
 
 @dataclass(kw_only=True)
@@ -125,6 +131,9 @@ class Link:
     """Copies with these numbers or names, for which ``{copy}`` stands. This or ``count``"""
     clear_ecn: str | None = None
     """Equipment clears the ECN field, ``"before"`` the queue or ``"after"`` it, as at the ends of tunnels."""
+    framing: str | Mapping[str, Any] | None = None
+    """Headers, padding and cells that packets take on the line: keywords like ``"pppoe-vcmux"``, or a
+    table."""
 
 
 @dataclass(kw_only=True)

@@ -123,6 +123,44 @@ def test_cake_shapes_and_filters_the_acks_of_the_other_direction():
     assert "path.reverse.queue" in remark
 
 
+@pytest.mark.parametrize(
+    ("line", "framing"),
+    [
+        # tc counts the 14 bytes of Ethernet before it adds the overhead (tc-stab(8)).
+        (
+            "qdisc add dev eth0 root handle 1: stab linklayer adsl overhead 18 mtu 2048 mpu 64 tsize 512 "
+            "tbf rate 8mbit burst 32kbit latency 50ms",
+            {"overhead": 32, "mpu": 64, "link_layer": "atm"},
+        ),
+        ("tbf rate 8mbit burst 5k latency 50ms overhead 8", {"overhead": 22}),
+        (
+            "class add dev eth0 classid 1:1 htb rate 8mbit linklayer atm",
+            {"overhead": 14, "link_layer": "atm"},
+        ),
+        # Over PPP there is no such header.
+        (
+            "class add dev ppp0 classid 1:1 htb rate 8mbit overhead 10 linklayer atm",
+            {"overhead": 10, "link_layer": "atm"},
+        ),
+        ("qdisc add dev wg0 root netem rate 8mbit -4", {"overhead": -4}),
+        ("netem rate 8mbit 26 48 5", {"overhead": 40, "link_layer": "atm"}),
+        # What `tc -d` prints where nothing is set.
+        ("class htb 1:1 root rate 8Mbit linklayer ethernet overhead 0 mpu 0 ceil 8Mbit", None),
+    ],
+)
+def test_frames_are_read_from_every_shaper(line, framing):
+    path = tc.read(line)
+    assert path.keys.get("framing") == framing
+    raw = framing is None or " ppp0 " in line or " wg0 " in line
+    assert any("14 bytes more" in remark for remark in path.remarks) is not raw
+    assert not [word for word in path.left_out if word.startswith(("overhead", "linklayer", "mpu"))]
+    keys = {"rate": "8mbit", "queue": "84p"} | path.keys
+    scenario = ackclock.Scenario(
+        path=ackclock.Path(rtt="20ms", **keys), flows=[ackclock.Flow("newreno")], duration="1s"
+    )
+    assert scenario.resolved()["path"].get("framing") == framing
+
+
 def test_lines_of_one_device_describe_one_direction():
     lines = """
         tc qdisc add dev eth0 root handle 1: htb default 10  # a comment
@@ -257,6 +295,8 @@ def test_what_tc_prints_is_read():
             "describes 3 devices (a, b, c), and a path has two directions",
         ),
         ("netem limit many", "many: is no whole number"),
+        ("tbf rate 1mbit burst 5k linklayer dsl", "linklayer dsl: there are ethernet, atm, adsl"),
+        ("tbf rate 1mbit burst 5k overhead few", "overhead few: is no whole number"),
         ("netem delay 'x", "No closing quotation"),
     ],
 )

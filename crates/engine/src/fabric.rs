@@ -77,6 +77,7 @@ impl<P: Routed> Fabric<P> {
                 offered: Offered::new(&planned.settings.service),
                 offered_before: -(link.stock(Time::ZERO).get() as f64),
                 jitter: Jitter::new(&planned.jitter, lead, stream("jitter")),
+                framing: planned.settings.queue.line(),
                 held: planned.held.map(|most| Box::new(Held::new(most))),
                 twice: planned.duplicate.map(|chance| Box::new((Chances::new(chance), stream("duplicate")))),
                 clear_ecn: planned.clear_ecn,

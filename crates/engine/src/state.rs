@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use network::{Chances, Departure, Discard, Egress, Jitter, Offered, Packet, Wire};
+use network::{Chances, Departure, Discard, Egress, Framing, Jitter, Offered, Packet, Wire};
 use record::{EventKind, EventRow, FrameRow, LinkMeter, seconds};
 use scenario::ClearEcn;
 use units::{Random, Span, Time};
@@ -114,6 +114,8 @@ pub(crate) struct LinkState {
     pub(crate) offered: Offered,
     pub(crate) offered_before: f64,
     pub(crate) jitter: Jitter,
+    /// How packets are framed on it.
+    pub(crate) framing: Option<Framing>,
     /// The packets that take room although they wait no longer, where some do.
     pub(crate) held: Option<Box<Held>>,
     /// Which packets arrive twice, where some do.
@@ -189,7 +191,9 @@ impl<P: Routed, T: Tap<P>> Egress<P> for Observer<'_, P, T> {
     fn depart(&mut self, mut packet: P, departure: Departure) {
         let Departure { arrived, start, finish, queued_packets, .. } = departure;
         self.own.meter.queue(start, queued_packets);
-        self.own.meter.service(start, finish, start.since(arrived), packet.size());
+        let size = packet.size();
+        let on_link = self.own.framing.as_ref().map_or(size, |framing| framing.on_link(size));
+        self.own.meter.framed_service(start, finish, start.since(arrived), [size, on_link]);
         self.tap.departed(self.link, &packet, &departure);
         if self.own.clear_ecn == Some(ClearEcn::After) {
             packet.clear_ecn();

@@ -56,7 +56,7 @@ impl Queues {
 
 /// The kernel's discipline that is the queue of `link`.
 fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline, String> {
-    let QueueSettings { limit, count_in_service, mark_above, discipline } = &link.settings.queue;
+    let QueueSettings { limit, count_in_service, mark_above, discipline, framing } = &link.settings.queue;
     let Service::Fixed(rate) = link.settings.service else {
         return Err("they serve at a constant rate only".to_owned());
     };
@@ -72,6 +72,12 @@ fn discipline(link: &PlannedLink, offered: &[String]) -> Result<KernelDiscipline
         DisciplineSettings::Red(red) => red.bandwidth = red.bandwidth.or(Some(rate)),
         DisciplineSettings::DualPi2(_) => {
             return Err("its discipline is not among those that a run can have".to_owned());
+        }
+        DisciplineSettings::Cake(cake) if framing.if_any().is_some() => {
+            (cake.overhead, cake.mpu, cake.link_layer) = (framing.overhead, framing.mpu, framing.link_layer);
+        }
+        _ if framing.if_any().is_some() => {
+            return Err("the token bucket before it has no `framing`; `cake` has".to_owned());
         }
         _ => {}
     }

@@ -27,24 +27,103 @@ impl LinkLayer {
     pub(crate) const WORDS: &[(&str, Self)] = &[("noatm", Self::None), ("atm", Self::Atm), ("ptm", Self::Ptm)];
 }
 
-/// The size of packets on a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Framing {
-    /// Bytes in addition to those of IP; negative for headers that are compressed.
-    pub(crate) overhead: i32,
-    /// The least size with them.
-    pub(crate) mpu: u32,
-    pub(crate) link_layer: LinkLayer,
+/// The size of packets on a link: their own, with headers, padding and cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Framing {
+    /// Bytes in addition to those of IP, from -64 to 256; negative for headers that are compressed. By default none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub overhead: i32,
+    /// The least size with them, at most 256 bytes. By default there is none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mpu: u32,
+    /// Cells of ATM, or the sync bytes of PTM. By default neither.
+    #[serde(skip_serializing_if = "is_default")]
+    pub link_layer: LinkLayer,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// What a keyword adds to a framing.
+pub(crate) type Frame = fn(&mut Framing);
+
 impl Framing {
+    /// The keywords of CAKE (tc-cake(8)). Their headers add up.
+    pub(crate) const KEYWORDS: &[(&str, Frame)] = &[
+        ("raw", |framing| (framing.overhead, framing.link_layer) = (0, LinkLayer::None)),
+        ("conservative", |framing| (framing.overhead, framing.link_layer) = (48, LinkLayer::Atm)),
+        ("ipoa-vcmux", |framing| framing.add(8, LinkLayer::Atm)),
+        ("ipoa-llcsnap", |framing| framing.add(16, LinkLayer::Atm)),
+        ("bridged-vcmux", |framing| framing.add(24, LinkLayer::Atm)),
+        ("bridged-llcsnap", |framing| framing.add(32, LinkLayer::Atm)),
+        ("pppoa-vcmux", |framing| framing.add(10, LinkLayer::Atm)),
+        ("pppoa-llc", |framing| framing.add(14, LinkLayer::Atm)),
+        ("pppoe-vcmux", |framing| framing.add(32, LinkLayer::Atm)),
+        ("pppoe-llcsnap", |framing| framing.add(40, LinkLayer::Atm)),
+        ("pppoe-ptm", |framing| framing.add(30, LinkLayer::Ptm)),
+        ("bridged-ptm", |framing| framing.add(22, LinkLayer::Ptm)),
+        ("ethernet", |framing| (framing.overhead, framing.mpu) = (framing.overhead.saturating_add(38), 84)),
+        ("ether-vlan", |framing| framing.add(4, framing.link_layer)),
+        ("docsis", |framing| {
+            framing.add(18, LinkLayer::None);
+            framing.mpu = 64;
+        }),
+    ];
+    /// The headers of WireGuard, which `tc` has no word for: 16 bytes before and 16 behind the packet (Donenfeld 2017,
+    /// section 5.4.6), 8 of UDP, and 20 or 40 of IP.
+    const TUNNELS: &[(&str, Frame)] = &[
+        ("wireguard", |framing| framing.add(60, framing.link_layer)),
+        ("wireguard-ipv6", |framing| framing.add(80, framing.link_layer)),
+    ];
+
+    /// All keywords.
+    pub fn names() -> Vec<&'static str> {
+        Self::KEYWORDS.iter().chain(Self::TUNNELS).map(|(name, _)| *name).collect()
+    }
+
+    /// The framing of `keywords`, whose headers add up, or the first that is none.
+    ///
+    /// # Errors
+    /// The word that is no keyword.
+    pub fn of(keywords: &str) -> Result<Self, &str> {
+        let mut framing = Self::default();
+        for word in keywords.split_whitespace() {
+            let all = Self::KEYWORDS.iter().chain(Self::TUNNELS);
+            let (_, frame) = all.clone().find(|(name, _)| *name == word).ok_or(word)?;
+            frame(&mut framing);
+        }
+        Ok(framing)
+    }
+
+    /// Headers of `bytes` more, below `link_layer`.
+    fn add(&mut self, bytes: i32, link_layer: LinkLayer) {
+        self.overhead = self.overhead.saturating_add(bytes);
+        self.link_layer = link_layer;
+    }
+
+    /// The first key whose value is not allowed, and why.
+    ///
+    /// # Errors
+    /// That key.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if !(-64..=256).contains(&self.overhead) {
+            return Err(("overhead", format!("`{}` is not from -64 to 256 bytes", self.overhead)));
+        }
+        if self.mpu > 256 {
+            return Err(("mpu", format!("`{}` is above 256 bytes", self.mpu)));
+        }
+        Ok(())
+    }
+
     /// Itself, or `None` if packets take their own bytes alone.
-    pub(crate) fn if_any(self) -> Option<Self> {
+    pub fn if_any(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 
     /// The bytes that a packet of `size` takes.
-    pub(crate) fn on_link(&self, size: Bytes) -> Bytes {
+    pub fn on_link(&self, size: Bytes) -> Bytes {
         let bytes = size.get().saturating_add_signed(self.overhead.into()).max(self.mpu.into());
         Bytes::new(match self.link_layer {
             LinkLayer::None => bytes,
@@ -82,5 +161,42 @@ mod tests {
         assert_eq!([1500, 40].map(|size| on_link(10, 0, LinkLayer::Atm, size)), [32 * 53, 2 * 53]);
         // 1522 bytes have 24 sync bytes: `1522 / 64 = 23.8`.
         assert_eq!(on_link(22, 0, LinkLayer::Ptm, 1500), 1522 + 24);
+    }
+
+    #[test]
+    fn keywords_add_up() {
+        let on_link = |keywords, size| Framing::of(keywords).unwrap().on_link(Bytes::new(size)).get();
+        // 1532 bytes are 31.9 cells, an ACK of 40 with 32 is one and a half.
+        assert_eq!([1500, 40].map(|size| on_link("pppoe-vcmux", size)), [32 * 53, 2 * 53]);
+        // 1538, and the least frame of Ethernet with preamble and gap.
+        assert_eq!([1500, 40].map(|size| on_link("ethernet", size)), [1538, 84]);
+        assert_eq!([1500, 40].map(|size| on_link("docsis", size)), [1518, 64]);
+        // 1500 + 60 + 30 + 4 = 1594, of which each 64 have a sync byte more: 24.9.
+        assert_eq!(on_link("wireguard pppoe-ptm ether-vlan", 1500), 1594 + 25);
+        assert_eq!(on_link("wireguard-ipv6", 1420), 1500);
+        // `raw` forgets the ones before.
+        assert_eq!(on_link("pppoe-vcmux raw", 1500), 1500);
+        assert_eq!(Framing::of("ethernet dsl"), Err("dsl"));
+    }
+
+    #[test]
+    fn every_keyword_is_allowed_and_frames_something() {
+        for name in Framing::names() {
+            let framing = Framing::of(name).unwrap();
+            assert_eq!(framing.check(), Ok(()), "{name}");
+            assert_eq!(framing.if_any().is_some(), name != "raw", "{name}");
+        }
+    }
+
+    #[test]
+    fn overhead_and_padding_have_bounds() {
+        let refused = |framing: Framing| framing.check().err().map(|(key, _)| key);
+        let (overhead, mpu) =
+            (|overhead| Framing { overhead, ..Framing::default() }, |mpu| Framing { mpu, ..Framing::default() });
+        assert_eq!(
+            [-65, -64, 256, 257].map(|n| refused(overhead(n))),
+            [Some("overhead"), None, None, Some("overhead")]
+        );
+        assert_eq!([256, 257].map(|n| refused(mpu(n))), [None, Some("mpu")]);
     }
 }

@@ -35,7 +35,7 @@ mod wire;
 use std::fmt;
 
 pub use chance::{Chance, Chances};
-pub use framing::LinkLayer;
+pub use framing::{Framing, LinkLayer};
 pub use jitter::{Early, Jitter, JitterModel, Shape, Slots, Spread};
 pub use link::{Link, LinkSettings};
 pub use loss::LossModel;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use units::{Bytes, Random, Time};
 
-use crate::framing::Framing;
 use crate::loss::Losses;
 use crate::queue::Queue;
 use crate::service::Server;
@@ -31,7 +30,6 @@ pub struct Link<P> {
     settings: QueueSettings,
     /// The limits that follow, the next one last.
     later: Vec<(Time, Limit)>,
-    framing: Option<Framing>,
     server: Server,
     /// When the last bit of the packet in service leaves.
     free_at: Time,
@@ -51,7 +49,6 @@ impl<P: Packet> Link<P> {
             queue: Queue::new(settings.queue, &settings.service, queue),
             settings: settings.queue,
             later: Vec::new(),
-            framing: settings.queue.discipline.framing().if_any(),
             server: Server::new(settings.service),
             free_at: Time::ZERO,
             in_service: Bytes::ZERO,
@@ -68,7 +65,8 @@ impl<P: Packet> Link<P> {
         losses: Random,
         queue: Random,
     ) -> Self {
-        Self { queue: Queue::managed(discipline, queue.clone()), ..Self::new(settings, losses, queue) }
+        let framing = settings.queue.line();
+        Self { queue: Queue::managed(discipline, framing, queue.clone()), ..Self::new(settings, losses, queue) }
     }
 
     /// The same with other limits of the queue from these times on. What waits already stays.
@@ -174,8 +172,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn start(&mut self, start: Time, packet: P, arrived: Time, out: &mut impl Egress<P>) {
         self.in_service = packet.size();
-        let on_link = self.framing.as_ref().map_or(self.in_service, |framing| framing.on_link(self.in_service));
-        self.free_at = self.server.serve(start, on_link);
+        self.free_at = self.server.serve(start, self.queue.on_link(self.in_service));
         let (queued_packets, queued_bytes) = (self.queue.packets(), self.queue.bytes());
         out.depart(packet, Departure { arrived, start, finish: self.free_at, queued_packets, queued_bytes });
     }
@@ -240,9 +237,9 @@ impl<P: Packet> Link<P> {
             Limit::Bytes(limit) => self.queue.bytes() + self.counted() + size > limit,
             Limit::Delay(limit) if counted => {
                 let remainder = self.free_at.since(now);
-                remainder > limit || self.server.takes_longer(now, self.queue.bytes(), limit - remainder)
+                remainder > limit || self.server.takes_longer(now, self.queue.bytes_on_link(), limit - remainder)
             }
-            Limit::Delay(limit) => self.server.takes_longer(now, self.queue.bytes(), limit),
+            Limit::Delay(limit) => self.server.takes_longer(now, self.queue.bytes_on_link(), limit),
         }
     }
 }
@@ -253,6 +250,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{Observed, Parcel, at};
+    use crate::{DisciplineSettings, FqSettings, Framing, LinkLayer};
 
     fn link(queue: QueueSettings) -> Link<Parcel> {
         let settings = LinkSettings { service: Service::Fixed(Rate::from_mbit(10)), queue, loss: LossModel::None };
@@ -284,6 +282,25 @@ mod tests {
         link.offer(now, packet, &mut out);
         assert!(out.marked.is_empty() && out.taken.len() + out.discarded.len() == 1);
         !out.taken.is_empty()
+    }
+
+    #[test]
+    fn a_packet_takes_whole_cells_of_the_link_and_its_share_of_a_limit_in_time() {
+        // 1500 bytes with 32 of headers are 32 cells: 1696 bytes, 1356.8 us at 10 Mbit/s.
+        let framing = Framing { overhead: 32, link_layer: LinkLayer::Atm, ..Framing::default() };
+        for discipline in [DisciplineSettings::Fifo, DisciplineSettings::FairQueueing(FqSettings {})] {
+            let limit = Limit::Delay(Span::from_micros(4 * 1356));
+            let mut link = link(QueueSettings { limit, discipline, framing, ..QueueSettings::default() });
+            let mut out = Observed::default();
+            (0..9).for_each(|number| link.offer(Time::ZERO, Parcel::full(number), &mut out));
+            // One in service. With three waiting there is room, as they take 4070.4 us, and with four there is none.
+            // By bytes of packets alone five would wait.
+            assert_eq!(out.taken, [0, 1, 2, 3, 4]);
+            link.advance(at(1_000_000), &mut out);
+            let finish: Vec<Time> = out.departed.iter().map(|(_, departure)| departure.finish).collect();
+            let expected = [1, 2, 3, 4, 5].map(|n| Time::ZERO + Span::from_nanos(1_356_800 * n));
+            assert_eq!(finish, expected);
+        }
     }
 
     #[test]

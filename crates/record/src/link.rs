@@ -34,7 +34,7 @@ columns! {
     link: u32 => U32;
     /// Its name; the reverse direction is `<name>:reverse`.
     name: String => Str;
-    /// Nominal rate of IP bytes; null if unlimited.
+    /// Nominal rate of IP bytes, or with `framing` of all bytes on the link; null if unlimited.
     rate_bps: f64 => NullableF64 in "bit/s";
     /// True for the link that limited the flows: of the links with a rate that carry data of greedy flows (of all flows
     /// if none is greedy) the one with the largest `busy_share`, the first of equals. Metrics and figures take it if no
@@ -49,7 +49,8 @@ columns! {
     /// opportunity of a trace; at a constant rate the same as `utilization`. Services shorter than a nanosecond count
     /// as none.
     busy_share: f64 => F64;
-    /// IP bytes that could have left; null if unlimited. A token bucket begins with its tokens.
+    /// Bytes that could have left, frames included if the link has `framing`; null if unlimited. A token bucket begins
+    /// with its tokens.
     capacity_bytes: f64 => NullableF64 in "bytes";
     /// IP bytes that left, per second.
     throughput_bps: f64 => F64 in "bit/s";
@@ -127,6 +128,8 @@ struct InService {
     /// Up to where `waited` is counted, if the link does not send steadily.
     counted: Time,
     size: Bytes,
+    /// Its size on the link, frames included.
+    on_link: Bytes,
     /// How many more packets depart with it.
     others: u64,
 }
@@ -142,6 +145,8 @@ pub struct LinkMeter {
     pub counters: LinkCounters,
     /// The counters at the start of the interval.
     base: LinkCounters,
+    /// Bytes that left in the interval, frames included, if the link does not send steadily.
+    left_on_link: u64,
     from: Time,
     /// How long so many packets waited.
     queue: Durations,
@@ -162,6 +167,7 @@ impl LinkMeter {
         Self {
             counters: LinkCounters::default(),
             base: LinkCounters::default(),
+            left_on_link: 0,
             from: Time::ZERO,
             queue: Durations::default(),
             queue_packets: 0,
@@ -188,8 +194,14 @@ impl LinkMeter {
     /// A packet of `size` that `waited` before its service is served from `start` to `finish`.
     #[inline]
     pub fn service(&mut self, start: Time, finish: Time, waited: Span, size: Bytes) {
+        self.framed_service(start, finish, waited, [size; 2]);
+    }
+
+    /// As [`service`](Self::service), of a packet with its size and its size on the link.
+    #[inline]
+    pub fn framed_service(&mut self, start: Time, finish: Time, waited: Span, [size, on_link]: [Bytes; 2]) {
         self.account(start);
-        self.in_service = Some(InService { finish, waited, counted: start, size, others: 0 });
+        self.in_service = Some(InService { finish, waited, counted: start, size, on_link, others: 0 });
     }
 
     /// True while a packet with an unknown finish is in service.
@@ -204,9 +216,12 @@ impl LinkMeter {
             Some(service) if service.finish == at => {
                 service.others += 1;
                 service.size += size;
+                service.on_link += size;
                 self.waits.record(waited.as_nanos(), 0, 1);
             }
-            Some(service) if service.finish == Time::NEVER => (service.finish, service.size) = (at, size),
+            Some(service) if service.finish == Time::NEVER => {
+                (service.finish, service.size, service.on_link) = (at, size, size);
+            }
             _ => self.service(at, at, waited, size),
         }
     }
@@ -230,6 +245,7 @@ impl LinkMeter {
         self.waits.clear();
         self.busy = Span::ZERO;
         self.base = self.counters;
+        self.left_on_link = 0;
         self.from = at;
     }
 
@@ -251,7 +267,7 @@ impl LinkMeter {
         // A packet that an end of the interval cuts counts where its last bit leaves, at a constant rate, bit by bit.
         let utilization = match (&self.sending, capacity_bytes) {
             (Sending::Steadily, _) | (_, None) => busy_share,
-            (_, Some(bytes)) if bytes > 0.0 => (counted.departed_bytes as f64 / bytes).min(1.0),
+            (_, Some(bytes)) if bytes > 0.0 => (self.left_on_link as f64 / bytes).min(1.0),
             _ => 0.0,
         };
         LinkRow {
@@ -314,7 +330,7 @@ impl LinkMeter {
     /// As [`account`](Self::account), whatever is in service.
     #[inline(never)]
     fn account_any(&mut self, to: Time) {
-        if let Some(InService { finish, mut waited, size, others, .. }) = self.in_service {
+        if let Some(InService { finish, mut waited, size, on_link, others, .. }) = self.in_service {
             let end = finish.min(to);
             let mut served = end.since(self.accounted);
             self.busy += served;
@@ -328,6 +344,7 @@ impl LinkMeter {
             if finished {
                 self.counters.departed_packets += 1 + others;
                 self.counters.departed_bytes += size.get();
+                self.left_on_link += on_link.get();
                 self.in_service = None;
             }
         }
@@ -343,7 +360,7 @@ impl LinkMeter {
         while packet.counted < end {
             // Nothing before the interval is recorded.
             let to = if packet.counted < *accounted { end.min(*accounted) } else { end };
-            let (until, waiting) = sending.stretch(packet.counted, to, (packet.size, packet.finish));
+            let (until, waiting) = sending.stretch(packet.counted, to, (packet.on_link, packet.finish));
             let (before, length) = (packet.waited, until.since(packet.counted));
             if waiting {
                 packet.waited = before + length;

@@ -8,10 +8,9 @@ use transport::MediaSettings;
 use units::{Bytes, Count, Distribution, Rate, Span, Time};
 
 use crate::document::Origin;
-use crate::transport_options::IN_SEGMENTS;
 use crate::values::{
-    ChangingQueue, ClearEcn, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, LossSpec, RateSpec, Sampling, Source,
-    TraceRef, WindowSpec,
+    ChangingQueue, ClearEcn, Delay, DelaySpec, Dscp, DuplicateSpec, FramingSpec, JitterSpec, LossSpec, RateSpec,
+    Sampling, Source, TraceRef, WindowSpec,
 };
 use crate::wlan::{AccessCategory, Wlan};
 
@@ -75,6 +74,9 @@ pub struct Path {
     /// The queue before the bottleneck. To be given unless the rate is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<ChangingQueue>,
+    /// Headers, padding and cells that packets take on the line: keywords like `"pppoe-vcmux"`, or a table.
+    #[serde(default, skip_serializing_if = "FramingSpec::is_none")]
+    pub framing: FramingSpec,
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
@@ -105,6 +107,9 @@ pub struct Reverse {
     /// Its queue.
     #[serde(default)]
     pub queue: ChangingQueue,
+    /// Headers, padding and cells that packets take on the line: keywords like `"pppoe-vcmux"`, or a table.
+    #[serde(default, skip_serializing_if = "FramingSpec::is_none")]
+    pub framing: FramingSpec,
     /// Its random loss.
     #[serde(default)]
     pub loss: LossSpec,
@@ -137,6 +142,9 @@ pub struct Link {
     /// The queue before it. To be given unless the rate is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<ChangingQueue>,
+    /// Headers, padding and cells that packets take on the line: keywords like `"pppoe-vcmux"`, or a table.
+    #[serde(default, skip_serializing_if = "FramingSpec::is_none")]
+    pub framing: FramingSpec,
     /// Random loss before the queue.
     #[serde(default)]
     pub loss: LossSpec,
@@ -249,7 +257,7 @@ pub struct Flow {
     pub profile: Option<String>,
     /// Single TCP options in place of the profile's.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    #[schemars(schema_with = "transport_schema")]
+    #[schemars(schema_with = "crate::transport_options::schema")]
     pub transport: Overrides,
     /// TCP, datagrams, or media.
     #[serde(default)]
@@ -476,21 +484,4 @@ fn one_copy() -> u32 {
 
 fn linux() -> String {
     "linux".to_owned()
-}
-
-/// The options of the transport, none of them required.
-fn transport_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let mut schema = <crate::TransportOptions as schemars::JsonSchema>::json_schema(generator);
-    schema.remove("required");
-    let size = generator.subschema_for::<Bytes>();
-    if let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) {
-        for name in IN_SEGMENTS {
-            let Some(option) = properties.get_mut(name).and_then(serde_json::Value::as_object_mut) else { continue };
-            let description = option.remove("description");
-            let either = serde_json::json!({ "anyOf": [option, size] });
-            properties.insert(name.to_owned(), either);
-            properties[name]["description"] = description.unwrap_or_default();
-        }
-    }
-    schema
 }

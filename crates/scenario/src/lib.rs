@@ -66,7 +66,7 @@ pub use schema::schema;
 pub use tables::trace_keys;
 pub use transport_options::{Configured, Sysctl, TransportOptions, configure, sysctls};
 pub use values::{
-    Arrivals, ChangingQueue, ClearEcn, Delay, DelaySpec, Dscp, DuplicateSpec, JitterSpec, Limit, LossSpec, OnOff,
-    Paced, Packets, QueueSpec, RateSpec, Sampling, Source, TraceRef, WindowSpec, path_of_tc,
+    Arrivals, ChangingQueue, ClearEcn, Delay, DelaySpec, Dscp, DuplicateSpec, FramingSpec, JitterSpec, Limit, LossSpec,
+    OnOff, Paced, Packets, QueueSpec, RateSpec, Sampling, Source, TraceRef, WindowSpec, path_of_tc,
 };
 pub use wlan::{AccessCategory, ConventionsSpec, Distance, FrameRate, Station, Stations, Txop, Wlan};

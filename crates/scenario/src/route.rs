@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use network::{DisciplineSettings, LinkSettings, Propagation, QueueSettings, Service, Trace};
+use network::{DisciplineSettings, Framing, LinkSettings, Propagation, QueueSettings, Service, Trace};
 use units::packet::MTU;
 use units::{Rate, Span, Time};
 
@@ -51,6 +51,7 @@ struct Direction<'a> {
     name: String,
     rate: &'a RateSpec,
     queue: Option<&'a ChangingQueue>,
+    framing: Framing,
     loss: &'a LossSpec,
     jitter: &'a JitterSpec,
     duplicate: Option<DuplicateSpec>,
@@ -110,6 +111,7 @@ impl Network {
             name: BOTTLENECK.to_owned(),
             rate: &path.rate,
             queue: path.queue.as_ref(),
+            framing: path.framing.0,
             loss: &path.loss,
             jitter: &path.jitter,
             duplicate: path.duplicate,
@@ -152,6 +154,7 @@ impl Network {
                 name,
                 rate: &link.rate,
                 queue: link.queue.as_ref(),
+                framing: link.framing.0,
                 loss: &link.loss,
                 jitter: &link.jitter,
                 duplicate: link.duplicate,
@@ -173,6 +176,7 @@ impl Network {
                 (None, true) => Reverse {
                     rate: link.rate.clone(),
                     queue: link.queue.clone().unwrap_or_default(),
+                    framing: link.framing,
                     loss: link.loss.clone(),
                     jitter: link.jitter.clone(),
                     duplicate: link.duplicate,
@@ -201,6 +205,7 @@ impl Network {
                 return Err(reader.error(&key("queue"), message));
             }
         };
+        let queue = framed(queue, direction.framing, rate).map_err(|message| reader.error(&key("framing"), message))?;
         let settings = LinkSettings { service, queue, loss: direction.loss.model.clone() };
         self.warnings.extend(short_trace(&direction.name, &settings.service));
         self.links.push(PlannedLink {
@@ -232,9 +237,9 @@ impl Network {
         key: &str,
         reverse: &Reverse,
     ) -> Result<Hop, Error> {
-        let Reverse { rate, queue, loss, jitter, duplicate, clear_ecn } = reverse;
+        let Reverse { rate, queue, framing, loss, jitter, duplicate, clear_ecn } = reverse;
         let (delay, reorder) = (forward.delay.clone(), forward.reorder);
-        let changes_packets = duplicate.is_some() || clear_ecn.is_some();
+        let changes_packets = duplicate.is_some() || clear_ecn.is_some() || !framing.is_none();
         if *rate == RateSpec::Unlimited && loss.is_none() && jitter.is_none() && !changes_packets {
             return Ok(Hop { link: None, delay, reorder, station: None, snoop: None });
         }
@@ -247,6 +252,7 @@ impl Network {
                 name,
                 rate,
                 queue: Some(queue),
+                framing: framing.0,
                 loss,
                 jitter,
                 duplicate: *duplicate,
@@ -328,6 +334,7 @@ impl Network {
             count_in_service: queue.count_in_service,
             mark_above: queue.mark_above.map(|packets| packets.0),
             discipline: queue.discipline,
+            framing: Framing::default(),
         })
     }
 
@@ -365,26 +372,38 @@ impl Network {
     }
 }
 
+/// The settings of a queue before a line with `framing` and `rate`.
+fn framed(queue: QueueSettings, framing: Framing, rate: Option<Rate>) -> Result<QueueSettings, String> {
+    if framing.if_any().is_some() && rate.is_none() {
+        return Err("changes nothing on an unlimited link: give a `rate`".to_owned());
+    }
+    if framing.if_any().is_some() && queue.discipline.framing().if_any().is_some() {
+        let keys = "`overhead`, `mpu` and `link_layer`";
+        return Err(format!("the queue has {keys}, too: give either of the two"));
+    }
+    Ok(QueueSettings { framing, ..queue })
+}
+
 fn limit_of(limit: Limit, direction: &Direction<'_>, rate: Option<Rate>) -> Result<network::Limit, String> {
     Ok(match limit {
         Limit::Infinite => network::Limit::Infinite,
         Limit::Packets(n) => network::Limit::Packets(n),
         Limit::Bytes(bytes) => network::Limit::Bytes(bytes),
         Limit::Delay(span) => network::Limit::Delay(span),
-        Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction.base_rtt)?),
+        Limit::Bdp(factor) => network::Limit::Packets(packets_of_bdp(factor, rate, direction)?),
     })
 }
 
-fn packets_of_bdp(factor: f64, rate: Option<Rate>, base_rtt: Option<Span>) -> Result<u32, String> {
+fn packets_of_bdp(factor: f64, rate: Option<Rate>, direction: &Direction<'_>) -> Result<u32, String> {
     let spelled = Limit::Bdp(factor);
-    let Some(base_rtt) = base_rtt else {
+    let Some(base_rtt) = direction.base_rtt else {
         return Err(format!("`{spelled}` needs the base RTT of a [path]; for a link write packets, bytes or a time"));
     };
     let Some(rate) = rate else {
         return Err(format!("`{spelled}` needs a rate, but this link is unlimited"));
     };
     let bits = factor * rate.bits_per_second() as f64 * base_rtt.as_secs_f64();
-    let packets = (bits / (8 * MTU.get()) as f64).round();
+    let packets = (bits / (8 * direction.framing.on_link(MTU).get()) as f64).round();
     if packets < 1.0 {
         return Err(format!("`{spelled}` is no whole packet at {rate} and {base_rtt}: a queue must have room for one"));
     }

@@ -4,7 +4,7 @@ use network::medium::{
     ACCESS_POINT, AccessSettings, Aggregation, Category, Conventions, FrameErrors, MediumSettings, Phy, PhySettings,
     RateSettings, Standard, StationSettings, Width,
 };
-use network::{JitterModel, LinkSettings, LossModel, QueueSettings, Service};
+use network::{Framing, JitterModel, LinkSettings, LossModel, QueueSettings, Service};
 use units::{Fraction, Rate, Span};
 
 use crate::Error;
@@ -358,6 +358,7 @@ fn queue_settings(queue: &QueueSpec) -> Result<QueueSettings, String> {
         count_in_service: queue.count_in_service,
         mark_above: queue.mark_above.map(|packets| packets.0),
         discipline: queue.discipline,
+        framing: Framing::default(),
     })
 }
 

@@ -122,6 +122,9 @@ impl Avq {
 
 /// Without a rate of the link there is no virtual queue, and nothing exceeds it.
 impl Meter for Option<Avq> {
+    /// The virtual queue has the capacity of the link.
+    const FRAMED: bool = true;
+
     fn exceeds(&mut self, now: Time, size: Bytes) -> bool {
         self.as_mut().is_some_and(|avq| avq.overflows(now, size))
     }

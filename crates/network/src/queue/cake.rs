@@ -31,8 +31,7 @@ pub use self::settings::CakeSettings;
 use self::tin::{Tin, take_struck};
 use super::tc::Dialect;
 use super::{Context, Discipline, Served, Settings};
-use crate::framing::Framing;
-use crate::{Limit, Packet, Service};
+use crate::{Framing, Limit, Packet, Service};
 
 const FLOWS: u32 = 1024;
 /// So many full packets may wait at most, where `memlimit` does not say more.
@@ -60,12 +59,7 @@ impl Settings for CakeSettings {
                 format!("`{isolation}` keeps apart what `flowblind` does not: give one of them"),
             ));
         }
-        if !(-64..=256).contains(&self.overhead) {
-            return Err(("overhead", format!("`{}` is not from -64 to 256 bytes", self.overhead)));
-        }
-        if self.mpu > 256 {
-            return Err(("mpu", format!("`{}` is above 256 bytes", self.mpu)));
-        }
+        self.framing().check()?;
         if self.memlimit == Some(Bytes::ZERO) {
             return Err(("memlimit", "`0B` holds nothing: it must be above 0, like `4MiB`".to_owned()));
         }
@@ -82,7 +76,6 @@ impl Settings for CakeSettings {
 struct Cake<P> {
     diffserv: Diffserv,
     ack_filter: AckFilter,
-    framing: Framing,
     memory: Bytes,
     tins: Vec<Tin<P>>,
 }
@@ -99,7 +92,6 @@ impl<P: Packet> Cake<P> {
         Self {
             diffserv: settings.diffserv,
             ack_filter: settings.ack_filter,
-            framing: settings.framing(),
             memory: settings.memlimit.unwrap_or_else(|| (in_rtt * 4).max(Bytes::new(4 << 20)).min(MTU * PACKETS)),
             tins: rates.into_iter().map(|rate| Tin::new(rate, settings.rtt, flows, settings.isolation)).collect(),
         }
@@ -155,7 +147,7 @@ impl<P: Packet> Cake<P> {
                 tin.look_at_decaying(cx.now);
             }
             if let Some((sent, size)) = serve(tin, number, cx) {
-                tin.spend(cx.now, self.framing.on_link(size));
+                tin.spend(cx.now, cx.on_link(size));
                 return Some(sent);
             }
         }

@@ -285,7 +285,8 @@ mod tests {
     #[test]
     fn the_last_packet_of_a_queue_among_others_begins_the_dropping_too() {
         // Packets of others wait: 3000 bytes of them are counted beside the one that is taken.
-        let mut count = Count { packets: 3, bytes: Bytes::new(4500) };
+        let mut count = Count::default();
+        (0..3).for_each(|number| count.add(&Parcel::full(number)));
         let mut random = units::Random::stream(1, "queue", 0);
         let mut dropped = Vec::new();
         let (count, random) = (&mut count, &mut random);

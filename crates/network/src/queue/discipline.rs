@@ -4,7 +4,7 @@ use std::fmt;
 
 use units::{Bytes, Random, Time};
 
-use crate::{FlowClass, Packet};
+use crate::{FlowClass, Framing, Packet};
 
 /// A queue discipline at work, as a state machine without a clock. First in, first out needs none of this.
 ///
@@ -90,6 +90,9 @@ pub struct Count {
     pub packets: u32,
     /// Their size.
     pub bytes: Bytes,
+    /// Their size on the link, if it frames them.
+    framed: Bytes,
+    framing: Option<Framing>,
 }
 
 impl<P: Packet> Context<'_, P> {
@@ -108,6 +111,12 @@ impl<P: Packet> Context<'_, P> {
         self.classes.get(packet.class() as usize).copied().unwrap_or_default()
     }
 
+    /// The bytes that a packet of `size` takes on the link.
+    #[inline]
+    pub fn on_link(&self, size: Bytes) -> Bytes {
+        self.count.on_link(size)
+    }
+
     /// Drops `packet`, which waited.
     pub fn drop(&mut self, packet: P) {
         self.count.remove(&packet);
@@ -116,15 +125,37 @@ impl<P: Packet> Context<'_, P> {
 }
 
 impl Count {
+    /// Nothing waits before a link that frames packets so.
+    pub(crate) fn before(framing: Option<Framing>) -> Self {
+        Self { framing, ..Self::default() }
+    }
+
+    /// The bytes that a packet of `size` takes on the link.
+    #[inline]
+    pub(crate) fn on_link(&self, size: Bytes) -> Bytes {
+        self.framing.as_ref().map_or(size, |framing| framing.on_link(size))
+    }
+
+    /// The bytes that all packets will take on the link.
+    pub(crate) const fn all_on_link(&self) -> Bytes {
+        if self.framing.is_some() { self.framed } else { self.bytes }
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, packet: &impl Packet) {
         self.packets += 1;
         self.bytes += packet.size();
+        if let Some(framing) = &self.framing {
+            self.framed += framing.on_link(packet.size());
+        }
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, packet: &impl Packet) {
         self.packets -= 1;
         self.bytes = self.bytes - packet.size();
+        if let Some(framing) = &self.framing {
+            self.framed = self.framed - framing.on_link(packet.size());
+        }
     }
 }

@@ -86,14 +86,14 @@ impl<P: Packet> Fair<P> {
 impl<P: Packet> Discipline<P> for Fair<P> {
     fn pass(&mut self, packet: &P, cx: &mut Context<'_, P>) {
         self.reference.restart(cx.now);
-        self.reference.arrive(packet.flow(), packet.size());
+        self.reference.arrive(packet.flow(), cx.on_link(packet.size()));
         self.served(packet.flow());
     }
 
     fn push(&mut self, packet: P, cx: &mut Context<'_, P>) {
         let flow = packet.flow();
         self.reference.advance(cx.now);
-        let finish = self.reference.arrive(flow, packet.size());
+        let finish = self.reference.arrive(flow, cx.on_link(packet.size()));
         self.backlog.push(cx.now, packet, finish);
         self.rank(flow);
     }
@@ -112,7 +112,7 @@ impl<P: Packet> Discipline<P> for Fair<P> {
         let Some(flow) = self.backlog.longer_than_with(packet) else { return };
         let Some(last) = self.backlog.pop_back(flow) else { return };
         self.reference.advance(cx.now);
-        self.reference.withdraw(flow, last.note - bit_nanos(last.packet.size()));
+        self.reference.withdraw(flow, last.note - bit_nanos(cx.on_link(last.packet.size())));
         self.rank(flow);
         cx.drop(last.packet);
     }

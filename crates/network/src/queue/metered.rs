@@ -9,6 +9,9 @@ use crate::Packet;
 
 /// Decides which arrivals exceed the allowance of a queue.
 pub(super) trait Meter: std::fmt::Debug + Send {
+    /// True if it counts the bytes that packets take on the link, frames included.
+    const FRAMED: bool = false;
+
     /// True if a packet of `size` that arrives at `now` exceeds the allowance.
     fn exceeds(&mut self, now: Time, size: Bytes) -> bool;
 }
@@ -30,7 +33,8 @@ impl<M, P> Metered<M, P> {
 
 impl<M: Meter, P: Packet> Discipline<P> for Metered<M, P> {
     fn admit(&mut self, packet: &P, cx: &mut Context<'_, P>) -> Admission {
-        if !self.meter.exceeds(cx.now, packet.size()) {
+        let size = if M::FRAMED { cx.on_link(packet.size()) } else { packet.size() };
+        if !self.meter.exceeds(cx.now, size) {
             return Admission::Take;
         }
         Admission::strike(self.ecn && packet.ecn().is_capable())

@@ -43,8 +43,7 @@ pub use self::police::PoliceSettings;
 pub use self::red::RedSettings;
 use self::tc::{BFIFO, PFIFO};
 pub use self::tc::{Dialect, TcMeaning, TcQueue, TcWord};
-use crate::framing::Framing;
-use crate::{Discard, Egress, FlowClass, Packet, Service};
+use crate::{Discard, Egress, FlowClass, Framing, Packet, Service};
 
 /// How much may wait. [`DisciplineSettings`] says which packet is dropped when the queue is full.
 ///
@@ -168,8 +167,8 @@ macro_rules! disciplines {
                 words
             }
 
-            /// The bytes that packets take on its link besides their own.
-            pub(crate) fn framing(&self) -> Framing {
+            /// The framing of its link, if it has settings for that.
+            pub fn framing(&self) -> Framing {
                 if let Self::Cake(settings) = self { settings.framing() } else { Framing::default() }
             }
 
@@ -234,9 +233,16 @@ pub struct QueueSettings {
     pub mark_above: Option<u32>,
     /// Who goes first, and who is dropped.
     pub discipline: DisciplineSettings,
+    /// How the link frames packets, unless the discipline has settings for that.
+    pub framing: Framing,
 }
 
 impl QueueSettings {
+    /// How the link frames packets; `None` if they take their own bytes alone.
+    pub fn line(&self) -> Option<Framing> {
+        self.framing.if_any().or_else(|| self.discipline.framing().if_any())
+    }
+
     /// True if ACKs are dropped that later ones make redundant. Packets then hold in [`Packet::tcp_ack`] the fields to
     /// compare.
     pub fn filters_acks(&self) -> bool {
@@ -268,15 +274,15 @@ struct Managed<P> {
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(settings: QueueSettings, service: &Service, random: Random) -> Self {
         match settings.discipline.build(settings.limit, service) {
-            None => Self { fifo: Fifo::new(), managed: None, count: Count::default() },
-            Some(discipline) => Self::managed(discipline, random),
+            None => Self { fifo: Fifo::new(), managed: None, count: Count::before(settings.line()) },
+            Some(discipline) => Self::managed(discipline, settings.line(), random),
         }
     }
 
-    pub(crate) fn managed(discipline: Box<dyn Discipline<P>>, random: Random) -> Self {
+    pub(crate) fn managed(discipline: Box<dyn Discipline<P>>, framing: Option<Framing>, random: Random) -> Self {
         let classes = Arc::new([]);
         let managed = Some(Box::new(Managed { discipline, random, dropped: Vec::new(), classes }));
-        Self { fifo: Fifo::new(), managed, count: Count::default() }
+        Self { fifo: Fifo::new(), managed, count: Count::before(framing) }
     }
 
     /// A discipline may distinguish packets by these classes.
@@ -421,5 +427,16 @@ impl<P: Packet> Queue<P> {
     #[inline]
     pub(crate) const fn bytes(&self) -> Bytes {
         self.count.bytes
+    }
+    /// The bytes that they will take on the link.
+    #[inline]
+    pub(crate) const fn bytes_on_link(&self) -> Bytes {
+        self.count.all_on_link()
+    }
+
+    /// The bytes that a packet of `size` takes on the link.
+    #[inline]
+    pub(crate) fn on_link(&self, size: Bytes) -> Bytes {
+        self.count.on_link(size)
     }
 }

@@ -12,7 +12,8 @@ use units::{Bytes, Rate};
 pub(crate) use self::declare::{choices, settings};
 pub(crate) use self::setting::{Form, Part, Rest, Setting};
 use self::value::Value as _;
-use crate::Limit;
+use crate::framing::Frame;
+use crate::{Framing, Limit};
 
 /// The limit in packets of a queue without one.
 const WITHOUT_END: u32 = 1_000_000;
@@ -41,6 +42,8 @@ pub struct Dialect<S: 'static> {
     pub(crate) settings: &'static [&'static dyn Part<S>],
     /// Words for several settings at once, and second words for one.
     pub(crate) shorthands: &'static [(&'static str, Change<S>)],
+    /// How a keyword of framing changes the settings, if `tc` has these keywords for the discipline.
+    pub(crate) framed: Option<fn(&mut S, Frame)>,
     /// Words that change nothing here, and why.
     pub(crate) passed: &'static [(&'static str, &'static str)],
     /// Words for which there is no setting, and why.
@@ -62,6 +65,7 @@ const fn first_in_first_out(name: &'static str, bound: Bound) -> Dialect<()> {
         omitted: || (),
         settings: &[],
         shorthands: &[],
+        framed: None,
         passed: &[],
         refused: &[],
         settle: None,
@@ -171,6 +175,12 @@ impl<S: Copy + Default> Dialect<S> {
             set(&mut queue.settings);
             return Ok(());
         }
+        if let Some(framed) = self.framed
+            && let Some((_, frame)) = Framing::KEYWORDS.iter().find(|(one, _)| *one == word)
+        {
+            framed(&mut queue.settings, *frame);
+            return Ok(());
+        }
         for setting in self.settings {
             if setting.read(&mut queue.settings, word, rest)? {
                 return Ok(());
@@ -198,7 +208,8 @@ impl<S: Copy + Default> Dialect<S> {
         let settings = self.settings.iter().flat_map(|setting| {
             setting.words().into_iter().map(|(one, takes)| word(one, takes, TcMeaning::Key(setting.key())))
         });
-        let shorthands = self.shorthands.iter().map(|(one, _)| *one);
+        let keywords = self.framed.iter().flat_map(|_| Framing::KEYWORDS).map(|(one, _)| *one);
+        let shorthands = self.shorthands.iter().map(|(one, _)| *one).chain(keywords);
         let shorthands = shorthands.map(|one| word(one, None, TcMeaning::Shorthand));
         let passed = self.passed.iter().map(|&(one, why)| word(one, None, TcMeaning::Passed(why)));
         let refused = self.refused.iter().map(|&(one, why)| word(one, None, TcMeaning::Refused(why)));

@@ -137,6 +137,7 @@ proptest! {
             let found = waiting.len() as u32;
             let full = |waiting: &[Parcel]| {
                 let bytes: u64 = waiting.iter().map(|parcel| parcel.size.get()).sum();
+                let framed: u64 = waiting.iter().map(|parcel| queue.framing.on_link(parcel.size).get()).sum();
                 in_service.is_some() && match queue.limit {
                     Limit::Infinite => false,
                     Limit::Packets(limit) => waiting.len() as u32 + u32::from(counted.is_some()) >= limit,
@@ -146,7 +147,7 @@ proptest! {
                     Limit::Delay(limit) => {
                         let remainder = counted.map_or(0, |&(_, _, finish)| finish.since(at).as_nanos());
                         let spare = i128::from(limit.as_nanos()) - i128::from(remainder);
-                        i128::from(bytes) * 8_000_000_000 > spare * i128::from(fixed.bits_per_second()) || spare < 0
+                        i128::from(framed) * 8_000_000_000 > spare * i128::from(fixed.bits_per_second()) || spare < 0
                     }
                 }
             };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use network::{
     AvqSettings, CakeSettings, CodelSettings, DisciplineSettings, DrrSettings, DualPi2Settings, FqCodelSettings,
-    FqPieSettings, Limit, LinkSettings, LossModel, PieSettings, PoliceSettings, QueueSettings, RedSettings, Service,
-    TokenBucket, Trace,
+    FqPieSettings, Framing, Limit, LinkLayer, LinkSettings, LossModel, PieSettings, PoliceSettings, QueueSettings,
+    RedSettings, Service, TokenBucket, Trace,
 };
 use proptest::prelude::*;
 use units::{Bytes, Fraction, Rate, Span, Time};
@@ -238,6 +238,13 @@ fn dualpi2() -> impl Strategy<Value = DisciplineSettings> {
     )
 }
 
+fn framing() -> impl Strategy<Value = Framing> {
+    let layer = prop_oneof![Just(LinkLayer::None), Just(LinkLayer::Atm), Just(LinkLayer::Ptm)];
+    let some = (-64i32..=256, 0u32..=256, layer);
+    let some = some.prop_map(|(overhead, mpu, link_layer)| Framing { overhead, mpu, link_layer });
+    prop_oneof![Just(Framing::default()), some]
+}
+
 pub(crate) fn settings() -> impl Strategy<Value = LinkSettings> {
     settings_of(patient())
 }
@@ -245,10 +252,10 @@ pub(crate) fn settings() -> impl Strategy<Value = LinkSettings> {
 pub(crate) fn settings_of(
     discipline: impl Strategy<Value = DisciplineSettings>,
 ) -> impl Strategy<Value = LinkSettings> {
-    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), discipline, loss()).prop_map(
-        |(service, limit, count_in_service, mark_above, discipline, loss)| LinkSettings {
+    (service(), limit(), any::<bool>(), prop::option::of(0u32..10), discipline, framing(), loss()).prop_map(
+        |(service, limit, count_in_service, mark_above, discipline, framing, loss)| LinkSettings {
             service,
-            queue: QueueSettings { limit, count_in_service, mark_above, discipline },
+            queue: QueueSettings { limit, count_in_service, mark_above, discipline, framing },
             loss,
         },
     )

@@ -157,6 +157,16 @@ fn an_outage_is_waited_out_at_the_head() {
 }
 
 #[test]
+fn utilization_counts_frames_and_throughput_does_not() {
+    // Cells of ATM make 1500 bytes 1696: of 2 ms at 13.568 Mbit/s one takes 1 ms.
+    let mut meter = LinkMeter::new(Sending::Except([].into()));
+    meter.framed_service(ms(0), ms(1), Span::ZERO, [SIZE, Bytes::new(1696)]);
+    let row = row(meter, ms(2), 2.0 * 1696.0);
+    assert_eq!((row.utilization, row.busy_share), (0.5, 0.5));
+    assert_eq!((row.departed_bytes, row.throughput_bps), (1500, 6_000_000.0));
+}
+
+#[test]
 fn between_opportunities_the_packet_at_the_head_waits() {
     // One opportunity each 10 ms, a small packet just after each: it waits for the next, all of its time there.
     let mut meter = LinkMeter::new(Sending::AtInstants);

@@ -299,3 +299,20 @@ impl TransportOptions {
         }
     }
 }
+
+/// The options of the transport, none of them required.
+pub(crate) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = <TransportOptions as schemars::JsonSchema>::json_schema(generator);
+    schema.remove("required");
+    let size = generator.subschema_for::<Bytes>();
+    if let Some(properties) = schema.get_mut("properties").and_then(serde_json::Value::as_object_mut) {
+        for name in IN_SEGMENTS {
+            let Some(option) = properties.get_mut(name).and_then(serde_json::Value::as_object_mut) else { continue };
+            let description = option.remove("description");
+            let either = serde_json::json!({ "anyOf": [option, size] });
+            properties.insert(name.to_owned(), either);
+            properties[name]["description"] = description.unwrap_or_default();
+        }
+    }
+    schema
+}

@@ -4,6 +4,7 @@
 
 mod copies;
 mod flows;
+mod framing;
 mod kinds;
 mod memory;
 mod network;
@@ -112,8 +113,8 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
     assert_eq!(
         dumbbell("rtt = ", "rt = "),
         "demo.toml, line 5: path.rt: there is no such key here; did you mean `rtt`? \
-         (there are `rate`, `rtt`, `delay`, `queue`, `loss`, `jitter`, `duplicate`, `clear_ecn`, \
-         `reorder`, `reverse`)"
+         (there are `rate`, `rtt`, `delay`, `queue`, `framing`, `loss`, `jitter`, `duplicate`, \
+         `clear_ecn`, `reorder`, `reverse`)"
     );
     assert_eq!(
         flow("[flows.sources]"),

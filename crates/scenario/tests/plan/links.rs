@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use network::{
-    Chance, CodelSettings, DisciplineSettings, DrrSettings, Early, FqCodelSettings, FqSettings, JitterModel, Limit,
-    LossModel, Service, Shape, Slots, Spread, TokenBucket, Trace,
+    Chance, CodelSettings, DisciplineSettings, DrrSettings, Early, FqCodelSettings, FqSettings, Framing, JitterModel,
+    Limit, LinkLayer, LossModel, Service, Shape, Slots, Spread, TokenBucket, Trace,
 };
 use units::{Bytes, Rate, Span, Time};
 
-use crate::{at, disk, dumbbell, fraction, ms};
+use crate::{at, disk, dumbbell, fraction, ms, plan};
 
 #[test]
 fn queues_have_four_units() {
@@ -289,4 +289,25 @@ fn a_table_over_time_has_rates_delays_and_losses() {
     // The files stay in the document that is written down.
     let anchored = serde_json::to_value(scenario.anchored(directory.as_ref())).unwrap();
     assert_eq!(anchored["path"]["rtt"], serde_json::json!({ "trace": format!("{directory}/leo.csv") }));
+}
+
+#[test]
+fn a_line_frames_packets_and_a_bdp_counts_what_they_take() {
+    let framed = |overhead, mpu, link_layer| Framing { overhead, mpu, link_layer };
+    let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"1bdp\"\nframing = \"pppoe-vcmux\"\n\
+                reverse = { rate = \"1mbit\", queue = \"20p\", framing = { overhead = -4, mpu = 64 } }";
+    let links = dumbbell(path, "").links;
+    let [data, acks] = links.as_slice() else { panic!("{links:?}") };
+    assert_eq!(data.settings.queue.framing, framed(32, 0, LinkLayer::Atm));
+    // 400,000 bits, and a full packet takes 32 cells of 53 bytes: 29.5.
+    assert_eq!(data.settings.queue.limit, Limit::Packets(29));
+    assert_eq!(acks.settings.queue.framing, framed(-4, 64, LinkLayer::None));
+    let both = "duration = \"1s\"\nlinks = [{ from = \"a\", to = \"b\", rate = \"10mbit\", delay = \"5ms\", \
+                queue = \"84p\", framing = \"ethernet ether-vlan\", duplex = true }]\n\
+                flows = [{ cc = \"newreno\", from = \"a\", to = \"b\" }]";
+    let links = plan(both).links;
+    assert_eq!(
+        links.iter().map(|link| link.settings.queue.framing).collect::<Vec<_>>(),
+        [framed(42, 84, LinkLayer::None); 2]
+    );
 }

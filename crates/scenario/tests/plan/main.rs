@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use control::ControllerRef;
-use network::{DisciplineSettings, Limit, LossModel, QueueSettings, Service};
+use network::{DisciplineSettings, Framing, Limit, LossModel, QueueSettings, Service};
 use scenario::{Hop, Paced, Plan, Sampling, Source};
 use transport::{Acks, Delay, Stack};
 use units::{Bytes, Distribution, Fraction, Rate, Span, Time};
@@ -89,6 +89,7 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
         count_in_service: true,
         mark_above: Some(30),
         discipline: DisciplineSettings::Fifo,
+        framing: Framing::default(),
     };
     assert_eq!(bottleneck.settings.queue, queue);
 

@@ -3,8 +3,8 @@
 use units::{Bytes, Span};
 
 use super::{AckFilter, Diffserv, Isolation};
-use crate::LinkLayer;
 use crate::queue::tc::settings;
+use crate::{Framing, LinkLayer};
 
 settings! {
     /// What a scenario says about CAKE, named as in `tc`.
@@ -40,24 +40,12 @@ settings! {
         "oceanic" = |cake| cake.rtt = Span::from_millis(300);
         "satellite" = |cake| cake.rtt = Span::from_secs(1);
         "interplanetary" = |cake| cake.rtt = Span::from_secs(1000);
-        "raw" = |cake| (cake.overhead, cake.link_layer) = (0, LinkLayer::None);
-        "conservative" = |cake| (cake.overhead, cake.link_layer) = (48, LinkLayer::Atm);
-        "ipoa-vcmux" = |cake| cake.add(8, LinkLayer::Atm);
-        "ipoa-llcsnap" = |cake| cake.add(16, LinkLayer::Atm);
-        "bridged-vcmux" = |cake| cake.add(24, LinkLayer::Atm);
-        "bridged-llcsnap" = |cake| cake.add(32, LinkLayer::Atm);
-        "pppoa-vcmux" = |cake| cake.add(10, LinkLayer::Atm);
-        "pppoa-llc" = |cake| cake.add(14, LinkLayer::Atm);
-        "pppoe-vcmux" = |cake| cake.add(32, LinkLayer::Atm);
-        "pppoe-llcsnap" = |cake| cake.add(40, LinkLayer::Atm);
-        "pppoe-ptm" = |cake| cake.add(30, LinkLayer::Ptm);
-        "bridged-ptm" = |cake| cake.add(22, LinkLayer::Ptm);
-        "ethernet" = |cake| (cake.overhead, cake.mpu) = (cake.overhead + 38, 84);
-        "ether-vlan" = |cake| cake.add(4, cake.link_layer);
-        "docsis" = |cake| {
-            cake.add(18, LinkLayer::None);
-            cake.mpu = 64;
-        };
+    }
+    framed |cake, frame| {
+        let mut framing = cake.framing();
+        frame(&mut framing);
+        let Framing { overhead, mpu, link_layer } = framing;
+        (cake.overhead, cake.mpu, cake.link_layer) = (overhead, mpu, link_layer);
     }
     passed {
         "unlimited" = "the rate of the path is given elsewhere";
@@ -74,13 +62,5 @@ settings! {
         "autorate-ingress" = "the rate does not adapt; give `bandwidth`";
         "ingress" = "dropped packets do not count against the rate";
         "fwmark" = "packets have no marks of a firewall; `diffserv4` goes by the `dscp` of flows";
-    }
-}
-
-impl CakeSettings {
-    /// Headers of `bytes` more, below `link_layer`.
-    fn add(&mut self, bytes: i32, link_layer: LinkLayer) {
-        self.overhead = self.overhead.saturating_add(bytes);
-        self.link_layer = link_layer;
     }
 }

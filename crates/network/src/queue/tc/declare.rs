@@ -26,7 +26,8 @@
 /// ```
 ///
 /// Words are written in the order of the declaration. `if other` leaves a default of `tc` unwritten. `unless` names a
-/// switch that `tc` has in place of the setting. `settled` changes the settings once all words are read.
+/// switch that `tc` has in place of the setting. `framed` takes the
+/// keywords of framing. `settled` changes the settings once all words are read.
 macro_rules! settings {
     (
         $(#[$about:meta])*
@@ -37,6 +38,7 @@ macro_rules! settings {
                 $(, omitted $omitted:expr)?;
         )+}
         $(shorthands {$($shorthand:literal = $set:expr;)+})?
+        $(framed |$framed:ident, $frame:ident| $framing:block)?
         $(passed {$($passed:literal = $passed_why:literal;)+})?
         $(refused {$($refused:literal = $refused_why:literal;)+})?
         $(settled $settle:expr;)?
@@ -73,6 +75,9 @@ macro_rules! settings {
                     },
                 )+],
                 shorthands: &[$($(($shorthand, $set)),+)?],
+                framed: $crate::queue::tc::settings!(
+                    @option $(|$framed: &mut Self, $frame: $crate::framing::Frame| $framing)?
+                ),
                 passed: &[$($(($passed, $passed_why)),+)?],
                 refused: &[$($(($refused, $refused_why)),+)?],
                 settle: $crate::queue::tc::settings!(@option $($settle)?),
