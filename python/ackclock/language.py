@@ -281,6 +281,8 @@ class Flow:
     Num_RTT, Kühlewind 2016), and receive windows."""
     media: Mapping[str, Any] | None = None
     """The encoder of a flow of kind ``media``, its repair of losses and its feedback."""
+    reverse: bool | None = None
+    """Its data take the way back of a ``path``, and its ACKs the other one, as an upload beside downloads."""
 
 
 @dataclass(kw_only=True)

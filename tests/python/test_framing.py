@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 import ackclock
+from ackclock.cli.beside import with_call
+from ackclock.contenders import contenders
+from ackclock.networks import Network
 
 
 def _link(rate, queue="100p", **keys):
@@ -59,3 +62,21 @@ def test_a_shaper_of_tc_and_cake_agree_on_the_line():
     ppp = throughput("class add dev ppp0 classid 1:1 htb rate 10mbit overhead 32 linklayer atm")
     assert htb == ppp
     assert cake == pytest.approx(htb, rel=0.02)
+
+
+def test_data_in_reverse_take_the_way_of_the_acks():
+    path = ackclock.Path(
+        "10mbit", rtt="20ms", queue="100p", reverse={"rate": "1mbit", "queue": "20p", "framing": "docsis"}
+    )
+    flows = [ackclock.Flow("cubic"), ackclock.Flow("cubic", reverse=True)]
+    run = ackclock.simulate(ackclock.Scenario(path=path, flows=flows, duration="12s", warmup="2s"))
+    download, upload = (row["goodput_bps"] for row in run.flows.to_pylist())
+    # 1448 of 1518 bytes at 1 Mbit/s, less the ACKs of the download.
+    assert 0.4e6 < upload < 1e6 * 1448 / 1518
+    assert 1e6 < download < 10e6
+
+
+def test_a_call_follows_a_flow_in_reverse():
+    network = Network("mine", {"path": {}, "flows": [{"cc": "cubic", "reverse": True}]})
+    video, voice, _ = with_call(network, contenders(["gcc"])[0]).document["flows"]
+    assert (video["reverse"], voice["reverse"]) == (True, True)

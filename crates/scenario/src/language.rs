@@ -224,6 +224,9 @@ pub struct Flow {
     /// Base RTT of this flow in place of the path's, half of it each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<DelaySpec>,
+    /// Its data take the way back of a `path`, and its ACKs the other one, as an upload beside downloads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reverse: bool,
     /// The node of the sender, among `links`. The route with the fewest hops is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -343,6 +343,10 @@ impl Network {
         match &self.shape {
             Shape::Dumbbell { delay, forward, reverse } => dumbbell_routes(flow, delay, forward, reverse),
             Shape::Graph(edges) => {
+                if flow.reverse {
+                    let message = "belongs to scenarios with a [path]; among [[links]] write `from` and `to`";
+                    return Err(("reverse", message.to_owned()));
+                }
                 let mut routes = graph_routes(flow, edges)?;
                 self.categorise(flow, routes.forward.iter_mut().chain(&mut routes.reverse))?;
                 Ok(routes)
@@ -427,9 +431,15 @@ fn dumbbell_routes(flow: &Flow, path: &Delay, forward: &Hop, reverse: &Hop) -> R
         return Err((key, "belongs to scenarios with [[links]]; this one has a [path]".to_owned()));
     }
     let delay = flow.rtt.as_ref().map_or_else(|| path.clone(), |rtt| Delay::of_rtt(&rtt.delay));
-    Ok(Routes {
-        forward: vec![Hop { delay: delay.forward.delay, ..forward.clone() }],
-        reverse: vec![Hop { delay: delay.reverse.delay, ..reverse.clone() }],
-        hosts: [0, 1],
-    })
+    let mut ways = [
+        vec![Hop { delay: delay.forward.delay, ..forward.clone() }],
+        vec![Hop { delay: delay.reverse.delay, ..reverse.clone() }],
+    ];
+    let mut hosts = [0, 1];
+    if flow.reverse {
+        ways.reverse();
+        hosts.reverse();
+    }
+    let [forward, reverse] = ways;
+    Ok(Routes { forward, reverse, hosts })
 }

@@ -33,7 +33,7 @@ def with_call(network: Network, call: Contender, ends: Mapping[str, str] | None 
     """
 
     def flows(greedy: dict[str, Any]) -> list[dict[str, Any]]:
-        keys = ("from", "to", "rtt") if ends is None else ()
+        keys = ("from", "to", "rtt", "reverse") if ends is None else ()
         given: dict[str, Any] = {**(ends or {}), **{key: greedy[key] for key in keys if key in greedy}}
         video = {"name": beside.VIDEO, **call.flow(1), "kind": "media", "media": {"repair": REPAIR}}
         return [video | given, {"name": beside.VOICE, **VOICE, **given}]

@@ -16,6 +16,7 @@ from ackclock.cli.output import Capture, Report
 from ackclock.cli.paths import PathGiven
 from ackclock.contenders import Contender, contenders
 from ackclock.errors import InputError
+from ackclock.networks import rrul
 from ackclock.scenario import as_json
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
         heading="Path",
         metavar="NAME,…",
         help="In place of the path: home, cable, fq_codel, wifi, policer, lte, satellite, presets of tools "
-        "(wpt:cable), or files of scenarios; or a call in a home, 802.11ac:stations=8,up, with --rate of its "
-        "wire (default: 1gbit), --queue of its radio (default: 200p).",
+        "(wpt:cable), or files of scenarios; with `:rrul` behind them four flows each way at once, `rrul` "
+        "alone for the path; or a call in a home, 802.11ac:stations=8,up, with --rate of its wire (default: "
+        "1gbit), --queue of its radio (default: 200p).",
         completes=completing.named_networks,
     ),
     Option(
@@ -73,6 +75,7 @@ def compare(
     Examples: `ackclock compare newreno cubic cdg --loss 1% --repeat 10 --out results`,
     `ackclock compare cubic bbr1 cdg --networks home,wifi,lte --out networks`,
     `ackclock compare cubic cdg --call gcc --networks home,wifi`,
+    `ackclock compare cubic bbr1 --networks home:rrul,cable:rrul`,
     `ackclock compare newreno cubic cdg --networks 802.11g:stations=8,up`
     """
     output.check_current_folder()
@@ -95,6 +98,8 @@ def compare(
         plans, outcome = _on_a_path(asked, path.keys(), flows)
     elif is_home(networks):
         plans, outcome = _beside_a_call(asked, Home.read(networks, path), flows)
+    elif rrul.is_rrul(networks):
+        plans, outcome = _both_ways(asked, networks, path)
     else:
         plans, outcome = _on_networks(asked, networks, path)
     points = output.points(plans, repeats.seed, repeats.repeat, pcap)
@@ -179,6 +184,29 @@ def _on_networks(asked: _Asked, names: str, path: PathGiven) -> Comparison:
 
     def outcome() -> Outcome:
         return comparison.NetworksOutcome(title, asked.report, named, asked.compared)
+
+    return plans, outcome
+
+
+def _both_ways(asked: _Asked, names: str, path: PathGiven) -> Comparison:
+    """Each controller in both directions of each network at once, or of the path."""
+    from ackclock import networks
+    from ackclock.cli import networks as comparison
+    from ackclock.cli.rrul import RrulOutcome
+
+    alone = names.strip() == rrul.NAME
+    if alone:
+        named = [networks.Network(rrul.NAME, {"path": path.keys(), "flows": [{"cc": "cubic"}]})]
+    else:
+        named = _named(",".join(one.strip().removesuffix(f":{rrul.NAME}") for one in names.split(",")), path)
+    loaded = [rrul.rrul(one) for one in named]
+    plans = comparison.plans(loaded, asked.compared, asked.common, asked.settings)
+    where, shown = titles.of_path(path.keys(), asked.settings) if alone else (names, [])
+    words = f"Both directions at once, {asked.names}: {where}"
+    title = asked.title(words, 1, shown, comparison.lengths(loaded, asked.common))
+
+    def outcome() -> Outcome:
+        return RrulOutcome(title, asked.report, loaded, asked.compared)
 
     return plans, outcome
 

@@ -38,26 +38,27 @@ class Network:
 
     def with_controller(self, contender: Contender) -> dict[str, Any]:
         """The scenario in which its greedy flows have a controller. Raises InputError if there is none."""
-        return self._made([_flow(one, contender) for one in self._flows()])
+        return self._made([_flow(one, contender) for one in self.flows()])
 
     def without_controllers(self) -> dict[str, Any]:
         """The scenario without its greedy flows. Raises InputError if there is none."""
-        return self._made([one for one in self._flows() if not _is_compared(one)])
+        return self._made([one for one in self.flows() if not is_compared(one)])
 
     def with_flows(self, flows: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> Network:
         """The same with the ``flows`` of a greedy flow before the others. Datagrams are recorded.
 
         Raises InputError if no flow is greedy.
         """
-        own = self._flows()
-        greedy = next(one for one in own if _is_compared(one))
+        own = self.flows()
+        greedy = next(one for one in own if is_compared(one))
         record = {**self.document.get("record", {}), "datagrams": True}
         made = {**self.document, "flows": [*flows(greedy), *own], "record": record}
         return replace(self, document=made)
 
-    def _flows(self) -> list[Any]:
+    def flows(self) -> list[Any]:
+        """The tables of its flows. Raises InputError if none is greedy."""
         flows = self.document.get("flows", [{}])
-        if not isinstance(flows, list) or not any(_is_compared(one) for one in flows):
+        if not isinstance(flows, list) or not any(is_compared(one) for one in flows):
             raise InputError(f"--networks: {self.name}: flows: none is greedy, so there is none to compare")
         return flows
 
@@ -129,7 +130,7 @@ def _beside(value: Any, folder: Path) -> Any:
     return [_beside(one, folder) for one in value] if isinstance(value, list) else value
 
 
-def _is_compared(flow: Any) -> bool:
+def is_compared(flow: Any) -> bool:
     """True for a greedy flow."""
     if not isinstance(flow, dict):
         return False
@@ -138,7 +139,7 @@ def _is_compared(flow: Any) -> bool:
 
 def _flow(flow: dict[str, Any], contender: Contender) -> dict[str, Any]:
     """A flow; if it is compared, with the controller and its parameters."""
-    if not _is_compared(flow):
+    if not is_compared(flow):
         return flow
     given = {key: value for key, value in flow.items() if key not in ("cc", "parameters")}
     return contender.flow(1) | given

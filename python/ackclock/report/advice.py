@@ -45,7 +45,10 @@ def delay_ms(run: RunTables) -> float:
 
 DELAY = "delay: RTT p95 by ACK above the base"
 
-Measure = tuple[str, str, str, Callable[[RunTables], float], int]
+Quantity = Callable[[RunTables], float]
+"""A number of a run."""
+
+Measure = tuple[str, str, str, Quantity, int]
 """A quantity: key in JSON, title, unit, function of a run, digits."""
 
 MEASURES: Sequence[Measure] = (
@@ -100,8 +103,7 @@ def advice(runs: NearRuns) -> str:
         return "Nothing to choose from: one controller ran."
     enough = [label for label in runs if goodput[label] >= NEARLY_ALL * most]
     careful = [label for label in enough if loss[label] <= min(loss[one] for one in enough) + SAME_LOSS]
-    least = min(delay[label] for label in careful)
-    chosen = [label for label in careful if delay[label] <= max(least + SAME_MS, least * (1 + SAME_SHARE))]
+    chosen = nearly_least({label: delay[label] for label in careful})
 
     def numbers(label: str) -> str:
         lost = f" and {loss[label]:.0f} % loss" if loss[label] >= SAME_LOSS else ""
@@ -112,6 +114,12 @@ def advice(runs: NearRuns) -> str:
         return f"Any of them will do: {of_chosen}."
     of_others = ", ".join(numbers(label) for label in runs if label not in chosen)
     return f"Choose {of_chosen} rather than {of_others}."
+
+
+def nearly_least(delay_ms: Mapping[str, float]) -> list[str]:
+    """The labels whose delays are the same as the least."""
+    least = min(delay_ms.values())
+    return [label for label, one in delay_ms.items() if one <= max(least + SAME_MS, least * (1 + SAME_SHARE))]
 
 
 def limits(runs: NearRuns, left_out: str) -> str:

@@ -120,8 +120,8 @@ fn an_unknown_key_is_answered_with_the_nearest_and_the_list() {
         flow("[flows.sources]"),
         "demo.toml, line 10: flows.0.sources: there is no such key here; did you mean `source`? (there are `cc`, \
          `parameters`, `name`, `count`, `start`, `start_jitter`, `stop`, `bytes`, `every`, `think`, `connections`, \
-         `rtt`, `from`, `to`, `via`, `extra_delay`, `subflows`, `relays`, `quick_start`, `access_category`, `dscp`, \
-         `profile`, `transport`, `kind`, `media`, `echo`, `packet_size`, `source`, `changes`)"
+         `rtt`, `reverse`, `from`, `to`, `via`, `extra_delay`, `subflows`, `relays`, `quick_start`, `access_category`, \
+         `dscp`, `profile`, `transport`, `kind`, `media`, `echo`, `packet_size`, `source`, `changes`)"
     );
     assert_eq!(
         dumbbell("queue = \"84p\"", "queue = { limit = \"84p\", mark = \"30p\" }"),
@@ -183,6 +183,10 @@ fn keys_of_the_two_forms_do_not_mix() {
     assert_eq!(
         parking_lot("cc = \"newreno\"", "cc = \"newreno\"\nrtt = \"40ms\""),
         "demo.toml, line 21: flows.0.rtt: belongs to scenarios with a [path]; with [[links]] write `extra_delay`"
+    );
+    assert_eq!(
+        parking_lot("cc = \"newreno\"", "cc = \"newreno\"\nreverse = true"),
+        "demo.toml, line 21: flows.0.reverse: belongs to scenarios with a [path]; among [[links]] write `from` and `to`"
     );
     assert_eq!(
         parking_lot(

@@ -268,3 +268,13 @@ fn only_links_with_data_of_greedy_flows_can_limit_them() {
     let alone = plan(&format!("{links}{call}"));
     assert_eq!((alone.limiting, alone.bottleneck), (vec![0, 3], Some(0)));
 }
+
+#[test]
+fn a_flow_in_reverse_sends_data_where_others_send_acks() {
+    let path = "rate = \"10mbit\"\nqueue = \"84p\"\ndelay = { forward = \"10ms\", reverse = \"30ms\" }\n\
+                reverse = { rate = \"1mbit\", queue = \"20p\" }";
+    let [download, upload] = dumbbell(path, "[[flows]]\ncc = \"cubic\"\nreverse = true").flows.try_into().unwrap();
+    assert_eq!((&download.forward[..], &download.reverse[..]), (&[hop(Some(0), 10)][..], &[hop(Some(1), 30)][..]));
+    assert_eq!((&upload.forward, &upload.reverse), (&download.reverse, &download.forward));
+    assert_eq!((download.class.hosts, upload.class.hosts), ([0, 1], [1, 0]));
+}
