@@ -249,10 +249,17 @@ def test_names_of_any_shape_are_shown_and_lead_nowhere(capsys, scenario, tmp_pat
     assert status == 0
     assert "[/i]" in out
     assert sorted(p.name for p in (tmp_path / "a" / "b" / "out").iterdir() if p.is_dir()) == [
-        "_..___red_ _x_-seed-1",
-        "_..___red_ _x_-seed-2",
+        "_..___red___x_-seed-1",
+        "_..___red___x_-seed-2",
     ]
     assert {p.name for p in tmp_path.iterdir()} == {"in", "a"}
+
+
+def test_names_of_folders_have_no_spaces(capsys, tmp_path):
+    command = ("compare", "cubic", "cdg(G=10ms)", "--networks", "home", "--duration", "1s")
+    assert run(capsys, *command, "--out", tmp_path / "out")[0] == 0
+    folders = sorted(one.name for one in (tmp_path / "out").iterdir() if one.is_dir())
+    assert folders == ["home_cdg_G_10ms_-seed-1", "home_cubic-seed-1"]
 
 
 def test_long_names_that_differ_at_their_end_get_own_folders(capsys, tmp_path):

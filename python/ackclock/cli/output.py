@@ -175,8 +175,8 @@ def moving_shares(moving: Sequence[str]) -> list[str]:
 
 
 def file_name(label: str) -> str:
-    """A label as part of a file name: without separators of folders, and cut if it is long."""
-    name = re.sub(r"[^\w .+-]", "_", label).strip(" .") or "run"
+    """A label as part of a file name: without separators of folders and spaces, and cut if it is long."""
+    name = re.sub(r"[^\w.+-]", "_", re.sub(r",?\s+", "_", label.strip())).strip(".") or "run"
     return (
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}-{zlib.crc32(label.encode()):08x}"
     )
