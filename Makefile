@@ -12,12 +12,17 @@ LIVE := $(shell test "$$(uname)" = Linux && command -v clang >/dev/null && pkg-c
 QUIC ?=
 QLOG ?=
 ON_QLOG := $(if $(filter-out 0,$(QLOG)),qlog)
+# QUICHE=1 tests quiche as well, which compiles BoringSSL for minutes, with cmake and libclang.
+QUICHE ?=
+ON_QUICHE := $(filter-out 0,$(QUICHE))
+export QUICHE
 ON_QUIC := $(if $(ON_QLOG)$(filter-out 0,$(QUIC)),quic)
 FEATURES := --no-default-features $(foreach feature,$(NATIVE) $(LIVE) $(ON_QUIC) $(ON_QLOG),--features $(feature))
 # Its name says what is built in: a tool that appears or vanishes leaves it missing, and the extension is built again.
 BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_QLOG:%=-%)
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
-	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn)
+	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn) \
+	--exclude ackclock-quiche
 
 .PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants fuzz bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
@@ -52,7 +57,7 @@ demo: build
 	$(BIN)/ackclock reproduce cdg2011-fig4 --out reports/demo --force
 
 test: test-rust test-python
-	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" $(ON_QLOG)
+	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" "$(ON_QLOG)" $(ON_QUICHE)
 
 test-rust:
 	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
@@ -67,7 +72,7 @@ test-optional: build .venv/.developing
 	cargo test --quiet --package ackclock-record --test tshark
 	cargo test --quiet --package ackclock-sim --test capture
 	$(MAKE) --no-print-directory test-python TESTS=@$(SKIPPED)
-	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" $(ON_QLOG)
+	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" "$(ON_QLOG)" $(ON_QUICHE)
 
 # TESTS=@FILE runs those that FILE lists.
 TESTS ?=
@@ -102,6 +107,7 @@ lint: build .venv/.developing
 		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
 		-- -D warnings
 	cargo clippy --package ackclock-python --no-default-features --quiet -- -D warnings
+	$(if $(ON_QUICHE),cargo clippy --package ackclock-quiche --quiet -- -D warnings)
 	$(if $(ON_QLOG),cargo clippy --package ackclock-quic --features qlog --all-targets --quiet -- -D warnings)
 	@if $(HAS_WASM); then echo "cargo clippy --package ackclock-wasm"; \
 		cargo clippy --package ackclock-wasm --target $(WASM) --quiet -- -D warnings; \

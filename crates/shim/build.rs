@@ -22,7 +22,8 @@ fn main() {
     embed("headers.rs", root, &headers);
     let tree = Path::new("../..");
     let mut sources = vec!["Cargo.lock".to_owned(), "Cargo.toml".to_owned()];
-    let stacks: &[&str] = if env::var_os("CARGO_FEATURE_STACKS").is_some() { &["noq", "quinn", "stack"] } else { &[] };
+    let stacks: &[&str] =
+        if env::var_os("CARGO_FEATURE_STACKS").is_some() { &["noq", "quiche", "quinn", "stack"] } else { &[] };
     for package in ["control", "plugin", "units"].iter().chain(stacks) {
         sources_of(tree, &format!("crates/{package}"), &mut sources);
     }

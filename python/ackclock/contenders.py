@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock import _engine
+from ackclock import _engine, quic_stacks
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
@@ -24,7 +24,7 @@ WITHOUT_WINDOW = ("tfrc",)
 """Controllers of ours that are no TCP: they set the rate of datagrams."""
 
 _SPELLED = re.compile(r"(?P<cc>[^()]+)(?:\((?P<parameters>.*)\))?")
-_CRATE = re.compile(r"((?:noq:|quinn:)?)([^:]*)((?::.*)?)", re.DOTALL)
+_CRATE = re.compile(rf"((?:(?:{'|'.join(quic_stacks.OWN)}):)?)([^:]*)((?::.*)?)", re.DOTALL)
 _PYTHON = re.compile(r"(?P<file>.+\.py)(?::(?P<class>\w+))?")
 
 

@@ -206,7 +206,8 @@ def test_in_real_time_it_refuses_the_options_of_other_engines(capsys, file, opti
     given = f"quic:{option}=2"
     sentence = refused(capsys, "run", file, "--engine", given, "--live")
     assert sentence == (
-        f"--engine quic-live:{option}=2: there is no option `{option}` (it has retries, qlog, noq, quinn)"
+        f"--engine quic-live:{option}=2: there is no option `{option}` "
+        "(it has retries, qlog, noq, quinn, quiche, c)"
     )
 
 

@@ -25,7 +25,7 @@ const PYTHON_FILE: &str = ".py";
 const PYTHON: &str = "python:";
 
 /// QUIC stacks, whose controllers are spelled `STACK:NAME`, or `STACK:FILE` with a file in Rust.
-const STACKS: [&str; 2] = ["noq", "quinn"];
+const STACKS: [&str; 4] = ["noq", "quinn", "quiche", "c"];
 
 /// A controller by its origin. Displays as tables show it. Scenarios write [`ControllerRef::spelling`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

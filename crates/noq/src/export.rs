@@ -46,18 +46,7 @@ macro_rules! export {
         $crate::export!(@table None);
     };
     (@table $mine:expr) => {
-        #[doc(hidden)]
-        #[unsafe(no_mangle)]
-        pub static ACKCLOCK_STACK: $crate::stack::Table = {
-            extern "C" fn connect(
-                settings: &$crate::stack::Settings,
-                controller: $crate::stack::Slice<'_>,
-                ledger: $crate::stack::Ledger,
-            ) -> *mut ::std::ffi::c_void {
-                $crate::stack::connect(&$crate::Exported { mine: $mine }, settings, controller, ledger)
-            }
-            $crate::stack::Table::new(connect)
-        };
+        $crate::stack::export!($crate::Exported { mine: $mine });
     };
     ($mine:ty) => {
         $crate::export!(@table Some(|now, size| {

@@ -39,6 +39,8 @@ pub(crate) fn packet_size(stack: &Stack) -> u64 {
 pub(crate) fn check_controller(cc: &ControllerRef) -> Result<(), String> {
     match cc.stack() {
         None => cc.check_registered().map_err(|error| error.to_string()),
+        Some((stack::C, _)) if cc.file().is_none() => Ok(()),
+        Some((stack::C, _)) => Err(format!("`{cc}`: a stack in C takes no controller from outside")),
         Some(_) if cc.file().is_some() || names().any(|name| name == cc.spelling()) => Ok(()),
         Some((stack, _)) => {
             let names: Vec<String> = names().filter(|name| name.starts_with(stack)).collect();
@@ -66,6 +68,9 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let mut hops = flow.forward.iter().chain(&flow.reverse);
     if hops.any(|hop| hop.snoop.is_some()) {
         return Err("snoop: an agent cannot read the acknowledgements of QUIC".to_owned());
+    }
+    if stack_of(&flow.cc) == "quiche" && flow.options.ecn() != EcnMode::Off {
+        return Err("transport.ecn: quiche does not understand marks".to_owned());
     }
     if flow.profile != PROFILE {
         return Err(format!("profile: `{}` is a TCP, and the stack of this engine is noq", flow.profile));

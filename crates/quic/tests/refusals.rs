@@ -35,6 +35,16 @@ fn what_cannot_run_is_refused_by_a_sentence_that_names_the_key() {
                 .to_owned(),
         ),
         (
+            "cc = \"quiche:bbr\"",
+            "test.toml, line 3: flows.0.cc: quiche has no controller `quiche:bbr` (there are quiche:reno, \
+             quiche:cubic, quiche:bbr2_gcongestion)"
+                .to_owned(),
+        ),
+        (
+            "cc = \"quiche:cubic\", transport = { ecn = true }",
+            "flow `quiche:cubic-0`, transport.ecn: quiche does not understand marks".to_owned(),
+        ),
+        (
             "cc = \"noq:cubic\", parameters = { C = 1 }",
             "flow `noq:cubic-0`, cc: `noq:cubic` has no parameters".to_owned(),
         ),

@@ -32,8 +32,12 @@ pub(crate) struct Recipe {
     pub(crate) ours: &'static [&'static str],
     /// Crates of the registry that are others here: their lines.
     pub(crate) patches: String,
+    /// Functions whose calls in the object the linker passes to `__wrap_…` in it.
+    pub(crate) wrapped: &'static [&'static str],
     /// A crate whose version Cargo chooses anew.
     pub(crate) unlocked: Option<&'static str>,
+    /// The version that this crate has instead of ackclock's.
+    pub(crate) version: Option<String>,
 }
 
 /// The object of the controller in `file`, of Rust or the manifest of a crate. With a `name` in capitals it is that
@@ -50,8 +54,10 @@ pub(crate) fn compile(file: &Path, name: Option<&str>) -> Result<Vec<u8>, Error>
     let of = (file, name.unwrap_or_default().to_owned());
     let ours = &["control", "plugin", "units"];
     // A crate asks the registry for our crates, and gets this ackclock's.
-    let patches = if is_crate { path_lines(&["control", "units"], false, &shown)? } else { String::new() };
-    let recipe = Recipe { shown, of, is_crate, root, dependencies, ours, patches, unlocked: None };
+    let crates = || workspace(None).map_err(|error| failed(&shown, "built", &error));
+    let patches = if is_crate { path_lines(&["control", "units"], false, &crates()?) } else { String::new() };
+    let recipe =
+        Recipe { shown, of, is_crate, root, dependencies, ours, patches, wrapped: &[], unlocked: None, version: None };
     recipe.object()
 }
 
@@ -65,8 +71,8 @@ impl Recipe {
     /// The object: built, unless it is in the cache.
     pub(crate) fn object(&self) -> Result<Vec<u8>, Error> {
         let failed = |error: io::Error| failed(&self.shown, "built", &error);
-        let workspace = workspace().map_err(failed)?;
-        let manifest = self.manifest()?;
+        let workspace = self.workspace().map_err(failed)?;
+        let manifest = self.manifest(&workspace);
         let kept = cache::folder(compile::FOLDER).map(|folder| {
             let object = format!("{}.so", cache::digest(&(&workspace, &manifest, &self.root)));
             folder.join(object)
@@ -85,6 +91,10 @@ impl Recipe {
         Ok(object)
     }
 
+    fn workspace(&self) -> io::Result<PathBuf> {
+        workspace(self.unlocked.zip(self.version.as_deref()))
+    }
+
     fn package(&self, workspace: &Path) -> PathBuf {
         workspace.join("packages").join(cache::digest(&self.of))
     }
@@ -92,25 +102,28 @@ impl Recipe {
     /// The versions of the crates in the object, once Cargo has tried to build it.
     #[cfg(feature = "stacks")]
     pub(crate) fn locked(&self) -> String {
-        let locked = workspace().and_then(|workspace| fs::read_to_string(self.package(&workspace).join("Cargo.lock")));
+        let locked =
+            self.workspace().and_then(|workspace| fs::read_to_string(self.package(&workspace).join("Cargo.lock")));
         locked.unwrap_or_default()
     }
 
-    fn manifest(&self) -> Result<String, Error> {
-        let Self { shown, of, dependencies, ours, patches, .. } = self;
-        let ours = path_lines(ours, true, shown)?;
+    fn manifest(&self, workspace: &Path) -> String {
+        let Self { of, dependencies, ours, patches, .. } = self;
+        let ours = path_lines(ours, true, workspace);
         let patches = if patches.is_empty() { String::new() } else { format!("[patch.crates-io]\n{patches}\n") };
-        Ok(format!(
+        format!(
             "[package]\nname = \"controller-{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[lib]\n\
              path = \"lib.rs\"\ncrate-type = [\"cdylib\"]\n\n[dependencies]\n{ours}{dependencies}\n{patches}{PROFILE}",
             cache::digest(&of.0),
-        ))
+        )
     }
 
     /// Runs Cargo on the package, one at a time.
     fn build(&self, workspace: &Path, package: &Path, manifest: &str) -> io::Result<Output> {
         fs::create_dir_all(package)?;
-        let lock = File::create(workspace.join("packages").join("lock"))?;
+        // Crates of the registry are built once for all workspaces.
+        let target = workspace.with_file_name("target");
+        let lock = File::create(workspace.with_file_name("lock"))?;
         lock.lock()?;
         // Versions are this ackclock's. A crate may need more.
         let locked = fs::read_to_string(workspace.join("Cargo.lock"))?;
@@ -122,9 +135,11 @@ impl Recipe {
             }
         }
         Command::new("cargo")
-            .args(["build", "--release", "--quiet", "--color", "never", "--message-format", "json-diagnostic-short"])
+            .args(["rustc", "--release", "--quiet", "--color", "never", "--message-format", "json-diagnostic-short"])
             .arg("--target-dir")
-            .arg(workspace.join("target"))
+            .arg(target)
+            .arg("--")
+            .args(self.wrapped.iter().map(|name| format!("-Clink-arg=-Wl,--wrap={name}")))
             .current_dir(package)
             .output()
             .map_err(|error| match error.kind() {
@@ -141,9 +156,9 @@ fn without(locked: &str, name: &str) -> String {
     blocks.join("\n\n")
 }
 
-/// Lines of a manifest with crates of ackclock in the cache, under their names in it or as the registry names them.
-fn path_lines(names: &[&str], renamed: bool, shown: &str) -> Result<String, Error> {
-    let crates = workspace().map_err(|error| failed(shown, "built", &error))?.join("crates");
+/// Lines of a manifest with crates of ackclock in this workspace, by their names in it or those of the registry.
+fn path_lines(names: &[&str], renamed: bool, workspace: &Path) -> String {
+    let crates = workspace.join("crates");
     let line = |name: &&str| {
         let path = crates.join(name).display().to_string();
         match renamed {
@@ -151,7 +166,7 @@ fn path_lines(names: &[&str], renamed: bool, shown: &str) -> Result<String, Erro
             false => format!("ackclock-{name} = {{ path = {path:?} }}\n"),
         }
     };
-    Ok(names.iter().map(line).collect())
+    names.iter().map(line).collect()
 }
 
 /// The file as messages name it: a crate is its folder.
@@ -164,10 +179,14 @@ fn failed(shown: &str, what: &str, error: &io::Error) -> Error {
     Error::Source(format!("`{shown}` cannot be {what}: {error}"))
 }
 
-/// The folder of the crates in the cache, which is written once for each state of their sources.
-fn workspace() -> io::Result<PathBuf> {
+/// The folder of the crates in the cache, which is written once for each state of their sources, and for each version
+/// of another crate that they are to have.
+fn workspace(version: Option<(&str, &str)>) -> io::Result<PathBuf> {
     let none = || io::Error::other("there is no folder for it: HOME or XDG_CACHE_HOME must name one of your own");
-    let folder = cache::folder("rust").ok_or_else(none)?.join(cache::digest(&SOURCES));
+    let folder = cache::folder("rust").ok_or_else(none)?.join(match version {
+        None => cache::digest(&SOURCES),
+        Some(_) => cache::digest(&(SOURCES, version)),
+    });
     if folder.is_dir() {
         return Ok(folder);
     }
@@ -175,7 +194,7 @@ fn workspace() -> io::Result<PathBuf> {
     for (name, text) in SOURCES {
         let path = part.join(name);
         fs::create_dir_all(path.parent().unwrap_or(&part))?;
-        fs::write(path, if *name == "Cargo.toml" { of_these(text) } else { (*text).to_owned() })?;
+        fs::write(path, if *name == "Cargo.toml" { of_these(text, version) } else { (*text).to_owned() })?;
     }
     // The build of `control` looks at it, and would take it for changed each time if it were missing.
     fs::write(part.join("CONTRIBUTING.md"), "")?;
@@ -189,12 +208,18 @@ fn workspace() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The manifest of the workspace with the embedded crates alone: a source distribution lists others by name.
-fn of_these(text: &str) -> String {
+/// The manifest of the workspace with the embedded crates alone, and with this version of a crate. A source
+/// distribution lists others by name.
+fn of_these(text: &str, version: Option<(&str, &str)>) -> String {
     let mut manifest: toml::Table = text.parse().unwrap_or_default();
     if let Some(toml::Value::Table(workspace)) = manifest.get_mut("workspace") {
         workspace.insert("members".to_owned(), vec!["crates/*".to_owned()].into());
         workspace.remove("default-members");
+        if let Some((name, version)) = version
+            && let Some(dependency) = workspace.get_mut("dependencies").and_then(|all| all.get_mut(name))
+        {
+            dependency["version"] = format!("={version}").into();
+        }
     }
     manifest.to_string()
 }
@@ -350,10 +375,19 @@ mod tests {
     fn the_workspace_in_the_cache_has_no_other_members() {
         let text = "[workspace]\nresolver = \"3\"\nmembers = [\"crates/control\", \"crates/python\"]\n\
                     [profile.test]\nopt-level = 2\n";
-        let manifest: toml::Table = of_these(text).parse().unwrap();
+        let manifest: toml::Table = of_these(text, None).parse().unwrap();
         assert_eq!(manifest["workspace"]["members"].as_array().unwrap(), &["crates/*".into()]);
         assert_eq!(manifest["workspace"]["resolver"].as_str(), Some("3"));
         assert_eq!(manifest["profile"]["test"]["opt-level"].as_integer(), Some(2));
+    }
+
+    #[test]
+    fn the_workspace_in_the_cache_may_have_another_version_of_a_crate() {
+        let text = "[workspace]\n[workspace.dependencies]\nnoq-proto = { version = \"1.4.0\", features = [] }\n";
+        let manifest: toml::Table = of_these(text, Some(("noq-proto", "1.3.2"))).parse().unwrap();
+        assert_eq!(manifest["workspace"]["dependencies"]["noq-proto"]["version"].as_str(), Some("=1.3.2"));
+        let manifest: toml::Table = of_these(text, Some(("other", "1.3.2"))).parse().unwrap();
+        assert_eq!(manifest["workspace"]["dependencies"]["noq-proto"]["version"].as_str(), Some("1.4.0"));
     }
 
     #[test]

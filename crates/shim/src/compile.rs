@@ -102,7 +102,7 @@ fn preprocess(path: &Path, scratch: &Scratch, flags: &[String]) -> Result<(&'sta
 }
 
 /// `output`, unless the compiler found an error: then the first one, which begins with file and line.
-fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
+pub(crate) fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
     if output.status.success() {
         return Ok(output);
     }

@@ -9,6 +9,8 @@
 //! The file is native code of the user's and runs as such: a crash in it ends the process, with a sentence that names
 //! the file (`crash.rs`).
 
+#[cfg(feature = "stacks")]
+mod c_stack;
 mod cache;
 mod cargo;
 mod compile;

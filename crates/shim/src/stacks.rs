@@ -1,5 +1,5 @@
-//! QUIC stacks in shared objects, which Cargo builds: quinn, and noq and quinn with a controller of the user or from
-//! sources of the user.
+//! QUIC stacks in shared objects: quinn and quiche, noq and quinn with a controller of the user, any of them from
+//! sources of the user, all of which Cargo builds, and a stack of the user in C.
 #![allow(unsafe_code)]
 
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -17,7 +17,7 @@ use control::ControllerRef;
 
 use crate::cargo::{self, Recipe};
 use crate::object::{Object, named};
-use crate::{Error, cache, crash};
+use crate::{Error, c_stack, cache, crash};
 
 /// A stack as the registry has it.
 #[derive(Clone, Copy)]
@@ -29,12 +29,25 @@ struct Released {
     version: &'static str,
     /// Its crate here.
     ours: &'static [&'static str],
+    /// See [`Recipe::wrapped`].
+    wrapped: &'static [&'static str],
+    /// It takes controllers from outside.
+    is_open: bool,
 }
 
 /// The first one runs controllers of ackclock, too.
-const RELEASED: [Released; 2] = [
-    Released { name: "noq", proto: "noq-proto", version: "1.4.0", ours: &["noq"] },
-    Released { name: "quinn", proto: "quinn-proto", version: "0.11.19", ours: &["quinn"] },
+const RELEASED: [Released; 3] = [
+    Released { name: "noq", proto: "noq-proto", version: "1.4.0", ours: &["noq"], wrapped: &[], is_open: true },
+    Released { name: "quinn", proto: "quinn-proto", version: "0.11.19", ours: &["quinn"], wrapped: &[], is_open: true },
+    Released {
+        name: "quiche",
+        proto: "quiche",
+        version: "0.30.0",
+        ours: &["quiche"],
+        // `crates/quiche/src/session.rs` has them.
+        wrapped: &["clock_gettime", "RAND_bytes", "EVP_AEAD_CTX_seal_scatter", "EVP_AEAD_CTX_open"],
+        is_open: false,
+    },
 ];
 
 impl Released {
@@ -77,17 +90,29 @@ impl Foreign {
     /// # Errors
     /// One sentence: the code cannot be read, built or loaded, or is for another version of the stack.
     pub fn open(cc: &ControllerRef, sources: Option<&Path>) -> Result<Arc<Self>, Error> {
+        if let Some((::stack::C, _)) = cc.stack() {
+            let why =
+                || Error::Source(format!("`{cc}` is of a stack in C, whose folder `--engine quic:c=FOLDER` names"));
+            let folder = sources.ok_or_else(why)?;
+            return Self::kept(folder.display().to_string(), &c_stack::object(folder)?);
+        }
         let of = Released::of(cc);
         let (recipe, name) = recipe(of, cc, sources)?;
         let object = recipe.object();
-        if let Some(why) = other_version(of, &recipe.locked(), sources) {
+        let wrong = if recipe.version.is_some() { None } else { other_version(of, &recipe.locked(), sources) };
+        if let Some(why) = wrong {
             return Err(Error::Source(format!("`{}` {why}", recipe.shown)));
         }
         let object = object.map_err(|error| in_words(of, &recipe, error))?;
+        Self::kept(name, &object)
+    }
+
+    /// The object with these bytes, which is loaded once.
+    fn kept(name: String, object: &[u8]) -> Result<Arc<Self>, Error> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         match loaded.entry((name.clone(), cache::digest(&object))) {
             Entry::Occupied(known) => Ok(known.get().clone()),
-            Entry::Vacant(place) => Ok(place.insert(Arc::new(Self::load(name, &object)?)).clone()),
+            Entry::Vacant(place) => Ok(place.insert(Arc::new(Self::load(name, object)?)).clone()),
         }
     }
 
@@ -107,7 +132,7 @@ impl Foreign {
 
 /// The package around the controller that `cc` names and the stack from `sources`, and its name in errors.
 fn recipe(of: Released, cc: &ControllerRef, sources: Option<&Path>) -> Result<(Recipe, String), Error> {
-    let Released { name: stack, proto, version, ours } = of;
+    let Released { name: stack, proto, version, ours, wrapped, is_open } = of;
     let fork = sources.map(|folder| fork(of, folder)).transpose()?;
     let patch = |folder: &PathBuf| format!("{proto} = {{ path = {:?} }}\n", folder.display().to_string());
     let mut recipe = Recipe {
@@ -115,18 +140,35 @@ fn recipe(of: Released, cc: &ControllerRef, sources: Option<&Path>) -> Result<(R
         of: (fork.clone().unwrap_or_default(), stack.to_owned()),
         is_crate: fork.is_some(),
         root: format!("{stack}::export!();\n"),
-        dependencies: format!("{proto} = {{ version = {version:?}, default-features = false }}\n"),
+        // Code of the user names it.
+        dependencies: match is_open {
+            true => format!("{proto} = {{ version = {version:?}, default-features = false }}\n"),
+            false => String::new(),
+        },
         ours,
+        wrapped,
         patches: fork.as_ref().map(patch).unwrap_or_default(),
         unlocked: fork.as_ref().map(|_| proto),
+        version: None,
     };
     let Some((file, name)) = cc.rust() else {
         let shown = recipe.shown.clone();
         return Ok((recipe, shown));
     };
     let shown = cargo::shown(&file);
+    if !is_open {
+        let why = format!(
+            "`{stack}:{shown}`: {stack} takes no controller from outside; `--engine quic:{stack}=FOLDER` runs a \
+             changed copy of it"
+        );
+        return Err(Error::Source(why));
+    }
     let (file, text) = cargo::read(&file, &shown)?;
     let is_crate = file.ends_with("Cargo.toml");
+    if let Some(version) = locked_beside(&file, proto).filter(|locked| locked != version && fork.is_none()) {
+        recipe.dependencies = format!("{proto} = {{ version = \"={version}\", default-features = false }}\n");
+        (recipe.unlocked, recipe.version) = (Some(proto), Some(version));
+    }
     recipe.root = if is_crate {
         recipe.dependencies.push_str(&cargo::dependency(&file, &text, &shown)?);
         let Some(name) = &name else {
@@ -174,7 +216,26 @@ fn of_file(of: Released, text: &str, name: Option<&str>, shown: &str) -> Result<
 
 /// The error about a type that cannot be made, in words of the user's: the compiler speaks of a line behind the file.
 fn in_words(of: Released, recipe: &Recipe, error: Error) -> Error {
-    if !error.to_string().contains("`make` exists for") {
+    let text = error.to_string();
+    let Released { name, proto, version, .. } = of;
+    // The user's own code may be wrong with any version.
+    let is_ours =
+        [format!("crates/{name}/src"), format!("requirement `{proto} = ")].iter().any(|ours| text.contains(ours));
+    if let Some(other) = recipe.version.as_ref().filter(|_| is_ours) {
+        let why = text.split_once("error").map_or(&*text, |(_, why)| why.trim_start_matches(": "));
+        return Error::Source(format!(
+            "`{}` has {proto} {other} in its Cargo.lock, with which ackclock's crate for {name} does not compile: \
+             `{proto} = {version:?}` is needed (error{why})",
+            recipe.shown
+        ));
+    }
+    if text.contains("boring-sys") {
+        return Error::Source(format!(
+            "`{}` cannot be built: it brings BoringSSL, which needs cmake, a compiler for C++ and libclang ({text})",
+            recipe.shown
+        ));
+    }
+    if !text.contains("`make` exists for") {
         return error;
     }
     Error::Source(format!(
@@ -183,17 +244,28 @@ fn in_words(of: Released, recipe: &Recipe, error: Error) -> Error {
     ))
 }
 
-/// A sentence about the versions of the stack that `locked` has, unless it is one, from `sources` if they are given.
-fn other_version(of: Released, locked: &str, sources: Option<&Path>) -> Option<String> {
-    let Released { proto, version: ours, .. } = of;
+/// The versions of the crate `proto` in the text of a lock, and whether each is the registry's.
+fn versions(locked: &str, proto: &str) -> Vec<(String, bool)> {
     let name = format!("\nname = {proto:?}\n");
     let version = |block: &str| {
         let (_, rest) = block.split_once("\nversion = \"")?;
         rest.split('"').next().map(str::to_owned)
     };
     let blocks = locked.split("\n\n").filter(|block| block.contains(&name));
-    let found: Vec<(String, bool)> =
-        blocks.filter_map(|block| Some((version(block)?, block.contains("\nsource = ")))).collect();
+    blocks.filter_map(|block| Some((version(block)?, block.contains("\nsource = ")))).collect()
+}
+
+/// The version of the crate `proto` in the nearest Cargo.lock of the folders above `file`: the newest, if there are
+/// several.
+fn locked_beside(file: &Path, proto: &str) -> Option<String> {
+    let locked = file.ancestors().skip(1).find_map(|folder| std::fs::read_to_string(folder.join("Cargo.lock")).ok())?;
+    versions(&locked, proto).pop().map(|(version, _)| version)
+}
+
+/// A sentence about the versions of the stack that `locked` has, unless it is one, from `sources` if they are given.
+fn other_version(of: Released, locked: &str, sources: Option<&Path>) -> Option<String> {
+    let Released { proto, version: ours, .. } = of;
+    let found = versions(locked, proto);
     if let Some((other, _)) = found.iter().find(|(version, _)| !of.takes(version)) {
         return Some(format!("asks for {proto} {other}, and ackclock runs {ours}: `{proto} = {ours:?}` is needed"));
     }
@@ -344,7 +416,7 @@ mod tests {
 
     #[test]
     fn another_version_of_a_stack_is_named() {
-        let [noq, quinn] = RELEASED;
+        let [noq, quinn, quiche] = RELEASED;
         let registry = "source = \"registry\"\n";
         assert_eq!(other_version(noq, &locked("1.5.2", registry), None), None);
         assert_eq!(
@@ -358,5 +430,6 @@ mod tests {
             Some("is not used: its noq-proto must be of a version that is compatible with 1.4.0")
         );
         assert!(quinn.takes("0.11.3") && !quinn.takes("0.12.0") && !noq.takes("2.4.0"));
+        assert!(quiche.takes("0.30.4") && !quiche.takes("0.29.0"));
     }
 }

@@ -4,7 +4,9 @@
 //! A stack reads no clock and no socket: each call has the time of the run in nanoseconds. The engine brings network,
 //! applications and tables. It learns from [`Report`]s when packets leave, are acknowledged and lost.
 
+pub mod frames;
 pub mod handshake;
+pub mod outstanding;
 mod table;
 
 use bytes::{Bytes, BytesMut};
@@ -14,9 +16,16 @@ pub use self::table::{Answer, Call, Ledger, SYMBOL, Slice, Table, VERSION, call,
 /// The name of a controller that is not the stack's.
 pub const MINE: &str = "mine";
 
+/// A stack of the user, which is in a folder and gives its controllers any names.
+pub const C: &str = "c";
+
 /// The stacks by name, with the names of their own controllers.
-pub const STACKS: [(&str, &[&str]); 2] =
-    [("noq", &["newreno", "cubic", "bbr3"]), ("quinn", &["newreno", "cubic", "bbr"])];
+pub const STACKS: [(&str, &[&str]); 4] = [
+    ("noq", &["newreno", "cubic", "bbr3"]),
+    ("quinn", &["newreno", "cubic", "bbr"]),
+    ("quiche", &["reno", "cubic", "bbr2_gcongestion"]),
+    (C, &[]),
+];
 
 /// In the place of a number that does not exist.
 pub const NONE: u64 = u64::MAX;

@@ -153,6 +153,25 @@ impl Table {
     }
 }
 
+/// Makes a shared object of this crate that shows the stack `$stack`.
+#[macro_export]
+macro_rules! export {
+    ($stack:expr) => {
+        #[doc(hidden)]
+        #[unsafe(no_mangle)]
+        pub static ACKCLOCK_STACK: $crate::Table = {
+            extern "C" fn connect(
+                settings: &$crate::Settings,
+                controller: $crate::Slice<'_>,
+                ledger: $crate::Ledger,
+            ) -> *mut ::std::ffi::c_void {
+                $crate::connect(&$stack, settings, controller, ledger)
+            }
+            $crate::Table::new(connect)
+        };
+    };
+}
+
 /// A side in an object.
 struct Instance {
     side: Option<Box<dyn Side>>,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock import _engine
+from ackclock import _engine, quic_stacks
 from ackclock.contenders import WITHOUT_WINDOW, Contender, contenders
 from ackclock.engines import registry
 from ackclock.errors import InputError, did_you_mean
@@ -21,7 +21,7 @@ AIMS: Mapping[str, str] = {
 }
 """Purposes of controllers, as their entries in the registry name them."""
 
-STACKS: Mapping[str, str] = {"noq": "quic", "quinn": "quic"}
+STACKS: Mapping[str, str] = dict.fromkeys(quic_stacks.OWN, "quic")
 """Stacks that bring controllers of their own, and the engine that runs each."""
 
 

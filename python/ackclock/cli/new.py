@@ -1,4 +1,4 @@
-"""``ackclock new``: an example, or a scenario, controller, queue, engine or paper from a template."""
+"""``ackclock new``: an example, or a scenario, controller, queue, engine, stack or paper from a template."""
 
 from __future__ import annotations
 
@@ -158,6 +158,23 @@ def engine(name: str, tree: Path | None, force: bool) -> None:
 
 
 @command(WRITTEN, REPLACE)
+def stack(name: str, force: bool) -> None:
+    """Write a transport in C, with the interface by which `--engine quic` runs it.
+
+    Example: `ackclock new stack mine`
+    """
+    folder = Path(_checked(name).text)
+    files = ("stack.c", "parts.h", "ackclock_stack.h", "Makefile")
+    _write({folder / file: f"stack/{file}" for file in files}, name, force)
+    _next(
+        f"{folder}/ackclock_stack.h: the functions of a stack",
+        f"{folder}/stack.c: a transport with New Reno; make it yours, or an adapter of a stack elsewhere",
+        f"{folder}/Makefile: how it is built; ackclock runs it",
+        f"try it with `ackclock compare c:newreno newreno --engine quic:c={folder}`",
+    )
+
+
+@command(WRITTEN, REPLACE)
 def paper(name: str, force: bool) -> None:
     """Write a folder with a paper and one experiment, its figure and its claim.
 
@@ -236,11 +253,12 @@ def _next(*sentences: str) -> None:
 
 new = group(
     "new",
-    "Write an example, a scenario, a controller, a queue, an engine or a paper; each runs as it is.",
+    "Write an example, a scenario, a controller, a queue, an engine, a stack or a paper; each runs as it is.",
     example,
     scenario,
     controller,
     queue,
     engine,
+    stack,
     paper,
 )

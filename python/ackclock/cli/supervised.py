@@ -22,6 +22,7 @@ from ackclock.cli.status import ENDING
 from ackclock.cli.status import LIMIT as OPTION
 from ackclock.cli.status import LIMITED as COMMANDS
 from ackclock.errors import NO_MEMORY, InputError
+from ackclock.quic_stacks import without_stack
 
 GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
@@ -79,7 +80,7 @@ def code(arguments: Sequence[str]) -> list[str]:
     """The files of code that the arguments name: controllers in Python, Rust and C, objects, crates."""
     found = [matched["file"] for one in arguments if (matched := _CODE.fullmatch(one))]
     # A crate with a controller of a QUIC stack: `noq:./mine:Mine`.
-    paths = [one.removeprefix("noq:").removeprefix("quinn:") for one in arguments]
+    paths = [without_stack(one) for one in arguments]
     folders = [one.partition(":")[0] for one in paths if one[:1] in "./"]
     return found + [folder for folder in folders if folder and Path(folder, "Cargo.toml").is_file()]
 

@@ -71,11 +71,20 @@ def stack_log() -> Any:
     )
 
 
-def stack_sources(stack: str) -> Any:
-    """The option of the engines on QUIC by the name of a stack."""
+def stack_sources(stack: str, crate: str) -> Any:
+    """The option of the engines on QUIC by the name of a stack, whose state machine is in ``crate``."""
     return option(
         None,
-        f"A folder with the sources of {stack}, or of {stack}-proto alone, in place of the released ones.",
+        f"A folder with sources of {stack}, or of its crate {crate} alone, in place of the released ones.",
+        kind=str,
+    )
+
+
+def stack_in_c() -> Any:
+    """The option of the engines on QUIC for a stack in C."""
+    return option(
+        None,
+        "The folder of a stack in C for controllers `c:NAME`, as `ackclock new stack` writes one.",
         kind=str,
     )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
-from ackclock import _engine
+from ackclock import _engine, quic_stacks
 from ackclock.engines import Job, NamedEngine, Progress
-from ackclock.engines.options import stack_log, stack_sources, threads
+from ackclock.engines.options import stack_in_c, stack_log, stack_sources, threads
 from ackclock.engines.simulator import drained
 from ackclock.errors import InputError
 from ackclock.result import Run
@@ -29,14 +29,16 @@ class Quic(NamedEngine):
     words: ClassVar[str] = "QUIC (noq)"
     in_real_time: ClassVar[str | None] = "quic-live"
 
-    own: ClassVar[Sequence[str]] = (
-        "noq:newreno", "noq:cubic", "noq:bbr3", "quinn:newreno", "quinn:cubic", "quinn:bbr",
-    )  # fmt: skip
+    own: ClassVar[Sequence[str]] = tuple(
+        f"{stack}:{name}" for stack, names in quic_stacks.OWN.items() for name in names
+    )
 
     threads: int | None = threads()
     qlog: str | None = stack_log()
-    noq: str | None = stack_sources("noq")
-    quinn: str | None = stack_sources("quinn")
+    noq: str | None = stack_sources("noq", "noq-proto")
+    quinn: str | None = stack_sources("quinn", "quinn-proto")
+    quiche: str | None = stack_sources("quiche", "quiche")
+    c: str | None = stack_in_c()
     controllers: Sequence[Callable[[], Any]] = ()
     """Makers of the controllers that are written in Python."""
 
@@ -67,12 +69,16 @@ class Quic(NamedEngine):
             controllers=list(self.controllers),
             pcap=[job.pcap for job in jobs],
             pcap_at=self.pcap_at,
-            noq=self.noq,
-            quinn=self.quinn,
+            **sources(self),
             **log_options(self.qlog, jobs),
         )
         for index, run in drained(batch, progress):
             yield index, Run.from_engine(run, jobs[index].plan, jobs[index].seed)
+
+
+def sources(engine: Any) -> Mapping[str, str | None]:
+    """The options of the engine below for the sources of stacks, as the engine has them."""
+    return {stack: getattr(engine, stack) for stack in quic_stacks.OWN}
 
 
 def check_log(folder: str | None) -> None:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from ackclock import _engine
 from ackclock.engines import Job
 from ackclock.engines.live import NOT_BUILT_IN, Live, RealTime
-from ackclock.engines.options import stack_log, stack_sources
-from ackclock.engines.quic import Quic, check_log, log_options
+from ackclock.engines.options import stack_in_c, stack_log, stack_sources
+from ackclock.engines.quic import Quic, check_log, log_options, sources
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,10 @@ class QuicLive(RealTime):
     own: ClassVar[Sequence[str]] = Quic.own
 
     qlog: str | None = stack_log()
-    noq: str | None = stack_sources("noq")
-    quinn: str | None = stack_sources("quinn")
+    noq: str | None = stack_sources("noq", "noq-proto")
+    quinn: str | None = stack_sources("quinn", "quinn-proto")
+    quiche: str | None = stack_sources("quiche", "quiche")
+    c: str | None = stack_in_c()
 
     @classmethod
     def require(cls) -> None:
@@ -39,4 +41,4 @@ class QuicLive(RealTime):
         super().check(plan)
 
     def _options(self, job: Job) -> Mapping[str, Any]:
-        return {"noq": self.noq, "quinn": self.quinn, **log_options(self.qlog, [job])}
+        return {**sources(self), **log_options(self.qlog, [job])}
