@@ -17,7 +17,7 @@ from typing import Any
 from ackclock import _engine, quic_stacks
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
-from ackclock.errors import InputError, did_you_mean
+from ackclock.errors import InputError, did_you_mean, named
 from ackclock.scenario import display_name
 
 WITHOUT_WINDOW = ("tfrc",)
@@ -95,8 +95,15 @@ def _told_apart(found: Sequence[Contender], texts: Sequence[str]) -> list[Conten
     return told
 
 
+_CALLED = re.compile(r'File "[^"]*ackclock/calls\.py", line \d+, in (\w+)\n')
+"""The frames of functions that call a controller, in a traceback as text."""
+
+
 def place_in(texts: Sequence[str], error: BaseException) -> str | None:
-    """The line of a controller among ``texts`` at which an exception arose: ``mine.py, line 12``."""
+    """The line of a controller among ``texts`` at which an exception arose: ``mine.py, line 12``.
+
+    A call with wrong arguments has no line there: then it is the method, ``mine.py, on_ack``.
+    """
     named = [
         _PYTHON.fullmatch(spelled["cc"].strip()) for text in texts if (spelled := _SPELLED.fullmatch(text))
     ]
@@ -105,8 +112,12 @@ def place_in(texts: Sequence[str], error: BaseException) -> str | None:
     except FileNotFoundError:  # the current folder has been deleted
         return None
     # The traceback of a worker process comes as text.
-    frames = re.findall(r'File "([^"]+)", line (\d+)', "".join(traceback.format_exception(error)))
+    shown = "".join(traceback.format_exception(error))
+    frames = re.findall(r'File "([^"]+)", line (\d+)', shown)
     places = [f"{files[file]}, line {line}" for file, line in frames if file in files]
+    if not places:
+        names = " or ".join(map(str, files.values()))
+        places = [f"{names}, {where}" for where in _CALLED.findall(shown) if names]
     return places[-1] if places else None
 
 
@@ -197,7 +208,7 @@ def _class(file: Path, name: str | None) -> type[Controller]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"{file}: {type(error).__name__}: {error}") from error
+        raise InputError(f"{file}: {named(error)}") from error
     own = {
         key: value
         for key, value in vars(module).items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 
 from ackclock._engine import Ack, Context, Loss, Marks, SegmentReport, Transmission
 from ackclock.errors import did_you_mean
@@ -144,7 +145,7 @@ class Controller:
 def check_controller(kind: type) -> None:
     """Refuses a class that the engine could not use, before a run.
 
-    Raises TypeError for a class that is no ``Controller`` or has a method ``on_…`` that nothing would call,
+    Raises TypeError for a class that is no ``Controller`` or has a method that nothing would call or run,
     NotImplementedError for one without a method that every controller needs.
     """
     if not issubclass(kind, Controller):
@@ -154,6 +155,10 @@ def check_controller(kind: type) -> None:
         if name.startswith("on_") and name not in hooks:
             meant = did_you_mean(name, hooks) or f" (there are {', '.join(hooks)})"
             raise TypeError(f"{kind.__name__}.{name}: there is no such event{meant}")
+    for name in ("__init__", *hooks, "probe"):
+        method = getattr(kind, name)
+        if iscoroutinefunction(method) or isgeneratorfunction(method) or isasyncgenfunction(method):
+            raise TypeError(f"{kind.__name__}.{name} is async or has a yield, so a call would not run it")
     for name, arguments in (("on_ack", "cx, ack"), ("on_loss", "cx, loss"), ("on_timeout", "cx, loss")):
         if getattr(kind, name) is getattr(Controller, name):
             raise NotImplementedError(f"{kind.__name__} has no {name}({arguments})")

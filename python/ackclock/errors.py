@@ -26,10 +26,23 @@ LIKE = 0.6
 """The similarity (difflib) from which on a name may have been meant."""
 
 
+def words(error: BaseException) -> str:
+    """The text of an exception, also of one of a user whose text cannot be made."""
+    try:
+        return str(error)
+    except Exception:
+        return "it cannot be shown"
+
+
+def named(error: BaseException) -> str:
+    """An exception as Python shows it: its type, and its text."""
+    return f"{type(error).__name__}: {words(error)}"
+
+
 def lacks_memory(error: BaseException | None) -> bool:
     """True if an exception, or one that led to it, was raised for want of memory for data or a thread."""
     while error is not None:
-        if isinstance(error, MemoryError) or any(words in str(error) for words in _WANTING):
+        if isinstance(error, MemoryError) or any(wanting in words(error) for wanting in _WANTING):
             return True
         error = error.__cause__ or error.__context__
     return False

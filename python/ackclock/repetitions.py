@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ackclock import _engine
 from ackclock.engines import LARGEST_SEED, Engine, Job, Progress
-from ackclock.errors import InputError
+from ackclock.errors import InputError, named, words
 from ackclock.result import Run
 
 BATCH = 10_000
@@ -57,7 +57,7 @@ class Broken(NamedTuple, Generic[Key]):
     def why(self) -> str:
         """The exception, in a line."""
         is_sentence = isinstance(self.error, _engine.ControllerError)
-        return " ".join(f"{'' if is_sentence else f'{type(self.error).__name__}: '}{self.error}".split())
+        return " ".join((words(self.error) if is_sentence else named(self.error)).split())
 
 
 class _Use(NamedTuple, Generic[Key]):

@@ -33,7 +33,7 @@ from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
 from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER, interrupt
-from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory
+from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory, named
 
 if TYPE_CHECKING:
     from ackclock.cli.supervised import Limit
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Rich turns a broken pipe into SystemExit. A user's controller may raise one too.
         place = _place(arguments, error)
         if place is not None:
-            return _end(BAD_INPUT, f"{place}: {type(error).__name__}: {error}")
+            return _end(BAD_INPUT, f"{place}: {named(error)}")
         _discard(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
@@ -210,7 +210,7 @@ def _failed(arguments: Sequence[str], error: Exception) -> int:
         return _end(BAD_INPUT, NO_MEMORY)
     from ackclock.cli.supervised import is_confined
 
-    why = f"{type(error).__name__}: {error}"
+    why = named(error)
     place = _place(arguments, error)
     if place is not None:
         return _end(BAD_INPUT, f"{place}: {why}")

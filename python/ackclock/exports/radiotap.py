@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, named
 from ackclock.result import Run
 
 NANOSECOND_PCAP = 0xA1B23C4D
@@ -152,7 +152,7 @@ def write(run: Run, path: Path) -> None:
     try:
         records = b"".join(_records(run))
     except (LookupError, ValueError, TypeError, ArithmeticError, struct.error) as error:
-        why = f"{type(error).__name__}: {error}"
+        why = named(error)
         raise InputError(f"frames, stations and `wlans` of the result do not fit together ({why})") from error
     path.write_bytes(head + records)
 

@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ackclock.errors import NO_MEMORY, lacks_memory
+from ackclock.errors import NO_MEMORY, lacks_memory, named
 from ackclock.report import strips
 from ackclock.report.files import write_whole
 
@@ -186,7 +186,7 @@ def why(error: Exception) -> str:
         return f": {error.strerror or error}"
     if lacks_memory(error):
         return f": {NO_MEMORY}"
-    return f", please report it: {' '.join(f'{type(error).__name__}: {error}'.split())}"
+    return f", please report it: {' '.join(named(error).split())}"
 
 
 def _in_script(text: str) -> str:
