@@ -35,8 +35,8 @@ def printed(fleet: Fleet, title: str) -> list[Table | str]:
     return [table, *fleet.sentences(), worst]
 
 
-def fill(page: Page, fleet: Fleet, folder: Path) -> None:
-    """Puts the lines on the page of a report."""
+def fill(page: Page, fleet: Fleet, folder: Path, formats: Sequence[str] = ()) -> None:
+    """Puts the lines on the page of a report. The map has ``formats`` beside PNG."""
     for sentence in fleet.sentences():
         page.paragraph(f"{sentence[:1].upper()}{sentence[1:]}.")
     page.paragraph(f"Quantiles over {len(fleet.axis.values)} lines:")
@@ -50,7 +50,8 @@ def fill(page: Page, fleet: Fleet, folder: Path) -> None:
         columns = None
     if columns is not None:
         over = " and ".join(key.removeprefix("path.") for key in columns)
-        page.draw(folder / "map.png", f"{METRICS[first].axis} over {over}", partial(fleet.draw_map, first))
+        caption = f"{METRICS[first].axis} over {over}"
+        page.draw(folder / "map.png", caption, partial(fleet.draw_map, first), formats)
 
 
 def _quantiles(fleet: Fleet) -> tuple[list[str], list[list[str]]]:

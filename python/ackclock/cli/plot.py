@@ -13,7 +13,20 @@ from ackclock.errors import InputError
 
 
 def plot(results: Sequence[Path], report: Report) -> None:
-    """Lays several results over each other, with box plots and intervals over their repetitions."""
+    """Lays several results over each other, with box plots and intervals over their repetitions.
+
+    A sweep is read alone.
+    """
+    from ackclock.sweeps.result import DESCRIPTION
+
+    sweeps = [one for one in results if (one / DESCRIPTION).is_file()]
+    if sweeps and len(results) > 1:
+        raise InputError(f"{sweeps[0]}: is a sweep, which is read alone")
+    if sweeps:
+        from ackclock.cli.sweep import read_again
+
+        read_again(sweeps[0], report)
+        return
     report.check()
     runs = _labelled(results)
     from ackclock.cli.plotted import Finished, PlotOutcome

@@ -29,7 +29,7 @@ from ackclock.cli.status import INTERRUPTED
 from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
-from ackclock.report import Page, notebook, resumable_folder
+from ackclock.report import Page, new_folder, notebook, page_of, resumable_folder
 from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors, work
 from ackclock.sweeps.axes import DRAWS, Design
 from ackclock.sweeps.fleet import Fleet
@@ -152,12 +152,9 @@ def sweep(
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
         lines_of = Fleet.of(swept)
-        tables = [_table(swept, len(seeds), title)] if lines_of is None else fleet.printed(lines_of, title)
-        if swept.of_controllers and lines_of is None:
-            tables.append(_shares(swept, len(seeds)))
-        finish = output.show_early(*tables, as_json=report.as_json)
+        finish = output.show_early(*_tables(swept, lines_of, len(seeds), title), as_json=report.as_json)
         if out is not None and not outcome.stopped:
-            _page(swept, lines_of, folder, len(seeds), title)
+            _page(swept, lines_of, folder, len(seeds), title, ())
             report.done(out)
         finish()
         for sentence in output.same_repetitions(swept.alike):
@@ -165,6 +162,30 @@ def sweep(
         if report.as_json:
             _print_json(swept, lines_of)
     outcome.leave(out)
+
+
+def read_again(folder: Path, report: Report) -> None:
+    """The tables of a sweep that ``--out`` wrote, and its page with figures in more formats."""
+    report.check()
+    swept = Sweep.load(folder)
+    lines_of, repeat = Fleet.of(swept), max(len(of["goodput"]) for of in swept.values.values())
+    title = _title(swept.controllers, swept.design, {}, [])
+    finish = output.show_early(*_tables(swept, lines_of, repeat, title), as_json=report.as_json)
+    if report.out is not None:
+        with new_folder(report.out, report.force) as place, page_of(place, title):
+            _page(swept, lines_of, place, repeat, title, report.formats)
+        report.done(report.out)
+    finish()
+    if report.as_json:
+        _print_json(swept, lines_of)
+
+
+def _tables(swept: Sweep, lines: Fleet | None, repeat: int, title: str) -> list[Table | str]:
+    """The tables of the terminal."""
+    if lines is not None:
+        return fleet.printed(lines, title)
+    shares = [_shares(swept, repeat)] if swept.of_controllers else []
+    return [_table(swept, repeat, title), *shares]
 
 
 def _variants(
@@ -370,7 +391,9 @@ def _by_point(places: Sequence[Place]) -> list[Place]:
     return sorted(places, key=lambda place: order[place.point])
 
 
-def _page(swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: str) -> None:
+def _page(
+    swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: str, formats: Sequence[str]
+) -> None:
     """The report: the table, and a figure of each metric."""
     page = Page(title)
     if repeat > 1:
@@ -382,7 +405,7 @@ def _page(swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: s
     several_flows = any(value < 1.0 for of in swept.values.values() for value in of["jain"])
     metrics = [name for name in METRICS if name != "jain" or several_flows]
     if lines is not None:
-        fleet.fill(page, lines, folder)
+        fleet.fill(page, lines, folder, formats)
     heads = [*_heads(swept), *(head.replace("\n", " ") for head in HEADS.values())]
     places = _by_point(list(swept.values))
     rows = [[*_named(swept, place), *_cells(swept, place, HEADS, repeat)] for place in places[:1000]]
@@ -392,7 +415,7 @@ def _page(swept: Sweep, lines: Fleet | None, folder: Path, repeat: int, title: s
         page.table(notebook.heads(shares), notebook.cells(shares))
     for name in metrics:
         file = folder / f"{name.replace('_', '-')}.png"
-        page.draw(file, METRICS[name].axis, partial(swept.plot, name))
+        page.draw(file, METRICS[name].axis, partial(swept.plot, name), formats)
     for sentence in page.undrawn:
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
     page.details("what was swept", json.dumps(swept.described(), indent=2))

@@ -114,8 +114,10 @@ class Page:
         data = base64.b64encode(png).decode("ascii")
         self._add("figure", data=data, caption=caption, described=described or caption)
 
-    def draw(self, file: Path, caption: str, figure: Callable[[], Figure]) -> None:
-        """Draws a figure into a PNG file and the page.
+    def draw(
+        self, file: Path, caption: str, figure: Callable[[], Figure], formats: Sequence[str] = ()
+    ) -> None:
+        """Draws a figure into a PNG file and the page, and into files of further ``formats``.
 
         If it fails, a sentence takes its place and is added to ``undrawn``, and the page goes on.
         """
@@ -128,7 +130,7 @@ class Page:
             sentences.append(described(drawn))
             return drawn
 
-        if (picture := self.save(file, draw)) is not None:
+        if (picture := self.save(file, draw, formats)) is not None:
             self.figure(picture, caption, f"{caption}. {sentences[0]}")
 
     def save(self, file: Path, figure: Callable[[], Figure], formats: Sequence[str] = ()) -> bytes | None:
