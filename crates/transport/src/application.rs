@@ -1,12 +1,15 @@
 //! Data that the application gives the sender.
 
 mod pace;
+mod pieces;
 mod send_buffer;
 
 use units::{Bytes, Time};
 
 pub use pace::{Pace, Periods};
 pub(crate) use send_buffer::{SendBuffer, Windows};
+
+use crate::segment::{Acknowledgement, SackBlocks};
 
 /// The application above a sender.
 #[derive(Clone, Debug)]
@@ -99,6 +102,37 @@ impl Backlog {
         self.rare.as_deref().is_some_and(|rare| rare.buffer.is_some())
     }
 
+    fn buffer(&mut self) -> Option<&mut SendBuffer> {
+        self.rare.as_deref_mut()?.buffer.as_mut()
+    }
+
+    /// True if the lost segment `sequence` may leave again where `segments` may, with those below `first`
+    /// acknowledged.
+    #[cold]
+    pub(crate) fn leaves_again(&mut self, first: u64, sequence: u64, segments: u32) -> bool {
+        self.buffer().is_none_or(|buffer| buffer.leaves_again(first, sequence, segments))
+    }
+
+    /// Segment `sequence`, the last that is not SACKed, leaves again as a probe.
+    #[cold]
+    pub(crate) fn note_probe(&mut self, sequence: u64) {
+        if let Some(buffer) = self.buffer() {
+            buffer.note_probe(sequence);
+        }
+    }
+
+    /// The SACK blocks of `ack` that count, where segments below `first` are acknowledged before it. `sacked` has the
+    /// number behind the last that is SACKed, and says which are.
+    #[cold]
+    pub(crate) fn tag(
+        &mut self,
+        first: u64,
+        ack: &Acknowledgement,
+        sacked: (Option<u64>, impl Fn(u64) -> bool),
+    ) -> SackBlocks {
+        self.buffer().map_or(ack.sack, |buffer| buffer.tag(first, ack, sacked))
+    }
+
     /// True if the application waits for room in the send buffer.
     pub(crate) fn is_full(&self) -> bool {
         self.rare.as_deref().and_then(|rare| rare.buffer.as_ref()).is_some_and(SendBuffer::is_full)
@@ -107,7 +141,7 @@ impl Backlog {
     /// The new segment `sequence` leaves the send buffer. `ends_piece` says whether it is the last of a train.
     #[cold]
     pub(crate) fn note_sent(&mut self, sequence: u64, ends_piece: bool) {
-        if let Some(Rare { buffer: Some(buffer), .. }) = self.rare.as_deref_mut() {
+        if let Some(buffer) = self.buffer() {
             buffer.note_sent(sequence, ends_piece);
         }
     }

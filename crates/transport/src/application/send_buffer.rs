@@ -11,6 +11,8 @@
 
 use std::collections::VecDeque;
 
+use super::pieces::{Pieces, SplitLimit};
+use crate::segment::{Acknowledgement, SackBlocks};
 use crate::{Buffer, BufferRules, Stack};
 
 /// Room for headers in front of a segment (MAX_TCP_HEADER, without wireless meshes and tunnels).
@@ -28,6 +30,9 @@ const LONGEST: u64 = 65_536 - HEADERS - 1;
 const LEAST_SEGMENTS: u64 = 10;
 /// No application sets less memory (SOCK_MIN_SNDBUF).
 const LEAST: u64 = 4608;
+/// Pieces are split while half of the memory in use is within that of the buffer and twice such a piece
+/// (tcp_fragment: SKB_TRUESIZE(GSO_LEGACY_MAX_SIZE)).
+const SPLIT_ROOM: u64 = 2 * (65_536 + SHARED + DESCRIPTOR);
 /// FreeBSD: net.inet.tcp.sendbuf_inc, and the free room at which the application goes on (sb_lowat).
 const STEP: u64 = 8192;
 const LOW_WATER: u64 = 2048;
@@ -63,8 +68,9 @@ pub(crate) struct SendBuffer {
     written: u64,
     /// Segments that the application has made.
     made: u64,
-    /// The ends of the pieces that have left, and of those that wait.
-    sent: VecDeque<u64>,
+    /// The pieces that have left.
+    sent: Pieces,
+    /// The ends of the pieces that wait.
     waiting: VecDeque<u64>,
     /// Segments of the last one that wait.
     last: u64,
@@ -103,7 +109,7 @@ impl SendBuffer {
             sent_to: 0,
             written: 0,
             made: 0,
-            sent: VecDeque::new(),
+            sent: Pieces::default(),
             waiting: VecDeque::new(),
             last: 0,
             is_full: false,
@@ -187,7 +193,7 @@ impl SendBuffer {
             self.waiting.pop_front();
         }
         if was_last || ends_piece {
-            self.sent.push_back(self.sent_to);
+            self.sent.push(self.sent_to);
             if !self.is_full {
                 self.fill_last();
             }
@@ -197,10 +203,7 @@ impl SendBuffer {
     /// Segments below `acknowledged` have arrived, and nothing more leaves now: an application that waits may go on
     /// (tcp_check_space).
     pub(super) fn make_room(&mut self, acknowledged: u64, windows: Windows) {
-        self.acknowledged = acknowledged;
-        while self.sent.front().is_some_and(|&end| end <= acknowledged) {
-            self.sent.pop_front();
-        }
+        self.acknowledge(acknowledged);
         self.note_peer_window(windows.peer);
         if !self.is_full {
             return;
@@ -213,6 +216,50 @@ impl SendBuffer {
             _ => used < self.memory && self.memory - used >= used / 2,
         };
         self.is_full = !goes_on;
+    }
+
+    fn acknowledge(&mut self, acknowledged: u64) {
+        self.acknowledged = acknowledged;
+        self.sent.acknowledge(acknowledged);
+    }
+
+    /// The memory within which Linux splits pieces (since 5.2).
+    fn split_limit(&self) -> SplitLimit {
+        let others = self.used() - self.sent.len() as u64 * self.per_piece;
+        let most = if self.rules == BufferRules::Ratio { self.memory + SPLIT_ROOM } else { u64::MAX };
+        SplitLimit { others, per_piece: self.per_piece, most }
+    }
+
+    /// Says whether the lost segment `sequence` may leave again where `segments` may, with those below `first`
+    /// acknowledged.
+    pub(super) fn leaves_again(&mut self, first: u64, sequence: u64, segments: u32) -> bool {
+        self.acknowledge(first);
+        let limit = self.split_limit();
+        self.sent.leaves_again(sequence, segments.into(), limit)
+    }
+
+    /// Segment `sequence`, the last that is not SACKed, leaves again as a probe.
+    pub(super) fn note_probe(&mut self, sequence: u64) {
+        self.sent.split_last(sequence);
+    }
+
+    /// The SACK blocks of `ack`, as far as they count: those of whole pieces, and of pieces that are split. Segments
+    /// below `first` are acknowledged before it, and `sacked` has the number behind the last that is SACKed, and says
+    /// which are.
+    pub(super) fn tag(
+        &mut self,
+        first: u64,
+        ack: &Acknowledgement,
+        sacked: (Option<u64>, impl Fn(u64) -> bool),
+    ) -> SackBlocks {
+        self.acknowledge(first);
+        let limit = self.split_limit();
+        let mut blocks = [(0, 0); 4];
+        let ascending = ack.sack.ascending();
+        let count = ascending.iter(ack.cumulative).zip(&mut blocks).map(|(block, place)| *place = block).count();
+        let mut counted = SackBlocks::default();
+        self.sent.tag(first, &blocks[..count], sacked, limit, |start, end| counted.push(ack.cumulative, start, end));
+        counted
     }
 
     /// Bytes of memory in use (sk_wmem_queued). A piece that has partly arrived keeps the memory besides its data.

@@ -4,6 +4,7 @@
 //! `reduce.rs` for a loss, a mark or a timer.
 
 mod acknowledge;
+mod pieces;
 #[cfg(test)]
 mod property;
 mod reduce;

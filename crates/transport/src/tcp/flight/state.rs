@@ -47,6 +47,11 @@ impl Flight {
         self.board.sacked_count()
     }
 
+    /// True if segment `number` is SACKed.
+    pub(in crate::tcp) fn is_sacked(&self, number: u64) -> bool {
+        self.board.is_sacked(number)
+    }
+
     pub(in crate::tcp) fn lost_count(&self) -> u32 {
         self.board.lost_count()
     }

@@ -73,12 +73,8 @@ impl Sender {
         if ack.cumulative > self.flight.next() || (old && is_empty) {
             return None; // never sent (RFC 9293, section 3.10.7.4), or known
         }
-        let without;
-        let mut ack = ack;
-        if ack.duplicate.is_some() && self.is_network_duplicate() {
-            without = Acknowledgement { duplicate: None, ..*ack };
-            ack = &without;
-        }
+        let counts = self.as_it_counts(ack);
+        let ack = counts.as_ref().unwrap_or(ack);
         if old {
             self.on_old_acknowledgement(now, ack, journal);
             return None;
@@ -281,13 +277,6 @@ impl Sender {
         self.note_lost(newly_lost, self.flight.first(), journal);
         self.report_segments(now);
         newly_lost
-    }
-
-    /// True if a duplicate SACK must be of a segment that the network duplicated: there are more of them than
-    /// retransmissions.
-    #[cold]
-    fn is_network_duplicate(&mut self) -> bool {
-        self.stack.losses.is_linux_rack() && !self.repair.counts_duplicate()
     }
 
     /// True if the reduction under way ends with the cumulative point where it is now.

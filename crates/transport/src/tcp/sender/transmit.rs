@@ -90,7 +90,8 @@ impl Sender {
             self.output.block(now, Blocked::Window);
             return None;
         }
-        let lost = if self.repair.sends_new() { None } else { self.flight.next_lost() };
+        let mut lost = if self.repair.sends_new() { None } else { self.flight.next_lost() };
+        lost = lost.filter(|&sequence| !self.is_bound(sequence, limit - in_flight));
         if lost.is_none()
             && let Some(reason) = self.withholds_new(now, in_flight)
         {
@@ -270,6 +271,7 @@ impl Sender {
             self.flight.resend(now, sequence, &self.stack);
             Leaving { sequence, how: How::Again }
         } else {
+            self.backlog.note_probe(sequence);
             let room = self.driver_room();
             let goes_on = self.output.probe(&room);
             let leaving = self.send_new(now);
