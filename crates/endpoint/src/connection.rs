@@ -191,6 +191,11 @@ impl Connection {
             return Err(Refusal("an ACK of part of a segment is not modelled"));
         }
         let changed = self.take_window(packet, cumulative > first, cumulative < first);
+        let state = self.sender.state();
+        if state.outstanding == 0 && cumulative >= first {
+            let waits = (state.timeout, self.stack.timers.rto_max);
+            self.persist.restart(waits, |wait| self.sender.expiry(now, wait));
+        }
         let segments = (self.window / self.stack.segment_size.get()).min(u64::from(u32::MAX)) as u32;
         let (sack, duplicate) = self.read_sack(cumulative, &packet.options.sack);
         let tells_nothing = cumulative == first && packet.options.sack.is_empty() && !packet.echo;
@@ -314,6 +319,7 @@ impl Connection {
             if self.window > 0 {
                 self.outgoing.admit_part(self.outgoing.next() + self.window);
                 self.sender.note_receive_window(1);
+                self.sender.probe_window();
                 let data = self.sender.poll_transmit(now, &mut Silent);
                 self.persist.note(data.is_none(), state.timeout, |wait| self.sender.expiry(now, wait));
                 return data.map(|data| Packet { push: true, ..self.data_packet(now, &data) });

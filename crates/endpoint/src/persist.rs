@@ -28,6 +28,13 @@ impl Persist {
         self.at
     }
 
+    /// An ACK arrives while nothing is outstanding: the wait for the next probe begins anew (in Linux tcp_ack_probe).
+    pub(crate) fn restart(&mut self, (timeout, most): (Span, Span), expiry: impl FnOnce(Span) -> Time) {
+        if self.at != Time::NEVER {
+            self.at = expiry(timeout.saturating_mul(1 << self.backoff.min(16)).min(most));
+        }
+    }
+
     /// True if a probe leaves now. The time to the next one doubles, up to `most`.
     pub(crate) fn take(&mut self, now: Time, (timeout, most): (Span, Span), expiry: impl FnOnce(Span) -> Time) -> bool {
         if self.at > now {
@@ -57,7 +64,10 @@ mod tests {
         assert_eq!(persist.at(), ms(900), "600 ms later");
         assert!(persist.take(ms(900), waits, after(900)));
         assert_eq!(persist.at(), ms(1900), "1200 ms are more than the largest");
+        persist.restart(waits, after(1500));
+        assert_eq!(persist.at(), ms(2500), "an ACK does not end the back-off");
         persist.note(false, timeout, after(1000));
+        persist.restart(waits, after(1600));
         assert_eq!(persist.at(), Time::NEVER);
         // The next closed window begins anew.
         persist.note(true, timeout, after(5000));

@@ -51,6 +51,8 @@ pub(super) struct Output {
     has_left: bool,
     /// What happens now sends only lost segments.
     only_repairs: bool,
+    /// What leaves now is the probe of a receive window.
+    probes_window: bool,
     /// When a segment left last, or [`Time::NEVER`] before the first.
     last_sent_at: Time,
     usage: Usage,
@@ -69,6 +71,7 @@ impl Output {
             last_sent_at: Time::NEVER,
             has_left: false,
             only_repairs: false,
+            probes_window: false,
             usage: Usage::default(),
             pacer: Pacer::new(stack.pacing),
             limits: Box::default(),
@@ -246,6 +249,16 @@ impl Output {
         self.only_repairs = true;
     }
 
+    /// The probe of a receive window leaves, with data.
+    pub(super) fn probe_window(&mut self) {
+        self.probes_window = true;
+    }
+
+    /// True if what leaves now is the probe of a receive window.
+    pub(super) fn probes_window(&self) -> bool {
+        self.probes_window
+    }
+
     /// True if the next segment does not belong to a train that is leaving.
     pub(super) fn begins_train(&self) -> bool {
         self.trains.has_ended()
@@ -279,6 +292,7 @@ impl Output {
     ) -> bool {
         self.trains.end();
         self.pacer.end_train();
+        self.probes_window = false;
         let repairs = std::mem::take(&mut self.only_repairs);
         let left = std::mem::take(&mut self.has_left);
         let used = || if repairs { left && is_full() } else { left || has_new() };

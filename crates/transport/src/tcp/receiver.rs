@@ -411,7 +411,7 @@ impl Receiver {
         }
         if self.deadline <= now {
             self.due = true;
-            if self.delay.varies() && self.compressed == 0 {
+            if self.compressed == 0 && (self.answers || self.delay.varies()) {
                 let mut delay = self.delay;
                 if std::mem::take(&mut self.answers) {
                     delay.reset();
@@ -420,6 +420,8 @@ impl Receiver {
                 }
                 self.delay_by(delay);
             }
+            // Every ACK counts as one of the quick ones (tcp_dec_quickack_mode), also one that an answer did not carry.
+            self.use_quick_ack();
         }
     }
 

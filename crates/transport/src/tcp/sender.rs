@@ -64,6 +64,12 @@ impl Sender {
         }
     }
 
+    /// The next segment fills a receive window of less than a segment, as its probe. It looks for no idle time before
+    /// it (in Linux tcp_write_wakeup).
+    pub fn probe_window(&mut self) {
+        self.output.probe_window();
+    }
+
     /// The clock whose ticks timers wait for has run for `uptime` at the start of the run.
     pub fn up_for(&mut self, uptime: Span) {
         self.repair.up_for(uptime);

@@ -28,6 +28,8 @@ enum How {
     /// New, and it announces a reduction (CWR, RFC 3168).
     NewAnnouncing,
     Again,
+    /// Again as a tail loss probe, which Linux does not count for a reduction (prr_out).
+    Probe,
 }
 
 impl Sender {
@@ -219,7 +221,8 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Leaving {
         if self.flight.outstanding() == 0 {
             let idle = now.since(self.output.idle_since());
-            if self.stack.idle_restart.is_some() && idle > self.flight.timer(&self.stack.timers) {
+            let looks = self.stack.idle_restart.is_some() && !self.output.probes_window();
+            if looks && idle > self.flight.timer(&self.stack.timers) {
                 self.restart_after(now, idle);
             }
             if self.driver.wants().transmit_start {
@@ -268,10 +271,10 @@ impl Sender {
             journal.note(Event::TailLossProbe { sequence: repeated.unwrap_or(next) });
         }
         let leaving = if let Some(sequence) = repeated {
-            self.flight.resend(now, sequence, &self.stack);
-            Leaving { sequence, how: How::Again }
-        } else {
             self.backlog.note_probe(sequence);
+            self.flight.resend(now, sequence, &self.stack);
+            Leaving { sequence, how: if self.stack.losses.is_linux() { How::Probe } else { How::Again } }
+        } else {
             let room = self.driver_room();
             let goes_on = self.output.probe(&room);
             let leaving = self.send_new(now);
@@ -287,9 +290,11 @@ impl Sender {
     /// Steps that every transmission has in common.
     #[inline(always)]
     fn leave(&mut self, now: Time, Leaving { sequence, how }: Leaving) -> Data {
-        let (retransmission, reduced) = (how == How::Again, how == How::NewAnnouncing);
+        let (retransmission, reduced) = (matches!(how, How::Again | How::Probe), how == How::NewAnnouncing);
         let payload = self.backlog.payload(sequence);
-        self.repair.on_sent();
+        if how != How::Probe {
+            self.repair.on_sent();
+        }
         if self.output.is_paced() {
             self.pace(now, payload, retransmission);
         }
