@@ -181,20 +181,22 @@ static void on_acknowledgement(struct stack_side *side, uint64_t now, const uint
 {
 	bool limited = side->in_flight + side->settings.packet_size < side->window, any = false;
 	uint64_t newest = 0, largest = get(at + 8);
-	for (size_t i = side->packets.head; i < side->packets.count; i++) {
-		struct packet *packet = &side->packets.at[i];
-		bool named = false;
-		if (packet->number > largest)
-			break;
-		for (size_t one = 0; one < count && !named; one++)
-			named = packet->number >= get(at + 16 * one) && packet->number <= get(at + 16 * one + 8);
-		if (!named || packet->settled)
-			continue;
-		acknowledged(side, now, packet, limited);
-		any = true;
-		newest = packet->sent;
-		if (packet->number == largest)
-			measure(side, now - packet->sent);
+	/* Numbers have no gaps, and the oldest range is the last. */
+	for (size_t one = count; one-- > 0 && side->packets.head < side->packets.count;) {
+		struct packet *outstanding = &side->packets.at[side->packets.head];
+		uint64_t from = get(at + 16 * one), to = get(at + 16 * one + 8);
+		from = from > outstanding->number ? from : outstanding->number;
+		to = to < side->next ? to : side->next - 1;
+		for (uint64_t number = from; number <= to; number++) {
+			struct packet *packet = &outstanding[number - outstanding->number];
+			if (packet->settled)
+				continue;
+			acknowledged(side, now, packet, limited);
+			any = true;
+			newest = packet->sent;
+			if (number == largest)
+				measure(side, now - packet->sent);
+		}
 	}
 	if (!any)
 		return;
