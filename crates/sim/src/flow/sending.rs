@@ -310,6 +310,15 @@ impl SendingEnd {
         }
     }
 
+    /// The deadline if it is before `at`.
+    #[inline]
+    pub(crate) fn deadline_before(&self, at: Time) -> Option<Time> {
+        match self {
+            Self::Tcp(tcp) => tcp.end.poll_timeout_before(at),
+            _ => self.deadline().filter(|&deadline| deadline < at),
+        }
+    }
+
     /// Counters since the start, without times.
     pub(crate) fn counters(&self) -> SenderCounters {
         match self {

@@ -2,7 +2,7 @@
 
 use units::Time;
 
-use super::{Offer, Partition, or_never};
+use super::{Offer, Partition, TICK, or_never};
 use crate::agents::Agents;
 use crate::endpoints::Endpoints;
 use crate::flow::{SenderHalf, SendingEnd};
@@ -12,20 +12,19 @@ impl<A: Agents> Partition<'_, A> {
     /// Lets the sender of `index` send as much as it may, and notes when it wants to be woken.
     #[inline]
     pub(crate) fn send(&mut self, now: Time, index: u32) {
-        let deadline = loop {
+        let earlier = loop {
             let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
             let Some(end) = &mut sender.end else { return };
             let packet =
                 end.poll_transmit(now, index, sender.forward, &mut self.endpoints.recorder.journal(now, index));
-            let Some(packet) = packet else { break end.deadline() };
+            let Some(packet) = packet else { break end.deadline_before(sender.look_at) };
             if let Some((capture, acks)) = self.endpoints.captured() {
                 capture.at_sender(now, &packet, acks);
             }
             self.forward(now, packet);
             self.send_ready(now, index);
         };
-        let deadline = or_never(deadline);
-        if self.endpoints.senders[index as usize].look_at > deadline {
+        if let Some(deadline) = earlier {
             self.look_at(index, deadline);
         }
     }
@@ -60,7 +59,7 @@ impl<A: Agents> Partition<'_, A> {
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else {
             return self.look_at(index, Time::NEVER);
         };
-        if end.deadline().is_some_and(|at| at <= now) {
+        if end.deadline_before(now + TICK).is_some() {
             end.on_timeout(now, &mut self.endpoints.recorder.journal(now, index));
             self.send(now, index);
         }

@@ -158,6 +158,13 @@ impl RttEstimator {
         if self.backoff > 0 { self.timeout(timers) } else { self.exact_timeout(timers).min(timers.rto_max) }
     }
 
+    /// A lower bound of [`timer`](Self::timer) after a sample, quickly computed. Variance by rounds is in whole
+    /// microseconds.
+    #[inline]
+    pub(crate) fn least_timer(&self, timers: &Timers) -> Span {
+        (self.smoothed + timers.rto_variance_min.saturating_sub(Span::from_micros(1))).min(timers.rto_max)
+    }
+
     #[inline]
     fn exact_timeout(&self, timers: &Timers) -> Span {
         if self.has_sample {

@@ -182,13 +182,29 @@ impl Sender {
 
     /// When to call [`on_timeout`](Self::on_timeout), at the latest. Valid once nothing more leaves.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let timers = self.repair.next().min(self.driver.wake_at());
-        let next = match self.output.blocked() {
-            Blocked::Application | Blocked::Idle => timers.min(self.backlog.next_write().unwrap_or(Time::NEVER)),
-            Blocked::Pace => timers.min(self.output.departure()),
-            Blocked::Window | Blocked::Receiver | Blocked::SendBuffer => timers,
-        };
-        (next != Time::NEVER).then_some(next)
+        self.poll_timeout_before(Time::NEVER)
+    }
+
+    /// The same if it is before `at`. Mostly lower bounds show that no timer of the repair expires before.
+    #[inline(always)]
+    pub fn poll_timeout_before(&self, at: Time) -> Option<Time> {
+        let mut next = self.driver.wake_at();
+        if !matches!(self.output.blocked(), Blocked::Window | Blocked::Receiver | Blocked::SendBuffer) {
+            next = next.min(self.sends_at());
+        }
+        if !self.repair.surely_waits(next.min(at), &self.flight, &self.stack) {
+            next = next.min(self.repair.next(&self.flight, &self.stack));
+        }
+        (next < at).then_some(next)
+    }
+
+    /// When new data leave that wait for their pace or the application.
+    fn sends_at(&self) -> Time {
+        match self.output.blocked() {
+            Blocked::Application | Blocked::Idle => self.backlog.next_write().unwrap_or(Time::NEVER),
+            Blocked::Pace => self.output.departure(),
+            Blocked::Window | Blocked::Receiver | Blocked::SendBuffer => Time::NEVER,
+        }
     }
 
     /// Parameters of the controller change at `now`. Afterwards poll what to transmit.

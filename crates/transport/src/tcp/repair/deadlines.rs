@@ -39,8 +39,27 @@ impl Repair {
     }
 
     /// The next deadline.
-    pub(in crate::tcp) fn next(&self) -> Time {
-        self.timers.next()
+    #[inline(never)]
+    pub(in crate::tcp) fn next(&self, flight: &Flight, stack: &Stack) -> Time {
+        let probe = self.timers.undated().map(|(set_at, new)| probe_at(set_at, new, flight, stack));
+        self.timers.next().min(probe.unwrap_or(Time::NEVER))
+    }
+
+    /// True if the next deadline is surely not before `at`, by lower bounds that take no time to compute.
+    #[inline(always)]
+    pub(in crate::tcp) fn surely_waits(&self, at: Time, flight: &Flight, stack: &Stack) -> bool {
+        self.timers.undated().is_some_and(|(set_at, _)| {
+            let rtt = flight.rtt();
+            set_at + rtt.smoothed * 2 >= at && flight.timeout_of_oldest(set_at, rtt.least_timer(&stack.timers)) >= at
+        })
+    }
+
+    /// A probe without a deadline gets it now, as the state that it depends on changes.
+    #[inline]
+    pub(in crate::tcp) fn settle_deadline(&mut self, flight: &Flight, stack: &Stack) {
+        if let Some((set_at, new)) = self.timers.undated() {
+            self.timers.set_probe(set_at, probe_at(set_at, new, flight, stack));
+        }
     }
 
     /// Sets the timer if something calls for it and anything is outstanding: as tail loss probe where one may be sent
@@ -48,19 +67,23 @@ impl Repair {
     #[inline]
     pub(in crate::tcp) fn arm(&mut self, now: Time, flight: &Flight, stack: &Stack) {
         if let Some(causes) = self.timers.take_stale() {
-            self.set(now, causes, flight, stack);
+            let in_order = self.phase() == Phase::Open && flight.sacked_count() == 0 && !self.timers.awaits_suspect();
+            if in_order && !causes.restart && flight.outstanding() > 0 && stack.losses.probes_tail() {
+                self.timers.set_undated(now, causes.new);
+            } else {
+                self.settle_deadline(flight, stack);
+                self.set(now, causes, flight, stack);
+            }
         }
     }
 
-    /// A new segment sets the probe anew, but no later than the timeout of the oldest segment. If that has passed,
-    /// Linux waits for the probe alone, also while one is in flight.
-    #[inline(always)]
+    /// Sets the timer for these causes.
+    #[inline(never)]
     fn set(&mut self, now: Time, causes: Causes, flight: &Flight, stack: &Stack) {
         if flight.outstanding() == 0 {
             self.timers.disarm();
             return;
         }
-        let timeout = flight.timer(&stack.timers);
         // Linux has one timer. Unless losses are repaired or segments are out of order, a probe takes the place of
         // RACK's timer once new data leave (tcp_schedule_loss_probe).
         let takes_new =
@@ -83,20 +106,12 @@ impl Repair {
             if !stack.timers.tick.is_zero() && self.timers.awaits_suspect() {
                 return self.timers.resume(now, oldest());
             }
-            return self.timers.set_without_probe(causes, now, timeout, oldest);
+            return self.timers.set_without_probe(causes, now, flight.timer(&stack.timers), oldest);
         }
         if disorder || self.timers.awaits_suspect() {
             self.forget_suspects();
         }
-        let mut at = now + probe_wait(flight, stack);
-        let bound = if causes.new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
-        if bound < at {
-            let bound = bound + (flight.timeout(&stack.timers) - timeout);
-            if bound > now {
-                at = at.min(bound);
-            }
-        }
-        self.timers.set_probe(now, at);
+        self.timers.set_probe(now, probe_at(now, causes.new, flight, stack));
     }
 
     /// An ACK arrived. `restarts`: it lets the timer begin anew (RFC 6298, 5.2 and 5.3).
@@ -137,6 +152,10 @@ impl Repair {
 
     /// The other timer, if it has expired.
     pub(in crate::tcp) fn take_due(&mut self, now: Time, flight: &Flight, stack: &Stack) -> Due {
+        if self.surely_waits(now + Span::from_nanos(1), flight, stack) {
+            return Due::Nothing;
+        }
+        self.settle_deadline(flight, stack);
         match self.timers.take_expired(now, self.ticks(stack)) {
             // One probe at a time: then it is the turn of the oldest segment's timeout.
             Some(Kind::TailLossProbe) if self.probe.is_in_flight() => {
@@ -149,7 +168,7 @@ impl Repair {
                 Due::Nothing
             }
             Some(Kind::Retransmission) => Due::Timeout,
-            None => Due::Nothing,
+            Some(Kind::UndatedProbe { .. }) | None => Due::Nothing,
         }
     }
 
@@ -163,6 +182,19 @@ impl Repair {
     pub(in crate::tcp) fn forget_suspects(&mut self) {
         self.timers.set_reordering(None);
     }
+}
+
+/// When a probe is due that is armed at `now`. A `new` segment sets it anew, but no later than the timeout of the oldest
+/// segment. If that has passed, Linux waits for the probe alone, also while one is in flight.
+fn probe_at(now: Time, new: bool, flight: &Flight, stack: &Stack) -> Time {
+    let timeout = flight.timer(&stack.timers);
+    let at = now + probe_wait(flight, stack);
+    let bound = if new { flight.timeout_of_oldest(now, timeout) } else { now + timeout };
+    if bound >= at {
+        return at;
+    }
+    let bound = bound + (flight.timeout(&stack.timers) - timeout);
+    if bound > now { at.min(bound) } else { at }
 }
 
 /// The wait before a probe, unless the timeout comes first (RFC 8985, section 7.2).

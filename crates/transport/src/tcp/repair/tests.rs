@@ -27,10 +27,30 @@ fn opened(segments: u32) -> (Stack, Flight, Repair) {
 
 #[test]
 fn a_probe_waits_for_two_round_trips_and_for_the_delayed_ack_of_a_lone_segment() {
-    assert_eq!(opened(2).2.next(), at(300));
+    let next = |segments| {
+        let (stack, flight, repair) = opened(segments);
+        repair.next(&flight, &stack)
+    };
+    assert_eq!(next(2), at(300));
     // 2 * 100 + 200 ms. The timeout is 100 + max(4 * 50, 200) = 300 ms.
-    assert_eq!(opened(1).2.next(), at(400));
-    assert_eq!(opened(0).2.next(), Time::NEVER);
+    assert_eq!(next(1), at(400));
+    assert_eq!(next(0), Time::NEVER);
+}
+
+#[test]
+fn bounds_show_that_an_armed_probe_waits_until_its_deadline_is_computed() {
+    let (stack, flight, mut repair) = opened(2);
+    let waits = |repair: &Repair| {
+        let later = at(300) + Span::from_nanos(1);
+        [at(200), at(300), later].map(|at| repair.surely_waits(at, &flight, &stack))
+    };
+    assert_eq!((waits(&repair), repair.next(&flight, &stack)), ([true, true, false], at(300)));
+    repair.settle_deadline(&flight, &stack);
+    assert_eq!((waits(&repair), repair.next(&flight, &stack)), ([false; 3], at(300)));
+    // An ACK arms it anew.
+    repair.on_ack(true);
+    repair.arm(at(250), &flight, &stack);
+    assert_eq!((waits(&repair), repair.next(&flight, &stack)), ([true; 3], at(450)));
 }
 
 #[test]
@@ -41,7 +61,7 @@ fn one_probe_leaves_and_then_the_timeout_of_the_oldest_segment_counts() {
     assert_eq!(repair.take_due(at(300), &flight, &stack), Due::Nothing);
     assert!(repair.take_probe() && !repair.take_probe());
     repair.on_probe(at(300), Some(1), &flight, &stack);
-    assert_eq!((repair.next(), repair.counters().retransmitted_packets), (at(600), 1));
+    assert_eq!((repair.next(&flight, &stack), repair.counters().retransmitted_packets), (at(600), 1));
     assert_eq!(repair.take_due(at(600), &flight, &stack), Due::Timeout);
 }
 
@@ -98,11 +118,11 @@ fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left
 fn ticks_delay_the_suspects_of_rack_but_not_beyond_the_timeout() {
     let (mut stack, flight, mut repair) = opened(4);
     repair.await_suspect(at(210), Some(at(225)), &flight, &stack);
-    assert_eq!(repair.next(), at(225));
+    assert_eq!(repair.next(&flight, &stack), at(225));
     stack.timers.tick = Span::from_millis(10);
     // 15 + 2 ms are two ticks, and one more from 210 ms on.
     repair.await_suspect(at(210), Some(at(225)), &flight, &stack);
-    assert_eq!(repair.next(), at(240));
+    assert_eq!(repair.next(&flight, &stack), at(240));
     // One timer: where nothing else is suspect it still expires.
     repair.await_suspect(at(210), None, &flight, &stack);
     assert!(!repair.takes_suspect(at(239)) && repair.takes_suspect(at(240)));
@@ -126,7 +146,7 @@ fn with_ticks_a_probe_takes_the_place_of_racks_timer_once_new_data_leave() {
             repair.on_new();
         }
         repair.arm(at(210), &flight, &stack);
-        repair.next()
+        repair.next(&flight, &stack)
     };
     assert_eq!([next(false, false), next(false, true), next(true, true)], [at(240); 3]);
     // The timeout of the oldest, 300 ms after 100, comes before 210 + 2 * 100 + 2 ms.

@@ -9,6 +9,10 @@ use crate::tcp::ticks::Ticks;
 pub(super) enum Kind {
     Retransmission,
     TailLossProbe,
+    /// A tail loss probe, armed by a new segment or else an ACK, whose deadline is computed when asked for.
+    UndatedProbe {
+        new: bool,
+    },
 }
 
 /// Why the timer is to be set anew, once all that leaves now has left.
@@ -24,7 +28,8 @@ pub(super) struct Causes {
 
 /// The deadlines of a sender, or [`Time::NEVER`] for a timer that does not run.
 ///
-/// Nearly every ACK sets the timer, which hardly ever expires: at which tick it does is found out when it is due.
+/// Nearly every ACK sets the timer, which hardly ever expires. So the deadline of a probe is computed when it is asked
+/// for, and the tick when the deadline arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     at: Time,
@@ -90,6 +95,19 @@ impl Timers {
     /// The probe, set at `now`, is due at `at`.
     pub(super) fn set_probe(&mut self, now: Time, at: Time) {
         (self.at, self.set_at, self.kind, self.on_tick) = (at, now, Kind::TailLossProbe, false);
+    }
+
+    /// A probe is armed at `now`, by a `new` segment or else an ACK. RACK suspects no segment.
+    #[inline]
+    pub(super) fn set_undated(&mut self, now: Time, new: bool) {
+        (self.at, self.set_at, self.kind) = (Time::NEVER, now, Kind::UndatedProbe { new });
+        self.reordering_is_new &= new;
+    }
+
+    /// When a probe was armed that has no deadline yet, and whether a new segment did it.
+    #[inline]
+    pub(super) fn undated(&self) -> Option<(Time, bool)> {
+        if let Kind::UndatedProbe { new } = self.kind { Some((self.set_at, new)) } else { None }
     }
 
     /// The retransmission timer, set at `now`, is due at `at`, whatever called for setting it.
@@ -223,6 +241,17 @@ mod tests {
         timers.set_probe(at(300), at(500));
         assert_eq!(expired(&mut timers, 500), Some(Kind::TailLossProbe));
         assert_eq!(timers.next(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_probe_without_a_deadline_expires_once_it_has_one() {
+        let mut timers = Timers::default();
+        timers.set_timeout(at(0), at(300));
+        timers.set_undated(at(100), true);
+        assert_eq!((timers.next(), timers.undated()), (Time::NEVER, Some((at(100), true))));
+        assert_eq!(expired(&mut timers, 1000), None);
+        timers.set_probe(at(100), at(200));
+        assert_eq!((timers.undated(), expired(&mut timers, 200)), (None, Some(Kind::TailLossProbe)));
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Sender {
         content: Content,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
+        self.repair.settle_deadline(&self.flight, &self.stack);
         let old = ack.cumulative < self.flight.first();
         let is_empty = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
         if ack.cumulative > self.flight.next() || (old && is_empty) {

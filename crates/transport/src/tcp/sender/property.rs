@@ -164,6 +164,10 @@ impl World {
         }
         let due = self.sender.poll_timeout();
         assert!(due.is_none_or(|due| due >= self.now), "a timer of the past at {}", self.now);
+        let later = due.map_or(Time::NEVER, |due| due + Span::from_nanos(1));
+        for at in [self.now, due.unwrap_or(Time::NEVER), later, later + self.channel.detour] {
+            assert_eq!(self.sender.poll_timeout_before(at), due.filter(|&due| due < at), "before {at} of {due:?}");
+        }
         assert!(self.sender.flight.outstanding() == 0 || due.is_some(), "segments are outstanding and no timer runs");
     }
 
@@ -285,6 +289,7 @@ prop_compose! {
         (receive_window, initial_window) in (prop_oneof![2u32..20, Just(1000)], 1u32..20),
         clock_tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(1)), Just(Span::from_millis(500))],
         tick in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(4)), Just(Span::from_millis(500))],
+        least in prop_oneof![Just(linux().timers.rto_variance_min), Just(Span::from_nanos(1_000_500))],
     ) -> Stack {
         let Stack { clock, growth, timers, acks, .. } = linux();
         let (wait, most) = (Span::from_millis(40), Span::from_millis(200));
@@ -296,7 +301,7 @@ prop_compose! {
             clock: Clock { tick: clock_tick, ..clock },
             growth: Growth { counting, ..growth },
             idle_restart: restarts.then_some(IdleRestart::Linux),
-            timers: Timers { tick, rto_max: Span::from_secs(4), ..timers },
+            timers: Timers { tick, rto_min: least, rto_variance_min: least, rto_max: Span::from_secs(4), ..timers },
             acks: Acks { delay, quick, ..acks },
             ..linux()
         }
