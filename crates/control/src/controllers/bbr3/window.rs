@@ -10,7 +10,7 @@ const SHORTEST_QUANTUM: f64 = 2.0;
 /// BBR.StartupPacingGain, 4 ln 2.
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 
-/// C.cwnd and C.pacing_rate.
+/// C.cwnd, C.pacing_rate and C.send_quantum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Payload of a segment, bytes.
@@ -20,12 +20,15 @@ pub(super) struct Window {
     prior_cwnd: f64,
     /// Segments a second.
     pacing_rate: f64,
+    /// Segments. It is computed with the rate, as every ACK uses it and few change that.
+    quantum: f64,
     has_seen_rtt: bool,
 }
 
 impl Window {
     pub(super) const fn new() -> Self {
-        Self { segment: 1.0, initial_cwnd: 1.0, cwnd: 1.0, prior_cwnd: 0.0, pacing_rate: 0.0, has_seen_rtt: false }
+        let (pacing_rate, quantum) = (0.0, SHORTEST_QUANTUM);
+        Self { segment: 1.0, initial_cwnd: 1.0, cwnd: 1.0, prior_cwnd: 0.0, pacing_rate, quantum, has_seen_rtt: false }
     }
 
     /// The connection begins, with segments of so many bytes.
@@ -56,7 +59,16 @@ impl Window {
 
     /// InitPacingRate(): the initial window in `rtt` at the gain of Startup.
     pub(super) fn init_pacing_rate(&mut self, rtt: Span) {
-        self.pacing_rate = STARTUP_PACING_GAIN * self.initial_cwnd / rtt.as_secs_f64().max(1e-9);
+        self.pace_at(STARTUP_PACING_GAIN * self.initial_cwnd / rtt.as_secs_f64().max(1e-9));
+    }
+
+    /// The rate is `rate` from now on, which sets the quantum (SetSendQuantum()).
+    fn pace_at(&mut self, rate: f64) {
+        if rate != self.pacing_rate {
+            let most = LONGEST_QUANTUM / self.segment;
+            self.quantum = (rate * QUANTUM_SECONDS).min(most).max(SHORTEST_QUANTUM).floor();
+            self.pacing_rate = rate;
+        }
     }
 
     /// The first RTT, of the handshake or of an ACK, gives the first rate.
@@ -70,14 +82,13 @@ impl Window {
     /// SetPacingRateWithGain(); before the pipe was full the rate does not fall.
     pub(super) fn set_pacing_rate(&mut self, rate: f64, may_fall: bool) {
         if rate > 0.0 && (may_fall || rate > self.pacing_rate) {
-            self.pacing_rate = rate;
+            self.pace_at(rate);
         }
     }
 
-    /// C.send_quantum, segments (SetSendQuantum()).
+    /// C.send_quantum, segments.
     pub(super) fn quantum(&self) -> f64 {
-        let most = LONGEST_QUANTUM / self.segment;
-        (self.pacing_rate * QUANTUM_SECONDS).min(most).max(SHORTEST_QUANTUM).floor()
+        self.quantum
     }
 
     /// SaveCwnd(); while it is `disturbed` the window is not the one to go back to.
@@ -131,6 +142,18 @@ mod tests {
             let mut window = at(10.0, 100.0);
             window.set_pacing_rate(rate, may_fall);
             assert_eq!(window.pacing_rate, expected, "{rate} {may_fall}");
+        }
+    }
+
+    #[test]
+    fn the_quantum_lasts_a_millisecond_within_its_bounds() {
+        let mut window = Window::new();
+        assert_eq!(window.quantum(), 2.0);
+        window.start(1448.0, 10.0);
+        // 65,536 bytes are 45.3 segments.
+        for (rate, quantum) in [(100.0, 2.0), (7_900.0, 7.0), (44_999.0, 44.0), (1e6, 45.0)] {
+            window.set_pacing_rate(rate, true);
+            assert_eq!(window.quantum(), quantum, "{rate}");
         }
     }
 
