@@ -158,7 +158,7 @@ impl Capture {
         };
         self.write(interface, now, packet, body, acks, None);
         if let Body::Ack(slot) = body {
-            self.close(now, packet.flow, acks.get(*slot));
+            self.close(now, packet.flow, &acks.get(*slot));
         }
     }
 
@@ -226,7 +226,7 @@ impl Capture {
                 data_header(packet, data, form, |h| file.packet(interface, clock(now), h, comment))
             }
             Body::Ack(slot) if !form.datagrams => {
-                ack_header(packet, acks.get(*slot), form, |h| file.packet(interface, clock(now), h, comment))
+                ack_header(packet, &acks.get(*slot), form, |h| file.packet(interface, clock(now), h, comment))
             }
             Body::Opening => {
                 let header = self.openings.header(packet.flow, &packet.opening());

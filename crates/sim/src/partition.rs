@@ -393,7 +393,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         let ack = acks.take(slot);
         let sender: &mut SenderHalf = &mut senders[i];
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
-        let report = || receivers[i].end.as_mut()?.take_report(ack.cumulative);
+        let report = |number| receivers[i].end.as_mut()?.take_report(number);
         if end.on_ack(now, ack, report, &mut recorder.journal(now, index)) {
             recorder.on_sample(now, index, sender, receivers);
         }

@@ -20,7 +20,7 @@ pub use media::{Datagrams, MediaTrace, MediaTraceError, Recorded};
 pub use rtp::{
     Arrival, Encoder, Frame, FrameArrival, MediaReport, MediaSettings, MediaSink, MediaSource, PacketHeader, Stopped,
 };
-pub use segment::{Acknowledgement, Data, SackBlocks};
+pub use segment::{Acknowledgement, CumulativeAck, Data, SackBlocks};
 pub use snoop::{Snoop, Verdict};
 pub use tcp::stack::{
     Acks, Buffer, BufferRules, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, Growth, IdleRestart, Losses,

@@ -43,6 +43,38 @@ pub struct Acknowledgement {
     pub duplicate: Option<u64>,
 }
 
+/// An [`Acknowledgement`] without SACK blocks and duplicate, in half of its size. Most are such.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CumulativeAck {
+    cumulative: u64,
+    timestamp: Time,
+    echo: Time,
+    one_way_delay: Span,
+    window: u32,
+    marked: u32,
+    congestion_echo: bool,
+}
+
+impl Acknowledgement {
+    /// The same if it has neither SACK blocks nor a duplicate.
+    #[inline(always)]
+    pub fn as_cumulative(&self) -> Option<CumulativeAck> {
+        let &Self { cumulative, timestamp, echo, one_way_delay, window, congestion_echo, marked, sack, duplicate } =
+            self;
+        let ack = CumulativeAck { cumulative, timestamp, echo, one_way_delay, window, marked, congestion_echo };
+        (sack.is_empty() && duplicate.is_none()).then_some(ack)
+    }
+}
+
+impl From<CumulativeAck> for Acknowledgement {
+    #[inline(always)]
+    fn from(ack: CumulativeAck) -> Self {
+        let CumulativeAck { cumulative, timestamp, echo, one_way_delay, window, marked, congestion_echo } = ack;
+        let (sack, duplicate) = (SackBlocks::default(), None);
+        Self { cumulative, timestamp, echo, one_way_delay, window, congestion_echo, marked, sack, duplicate }
+    }
+}
+
 /// Up to four SACK blocks, most recent first (RFC 2018, section 4), kept relative to the cumulative point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
@@ -80,6 +112,7 @@ impl SackBlocks {
     }
 
     /// True if there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -34,10 +34,10 @@ impl Filters {
         if let (Some(&Some(mode)), Body::Ack(slot)) = (self.modes.get(ack.flow as usize), ack.body()) {
             let said = acks.get(slot);
             let echo = match mode {
-                EcnMode::Accurate => [4, 2, 1].map(|bit| congestion_count(said) & bit != 0),
+                EcnMode::Accurate => [4, 2, 1].map(|bit| congestion_count(&said) & bit != 0),
                 EcnMode::Classic | EcnMode::Off => [false, false, said.congestion_echo],
             };
-            ack.tell(AckFields::of(said, echo));
+            ack.tell(AckFields::of(&said, echo));
         }
     }
 }

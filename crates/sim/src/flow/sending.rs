@@ -7,11 +7,12 @@ use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    Acknowledgement, ActiveOpen, Application, DatagramSource, Frame, Journal, Marks, MediaSource, OpeningPacket, Pace,
-    PacketHeader, Phase, Sender, Stack, TfrcSource,
+    ActiveOpen, Application, DatagramSource, Frame, Journal, Marks, MediaSource, OpeningPacket, Pace, PacketHeader,
+    Phase, Sender, Stack, TfrcSource,
 };
 use units::{Ecn, Random, Rate, SenderCounters, Span, Time};
 
+use crate::acks::Stored;
 use crate::cache_aligned::CacheAligned;
 use crate::flow::Report;
 use crate::hosts::uptime;
@@ -242,28 +243,32 @@ impl SendingEnd {
         }
     }
 
-    /// An ACK or echo arrives, or an announcement of the `report` that a receiver of TFRC or media has made. Notes the
-    /// RTT sample that it gives, and says whether it gave one.
+    /// An ACK or echo arrives, or an announcement of the `report` that a receiver of TFRC or media has made, by its
+    /// number. Notes the RTT sample that it gives, and says whether it gave one.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
-        ack: &Acknowledgement,
-        report: impl FnOnce() -> Option<Report>,
+        ack: Stored<'_>,
+        report: impl FnOnce(u64) -> Option<Report>,
         journal: &mut dyn Journal,
     ) -> bool {
         let (sample, meter) = match self {
             Self::Tcp(tcp) => {
                 let tcp: &mut Metered<Sender> = tcp;
-                (tcp.end.on_acknowledgement(now, ack, journal), &mut tcp.meter)
+                let sample = match ack {
+                    Stored::Cumulative(ack) => tcp.end.on_cumulative_ack(now, ack, journal),
+                    Stored::Whole(ack) => tcp.end.on_acknowledgement(now, ack, journal),
+                };
+                (sample, &mut tcp.meter)
             }
-            Self::Datagram(source) => (source.end.on_echo(now, ack, journal), &mut source.meter),
+            Self::Datagram(source) => (source.end.on_echo(now, &ack.whole(), journal), &mut source.meter),
             Self::Tfrc(source) => {
-                let Some(Report::Tfrc(report)) = report() else { return false };
+                let Some(Report::Tfrc(report)) = report(ack.whole().cumulative) else { return false };
                 (source.end.0.on_report(now, &report, journal), &mut source.meter)
             }
             Self::Media(source) => {
-                let Some(Report::Media(report)) = report() else { return false };
+                let Some(Report::Media(report)) = report(ack.whole().cumulative) else { return false };
                 (source.end.on_report(now, &report, journal), &mut source.meter)
             }
             Self::Opening(_) => return false,

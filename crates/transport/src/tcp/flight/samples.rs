@@ -22,7 +22,9 @@ impl Flight {
         let tick = stack.clock.tick;
         let in_order = if summary.sacked == 0 { summary.acknowledged } else { 0 };
         let delayed = self.detector.may_be_delayed(in_order);
-        let Some((oldest, newest)) = summary.samples else { return self.sample_timestamp(now, ack, summary, stack) };
+        let Some((oldest, newest)) = summary.samples else {
+            return self.sample_timestamp(now, ack.echo, summary, stack);
+        };
         self.sample(stack.clock.between(oldest, now, tick), stack);
         let value = stack.clock.between(newest, now, if exact { Span::ZERO } else { tick });
         self.observe(value, now, stack);
@@ -31,18 +33,12 @@ impl Flight {
 
     /// The sample of an ACK that delivers retransmissions alone, by its timestamp.
     #[inline(never)]
-    fn sample_timestamp(
-        &mut self,
-        now: Time,
-        ack: &Acknowledgement,
-        summary: &AckSummary,
-        stack: &Stack,
-    ) -> Option<RttSample> {
-        if summary.acknowledged == 0 || !stack.timestamps || ack.echo == Time::NEVER {
+    fn sample_timestamp(&mut self, now: Time, echo: Time, summary: &AckSummary, stack: &Stack) -> Option<RttSample> {
+        if summary.acknowledged == 0 || !stack.timestamps || echo == Time::NEVER {
             return None;
         }
         let tick = stack.clock.timestamp_tick;
-        let value = stack.clock.between(ack.echo, now, tick).max(tick);
+        let value = stack.clock.between(echo, now, tick).max(tick);
         self.sample(value, stack);
         if !stack.clock.timestamps_for_controllers {
             return None;

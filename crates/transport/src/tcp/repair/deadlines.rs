@@ -184,7 +184,7 @@ impl Repair {
     }
 }
 
-/// When a probe is due that is armed at `now`. A `new` segment sets it anew, but no later than the timeout of the oldest
+/// When a probe is due that is armed at `now`. With a `new` segment that is no later than the timeout of the oldest
 /// segment. If that has passed, Linux waits for the probe alone, also while one is in flight.
 fn probe_at(now: Time, new: bool, flight: &Flight, stack: &Stack) -> Time {
     let timeout = flight.timer(&stack.timers);

@@ -5,7 +5,7 @@ use units::{Span, Time};
 
 use super::Sender;
 use crate::journal::{Event, Journal};
-use crate::segment::Acknowledgement;
+use crate::segment::{Acknowledgement, CumulativeAck};
 use crate::tcp::flight::AckSummary;
 use crate::tcp::repair::Phase;
 
@@ -34,14 +34,22 @@ struct Response {
 
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
-    #[inline(never)]
     pub fn on_acknowledgement(&mut self, now: Time, ack: &Acknowledgement, journal: &mut dyn Journal) -> Option<Span> {
-        let arrivals = self.is_of_arrivals(ack);
-        if arrivals && self.is_in_order(ack) {
-            return self.process(now, ack, Content::InOrder, journal);
+        match ack.as_cumulative() {
+            Some(ack) => self.on_cumulative_ack(now, &ack, journal),
+            None => self.on_other_acknowledgement(now, ack, journal),
         }
-        let content = if arrivals && self.stack.losses.is_rack() { Content::Arrivals } else { Content::Any };
-        self.on_other_acknowledgement(now, ack, content, journal)
+    }
+
+    /// The same for an acknowledgement without SACK blocks and duplicate.
+    #[inline(never)]
+    pub fn on_cumulative_ack(&mut self, now: Time, ack: &CumulativeAck, journal: &mut dyn Journal) -> Option<Span> {
+        // No function that is not inlined gets it, so its empty fields are never written.
+        let whole = Acknowledgement::from(*ack);
+        if self.is_of_arrivals(&whole) && self.is_in_order(&whole) {
+            return self.process(now, &whole, Content::InOrder, journal);
+        }
+        self.on_other_acknowledgement(now, &Acknowledgement::from(*ack), journal)
     }
 
     /// True if `ack` reports nothing but arrivals, as in [`Content::Arrivals`].
@@ -65,9 +73,10 @@ impl Sender {
         &mut self,
         now: Time,
         ack: &Acknowledgement,
-        content: Content,
         journal: &mut dyn Journal,
     ) -> Option<Span> {
+        let rack = self.stack.losses.is_rack();
+        let content = if rack && self.is_of_arrivals(ack) { Content::Arrivals } else { Content::Any };
         self.repair.settle_deadline(&self.flight, &self.stack);
         let old = ack.cumulative < self.flight.first();
         let is_empty = !self.stack.sack() || (ack.sack.is_empty() && ack.duplicate.is_none());
@@ -419,14 +428,6 @@ impl Sender {
         self.notify(now, |controller, cx| controller.on_loss(cx, &loss));
         self.notify(now, |controller, cx| controller.on_recovered(cx));
         self.repair.begin(self.flight.next(), &self.stack);
-    }
-
-    #[inline(never)]
-    fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
-        journal.note(Event::Spurious);
-        self.flight.unmark_lost(summary);
-        self.repair.revert();
-        self.give_back(now);
     }
 
     /// Moves between the phases, and lets the reduction count the ACK. `progress`: it moved the cumulative point, and

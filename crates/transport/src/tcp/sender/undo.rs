@@ -137,4 +137,13 @@ impl Sender {
     fn is_held(&self) -> bool {
         self.stack.losses.emulates_sack() && self.repair.stage().is_held(self.flight.first())
     }
+
+    /// An ACK shows the last reduction to be spurious, on a stack that looks for that after losses.
+    #[inline(never)]
+    pub(super) fn undo_reduction(&mut self, now: Time, summary: &AckSummary, journal: &mut dyn Journal) {
+        journal.note(Event::Spurious);
+        self.flight.unmark_lost(summary);
+        self.repair.revert();
+        self.give_back(now);
+    }
 }

@@ -100,8 +100,9 @@ impl Scoreboard {
     #[inline(always)]
     pub(crate) fn apply(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest) -> AckSummary {
         self.apply_plain(ack, now).unwrap_or_else(|| {
-            let mut summary = AckSummary::default();
-            self.apply_any(ack, now, test, &mut summary);
+            // A copy, as an ACK in registers would be stored for a reference to it.
+            let (ack, mut summary) = (*ack, AckSummary::default());
+            self.apply_any(&ack, now, test, &mut summary);
             summary
         })
     }
