@@ -164,20 +164,20 @@ impl<'a, A: Agents> World<'a, A> {
     /// Puts the rows of events in order that no other can come before, if there are more than `most`.
     fn order_events(&mut self, most: usize) {
         let recorders = self.partitions.iter_mut().map(|partition| &mut partition.endpoints.recorder);
-        let mut stamped: Vec<_> = recorders.filter_map(|recorder| recorder.stamped.as_mut()).collect();
-        let count = stamped.iter().map(|rows| rows.len()).sum();
-        if count <= most {
+        let stamped: Vec<_> = recorders.filter_map(|recorder| recorder.stamped.as_mut()).collect();
+        if stamped.iter().map(|rows| rows.len()).sum::<usize>() <= most {
             return;
         }
         // The rows of a burst of losses may take a fifth of all memory, so none is held twice.
-        let mut rows = Vec::with_capacity(count);
-        stamped.iter_mut().for_each(|one| rows.append(&mut std::mem::take(*one)));
+        let mut stamped = stamped.into_iter();
+        let mut rows = stamped.next().map(std::mem::take).unwrap_or_default();
+        stamped.for_each(|one| rows.append(&mut std::mem::take(one)));
         rows.sort_by_key(|(stamp, _): &(Stamp, _)| *stamp);
         let past = self.past();
-        let rest = rows.split_off(rows.partition_point(|(stamp, _)| stamp.at < past));
+        let before = rows.partition_point(|(stamp, _)| stamp.at < past);
         let recorder = &mut self.at(SENDERS).endpoints.recorder;
-        rows.into_iter().for_each(|(_, row)| recorder.tables.events.push(row));
-        recorder.stamped = Some(rest);
+        rows.drain(..before).for_each(|(_, row)| recorder.tables.events.push(row));
+        recorder.stamped = Some(rows);
     }
 
     /// The next event happens that concerns both ends of a flow, or all of them.
