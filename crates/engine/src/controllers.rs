@@ -25,7 +25,7 @@ impl Conduct {
     /// Notes the breach of the controller of `flow`, if there is one.
     pub fn note(&self, flow: &PlannedFlow, checked: Result<(), law::Breach>) {
         if let Err(breach) = checked {
-            self.report(format!("flow `{}`: the {breach}", flow.name));
+            self.report(format!("flow `{}`: the {breach}", flow.name()));
         }
     }
 
@@ -54,7 +54,7 @@ pub fn controller(
     match factory.and_then(|make| make(&flow.cc, parameters)) {
         Some(controller) => Ok(Box::new(Lawful::new(controller, flow, conduct))),
         None => control::registry::build(&flow.cc.spelling(), parameters)
-            .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name))),
+            .map_err(|error| Failure::Controller(format!("flow `{}`: {error}", flow.name()))),
     }
 }
 
@@ -78,7 +78,7 @@ impl Lawful {
             ControllerRef::Python { .. } => flow.cc.label(),
             _ => flow.cc.spelling(),
         };
-        let name = format!("flow `{}`: `{name}`", flow.name);
+        let name = format!("flow `{}`: `{name}`", flow.name());
         let conduct = Some(conduct.clone());
         let (window, threshold, rate, quantum) = (1.0, f64::INFINITY, None, 1);
         let mut lawful = Self { controller, conduct, name, window, threshold, rate, quantum };

@@ -46,12 +46,12 @@ impl std::error::Error for Refusal {}
 pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     check_links(plan)?;
     for flow in &plan.flows {
-        let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name));
+        let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name()));
         check_flow(flow).map_err(refuse)?;
         algorithms.check(&flow.cc, &flow.given).map_err(refuse)?;
         let first = &plan.flows[0];
         if let Some(option) = differing(&flow.options, &first.options) {
-            let name = &first.name;
+            let name = first.name();
             return Err(refuse(format!(
                 "transport.{option} must be as for `{name}`: in a live run it holds for all flows"
             )));

@@ -155,7 +155,7 @@ impl Loaded {
             let algorithm = match same {
                 Some(other) => loaded.of_flow[other],
                 None => {
-                    let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name));
+                    let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name()));
                     loaded.algorithms.push(live.algorithms.load(&flow.cc, &flow.given).map_err(refuse)?);
                     loaded.algorithms.len() - 1
                 }

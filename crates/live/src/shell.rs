@@ -188,7 +188,7 @@ pub fn shell(shell: &Shell, watch: &Watch, meter: &mut dyn FnMut(Reading)) -> Re
 /// Refuses without a way for the packets, or without a command.
 fn check(shell: &Shell) -> Result<(), String> {
     let flow = shell.plan.flows.first().ok_or("a shell needs a flow whose way its packets take")?;
-    check_route(flow).map_err(|message| format!("flow `{}`: {message}", flow.name))?;
+    check_route(flow).map_err(|message| format!("flow `{}`: {message}", flow.name()))?;
     if shell.near.is_empty() {
         return Err("a shell needs a command".to_owned());
     }

@@ -44,7 +44,7 @@ impl CustomControllers {
                 "the controller `{}` is one written in Python, and only a program that brings it can run it",
                 flow.cc
             );
-            let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
+            let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name());
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
         let sources = self.compiled.of(plan).map_err(Failure::Scenario)?;

@@ -38,7 +38,7 @@ impl Endpoint {
             return Err(PyValueError::new_err("the scenario has no flow"));
         };
         let refuse = |message: String| {
-            let file = format!("scenario `{}`, flow `{}`", planned.name, flow.name);
+            let file = format!("scenario `{}`, flow `{}`", planned.name, flow.name());
             exception(py, &Error { file, line: None, key: "cc".to_owned(), message })
         };
         let ControllerRef::Registered(name) = &flow.cc else {

@@ -29,7 +29,7 @@ impl Compiled {
         match plan.flows.iter().find(|flow| matches!(flow.cc, ControllerRef::Source(_))) {
             None => Ok(Sources),
             Some(flow) => Err(Error {
-                file: format!("scenario `{}`, flow `{}`", plan.name, flow.name),
+                file: format!("scenario `{}`, flow `{}`", plan.name, flow.name()),
                 line: None,
                 key: "cc".to_owned(),
                 message: format!(

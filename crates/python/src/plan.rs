@@ -269,7 +269,7 @@ fn inspected(plan: &Plan) -> Value {
     let flows = plan.flows.iter().map(|flow| {
         let usual = if flow.kind == Kind::Tcp { flow.options.usual_flight() } else { None };
         json!({
-            "name": flow.name,
+            "name": flow.name(),
             "cc": flow.cc.label(),
             "profile": flow.profile,
             "usual_flight_bytes": usual.map(|bytes| bytes.get()),

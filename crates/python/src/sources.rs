@@ -65,7 +65,7 @@ impl Compiled {
             // One of a QUIC stack is built with the stack.
             let (ControllerRef::Source(path), None) = (&flow.cc, flow.cc.stack()) else { continue };
             let refuse = |key: &str, error: shim::Error| {
-                let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name);
+                let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name());
                 Error { file, line: None, key: key.to_owned(), message: error.to_string() }
             };
             if !sources.contains_key(path) {

@@ -35,7 +35,7 @@ impl UserStacks {
                 continue;
             }
             let found = self.stack(&flow.cc, &key, sources).map_err(|error| Error {
-                file: format!("scenario `{}`, flow `{}`", plan.name, flow.name),
+                file: format!("scenario `{}`, flow `{}`", plan.name, flow.name()),
                 line: None,
                 key: "cc".to_owned(),
                 message: error.to_string(),

@@ -329,7 +329,7 @@ impl<'a> Endpoints<'a> {
         };
         let ledger = SharedLedger::new(Ledger::new(size, stack.initial_window, control, plan.record.events));
         let name = drawn.name(plan);
-        let log = |side| LogOf { row: self.flows[index as usize].first_row(), name: name.clone().into_owned(), side };
+        let log = |side| LogOf { row: self.flows[index as usize].first_row(), name: name.clone(), side };
         let reports: Box<dyn Reports> = Box::new(ledger.clone());
         let client = engine.side(planned, &settings(true, stream("quic client")), own, Some(reports), log("client"))?;
         let server = engine.side(planned, &settings(false, stream("quic server")), None, None, log("server"))?;

@@ -83,7 +83,7 @@ impl Quic {
         reports: Option<Box<dyn Reports>>,
         of: LogOf,
     ) -> Result<Box<dyn Side>, Failure> {
-        let failed = |why| Failure::Machine(format!("flow `{}`: {why}", flow.name));
+        let failed = |why| Failure::Machine(format!("flow `{}`: {why}", flow.name()));
         if let Some(stack) = self.stack(flow) {
             return stack.connect(settings, own, reports).map_err(failed);
         }
@@ -110,7 +110,7 @@ impl Quic {
 }
 
 fn refused(flow: &PlannedFlow, message: &str) -> Failure {
-    Failure::Refused(format!("flow `{}`, {message}", flow.name))
+    Failure::Refused(format!("flow `{}`, {message}", flow.name()))
 }
 
 impl Engine for Quic {

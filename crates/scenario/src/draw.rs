@@ -1,7 +1,5 @@
 //! The random part of the flows of a plan: when they start, and how much they send.
 
-use std::borrow::Cow;
-
 use units::{Bytes, Random, Span, Time};
 
 use crate::Error;
@@ -38,11 +36,11 @@ pub struct Page {
 
 impl DrawnFlow {
     /// The name in reports, which is unique.
-    pub fn name<'a>(&self, plan: &'a Plan) -> Cow<'a, str> {
-        let name = &plan.flows[self.of].name;
+    pub fn name(&self, plan: &Plan) -> String {
+        let name = plan.flows[self.of].name();
         match self.number {
-            None => Cow::Borrowed(name),
-            Some(number) => Cow::Owned(format!("{name}-{number}")),
+            None => name,
+            Some(number) => format!("{name}-{number}"),
         }
     }
 
@@ -118,7 +116,7 @@ impl Plan {
     }
 
     fn too_many(&self, flow: &PlannedFlow) -> Error {
-        let message = format!("`{}` makes more than the {MOST_FLOWS} flows that are allowed in a run", flow.name);
+        let message = format!("`{}` makes more than the {MOST_FLOWS} flows that are allowed in a run", flow.name());
         Error { file: format!("scenario `{}`", self.name), line: None, key: "flows".to_owned(), message }
     }
 }

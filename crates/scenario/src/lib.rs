@@ -13,7 +13,7 @@
 //!     flows = [{ cc = "newreno" }]
 //! "#;
 //! let plan = scenario::from_toml(text, "demo.toml")?.plan(&scenario::NoFiles)?;
-//! assert_eq!(plan.flows[0].name, "newreno-0");
+//! assert_eq!(plan.flows[0].name(), "newreno-0");
 //! # Ok::<(), scenario::Error>(())
 //! ```
 

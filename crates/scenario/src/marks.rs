@@ -36,7 +36,7 @@ pub(crate) fn unnoticed_marks(flows: &[PlannedFlow], links: &[PlannedLink]) -> V
             }
         };
         if needs_marks(name, &flow.parameters) && !warnings.iter().any(|(known, _)| known == name) {
-            warnings.push((*name, format!("`{}`: `{name}` needs notice of each mark, but {reason}", flow.name)));
+            warnings.push((*name, format!("`{}`: `{name}` needs notice of each mark, but {reason}", flow.name())));
         }
     }
     warnings.into_iter().map(|(_, warning)| warning).collect()

@@ -154,11 +154,11 @@ pub enum Kind {
     },
 }
 
-/// One flow: its name, and its [`FlowSettings`].
+/// One flow: its number, and its [`FlowSettings`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedFlow {
-    /// The name in reports, which is unique. Each of several connections has a number behind it.
-    pub name: String,
+    /// The number in its name, or `None` for a name without.
+    pub number: Option<u32>,
     /// The index of its table in the scenario, which its copies and subflows share.
     pub entry: usize,
     /// Its place among the paths of a multipath flow.
@@ -187,6 +187,14 @@ pub struct PlannedSubflow {
     pub index: usize,
     /// How many there are.
     pub count: usize,
+}
+
+impl PlannedFlow {
+    /// The name in reports, which is unique. Each of several connections has a number behind it.
+    pub fn name(&self) -> String {
+        let FlowSettings { stem, suffix, .. } = &*self.settings;
+        self.number.map_or_else(|| format!("{stem}{suffix}"), |number| format!("{stem}-{number}{suffix}"))
+    }
 }
 
 impl Deref for PlannedFlow {
@@ -237,6 +245,10 @@ pub struct Pages {
 /// The settings of a flow, which its copies share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSettings {
+    /// The parts of its name before and behind the number.
+    pub stem: String,
+    /// The name of a subflow with a colon, or nothing.
+    pub suffix: String,
     /// Its controller.
     pub cc: ControllerRef,
     /// Parameters of the controller, which accepts them: the given ones, completed by the stack's.

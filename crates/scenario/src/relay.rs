@@ -28,7 +28,7 @@ pub(crate) fn relayed(
     }
     let name = &relay.flow;
     let found = above.iter().find(|other| other.name.as_ref() == Some(name));
-    let index = planned.iter().position(|other| other.name == *name);
+    let index = planned.iter().position(|other| other.name() == *name);
     let (Some(found), Some(index)) = (found, index) else {
         return fail("relays.flow", format!("no flow above is named `{name}`"));
     };
@@ -37,7 +37,7 @@ pub(crate) fn relayed(
         return fail("relays.flow", format!("`{name}` is not one TCP connection"));
     }
     if let Some(other) = planned.iter().find(|other| other.relays.as_ref().is_some_and(|relay| relay.flow == index)) {
-        return fail("relays.flow", format!("`{name}` is sent on by `{}` already", other.name));
+        return fail("relays.flow", format!("`{name}` is sent on by `{}` already", other.name()));
     }
     let (end, start) = (last_node(found), first_node(flow));
     if end.is_none() || end != start {

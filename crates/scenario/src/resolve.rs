@@ -93,11 +93,13 @@ impl Scenario {
     }
 
     fn plan_flows(&self, network: &Network, files: &dyn Files) -> Result<Vec<PlannedFlow>, Error> {
-        let mut planned: Vec<PlannedFlow> = Vec::new();
+        let flows = self.flows.iter().map(|flow| flow.count as usize).sum();
+        let mut planned: Vec<PlannedFlow> = Vec::with_capacity(flows);
         let mut connections = 0u64;
-        let (mut copies, mut multipath_flows) = (0u64, 0);
+        let (mut copies, mut multipath_flows) = (0, 0);
         for (i, flow) in self.flows.iter().enumerate() {
             let at = |(key, message): FlowError| self.origin.error(&format!("flows.{i}.{key}"), message);
+            let stem = flow.name.clone().unwrap_or_else(|| flow.cc.stem().into_owned());
             let mut paths = Vec::new();
             for path in multipath::paths(flow).map_err(at)? {
                 let key = |key: String| if multipath::ROUTE.contains(&&*key) { path.key.clone() + &key } else { key };
@@ -107,43 +109,41 @@ impl Scenario {
                 if let Some(last) = planned.last().filter(|last| last.options == settings.options) {
                     settings.options = Arc::clone(&last.options);
                 }
-                paths.push((path.suffix, Arc::new(settings)));
+                (settings.stem, settings.suffix) = (stem.clone(), path.suffix);
+                paths.push(Arc::new(settings));
             }
-            let size = paths[0].1.options.segment_size.get();
+            let size = paths[0].options.segment_size.get();
             let relays = relay::relayed(flow, size, &self.flows[..i], &planned).map_err(at)?;
-            let of_copy: u64 = paths.iter().map(|(_, settings)| settings.connections()).sum();
+            let of_copy: u64 = paths.iter().map(|settings| settings.connections()).sum();
             connections = connections.saturating_add(of_copy.saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
                 let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
                 return Err(at(flow_error("every", message)));
             }
+            let numbered = flow.count > 1 || flow.name.is_none();
+            if (stem.trim().is_empty() && !numbered) || stem.contains(char::is_control) {
+                let name = if numbered { format!("{stem}-0") } else { stem };
+                let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
+                return Err(at(flow_error("name", message)));
+            }
             for copy in 0..flow.count {
-                let name = match &flow.name {
-                    Some(name) if flow.count == 1 => name.clone(),
-                    Some(name) => format!("{name}-{copy}"),
-                    None => format!("{}-{copies}", flow.cc.stem()),
-                };
+                let number = numbered.then_some(if flow.name.is_some() { copy } else { copies });
                 copies += 1;
-                if name.trim().is_empty() || name.contains(char::is_control) {
-                    let message = format!("{name:?} is not a name: it needs letters, and no line breaks");
-                    return Err(at(flow_error("name", message)));
-                }
-                for (index, (suffix, settings)) in paths.iter().enumerate() {
-                    let (name, count) = (format!("{name}{suffix}"), paths.len());
-                    let subflow = PlannedSubflow { flow: multipath_flows, index, count };
+                for (index, settings) in paths.iter().enumerate() {
+                    let subflow = PlannedSubflow { flow: multipath_flows, index, count: paths.len() };
                     let subflow = (!flow.subflows.is_empty()).then(|| Box::new(subflow));
                     let relays = relays.map(Box::new);
-                    planned.push(PlannedFlow { name, entry: i, subflow, relays, settings: Arc::clone(settings) });
+                    planned.push(PlannedFlow { number, entry: i, subflow, relays, settings: Arc::clone(settings) });
                 }
                 multipath_flows += usize::from(!flow.subflows.is_empty());
             }
         }
         // Once all are planned: beside copies that are given up again they would leave holes in memory.
         let mut names = BTreeSet::new();
-        for PlannedFlow { name, entry, .. } in &planned {
-            if !names.insert(name.as_str()) {
-                let message = format!("two flows are named `{name}`: names must differ");
-                return Err(self.origin.error(&format!("flows.{entry}.name"), message));
+        for flow in &planned {
+            if !names.insert(flow.name()) {
+                let message = format!("two flows are named `{}`: names must differ", flow.name());
+                return Err(self.origin.error(&format!("flows.{}.name", flow.entry), message));
             }
         }
         check_connection_names(&planned, &names).map_err(|message| self.origin.error("flows", message))?;
@@ -275,6 +275,8 @@ impl Scenario {
             return Err(flow_error("rtt", "is 0 on an unlimited path: no time would pass; give a delay or a rate"));
         }
         Ok(FlowSettings {
+            stem: String::new(),
+            suffix: String::new(),
             cc,
             parameters,
             given: flow.parameters.clone(),
@@ -288,10 +290,7 @@ impl Scenario {
             quick_start,
             bytes: flow.bytes,
             every: flow.every,
-            pages: flow.think.map(|think| Pages {
-                think,
-                connections: flow.connections.unwrap_or(Distribution::Constant(Count(1))),
-            }),
+            pages: pages(flow),
             start: flow.start,
             start_jitter: flow.start_jitter,
             stop: stop.min(end),
@@ -301,6 +300,12 @@ impl Scenario {
             class: FlowClass { hosts, dscp: flow.dscp.unwrap_or_default().0 },
         })
     }
+}
+
+/// The pages of `flow`, if it has any.
+fn pages(flow: &Flow) -> Option<Pages> {
+    let connections = flow.connections.unwrap_or(Distribution::Constant(Count(1)));
+    flow.think.map(|think| Pages { think, connections })
 }
 
 /// Refuses a flow that is named as one of the connections of another may be: `NAME-0`, `NAME-1`…
@@ -322,7 +327,8 @@ fn check_duplicates(links: &[PlannedLink], flows: &[PlannedFlow]) -> Result<(), 
         if let Some(flow) = others.find(|flow| flow.forward.iter().any(|hop| hop.link == Some(index))) {
             return Err(format!(
                 "`duplicate` of `{}` is for flows of kind `tcp`, and `{}`, which passes it, is none",
-                link.name, flow.name
+                link.name,
+                flow.name()
             ));
         }
     }
@@ -356,13 +362,13 @@ fn limiting(links: &[PlannedLink], flows: &[PlannedFlow]) -> Vec<usize> {
     (0..links.len()).filter(|&link| carries[link] && links[link].rate.is_some()).collect()
 }
 
-fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<&str>) -> Result<(), String> {
-    for flow in planned.iter().filter(|flow| flow.is_many()).map(|flow| &flow.name) {
+fn check_connection_names(planned: &[PlannedFlow], names: &BTreeSet<String>) -> Result<(), String> {
+    for flow in planned.iter().filter(|flow| flow.is_many()).map(PlannedFlow::name) {
         let prefix = format!("{flow}-");
-        let numbered = |name: &&&str| {
+        let numbered = |name: &&String| {
             name.strip_prefix(&prefix).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
         };
-        if let Some(name) = names.range(prefix.as_str()..).take_while(|name| name.starts_with(&prefix)).find(numbered) {
+        if let Some(name) = names.range(prefix.clone()..).take_while(|name| name.starts_with(&*prefix)).find(numbered) {
             return Err(format!(
                 "a flow is named `{name}`, and so may one of the connections of `{flow}` be: names must differ"
             ));

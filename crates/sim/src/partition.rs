@@ -173,7 +173,7 @@ impl<'a, A: Agents> Partition<'a, A> {
     /// The ends of `flow`.
     fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
         let planned = &self.plan.flows[flow.of];
-        let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name));
+        let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name()));
         let receiving = ReceivingEnd::new(planned, &self.of.stacks[flow.of], self.of.seed).map_err(failure)?;
         if let Kind::Tfrc { .. } = planned.kind {
             return Ok((SendingEnd::tfrc(planned, flow, self.of.seed).map_err(failure)?, receiving));

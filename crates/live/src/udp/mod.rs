@@ -45,7 +45,7 @@ impl Engine for QuicLive {
         self.0.check(plan)?;
         check_links(plan).map_err(refused)?;
         for flow in &plan.flows {
-            let refuse = |message: String| refused(Refusal::new(format!("flow `{}`: {message}", flow.name)));
+            let refuse = |message: String| refused(Refusal::new(format!("flow `{}`: {message}", flow.name())));
             check_route(flow).map_err(refuse)?;
             if let ControllerRef::Python { .. } = flow.cc {
                 return Err(refuse(format!("cc `{}` cannot run live: Python would be late", flow.cc)));

@@ -48,7 +48,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
         let seen = plan.flows[..index].iter().any(|one| (&one.cc, &one.given) == (&flow.cc, &flow.given));
         if !seen {
             let loaded = ProjectControllers.load(&flow.cc, &flow.given);
-            loaded.map_err(|message| refused(format!("flow `{}`: {message}", flow.name)))?;
+            loaded.map_err(|message| refused(format!("flow `{}`: {message}", flow.name())))?;
         }
     }
     live::check_machine().map_err(Failure::Machine)

@@ -1,7 +1,7 @@
 //! Flows: sources, copies, controllers.
 
 use control::ControllerRef;
-use scenario::{Arrivals, Document, Kind, OnOff, Paced, PlannedSubflow, Source};
+use scenario::{Arrivals, Document, Kind, OnOff, Paced, PlannedFlow, PlannedSubflow, Source};
 use serde_json::json;
 use transport::EcnMode;
 use units::{Bytes, Distribution, Rate, Span, Time};
@@ -12,7 +12,7 @@ use crate::{at, disk, dumbbell, ms, paced, plan};
 fn copies_are_numbered_and_unnamed_flows_by_their_place() {
     let names = |flow: &str| {
         let plan = dumbbell("rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"", flow);
-        plan.flows.into_iter().map(|flow| flow.name).collect::<Vec<_>>()
+        plan.flows.iter().map(PlannedFlow::name).collect::<Vec<_>>()
     };
     assert_eq!(names("count = 3\n[[flows]]\ncc = \"newreno\""), ["newreno-0", "newreno-1", "newreno-2", "newreno-3"]);
     assert_eq!(names("count = 2\nname = \"bulk\""), ["bulk-0", "bulk-1"]);
@@ -24,8 +24,10 @@ fn a_multipath_flow_is_a_flow_on_each_of_its_ways() {
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"84p\"";
     let plan =
         dumbbell(path, "count = 2\nsubflows = [{}, { name = \"far\", rtt = \"100ms\" }]\n[[flows]]\ncc = \"cubic\"");
-    let flows: Vec<_> =
-        plan.flows.iter().map(|flow| (flow.name.as_str(), flow.base_rtt, flow.subflow.as_deref().copied())).collect();
+    let names: Vec<_> = plan.flows.iter().map(PlannedFlow::name).collect();
+    let flows: Vec<_> = (names.iter().map(String::as_str).zip(&plan.flows))
+        .map(|(name, flow)| (name, flow.base_rtt, flow.subflow.as_deref().copied()))
+        .collect();
     let subflow = |flow, index| Some(PlannedSubflow { flow, index, count: 2 });
     assert_eq!(
         flows,
@@ -87,7 +89,7 @@ fn a_flow_with_an_interval_starts_again_and_again_until_its_stop() {
         "[[flows]]\ncc = \"cubic\"\nname = \"web\"\nbytes = \"30kB\"\nevery = \"2s\"\nstart = \"5s\"\nstop = \"11s\"",
     );
     let drawn = plan.draw(1).unwrap();
-    let flows: Vec<_> = drawn.iter().map(|f| (f.name(&plan).into_owned(), f.start, f.stop, f.bytes)).collect();
+    let flows: Vec<_> = drawn.iter().map(|f| (f.name(&plan), f.start, f.stop, f.bytes)).collect();
     // 5 s, 7 s and 9 s are before 11 s. Connections that have started go on to the end of the run.
     let web = |n, start| (format!("web-{n}"), at(start), at(60), Some(Bytes::new(30_000)));
     assert_eq!(flows, [("newreno-0".to_owned(), at(0), at(60), None), web(0, 5), web(1, 7), web(2, 9)]);
@@ -148,7 +150,7 @@ fn a_controller_in_a_file_is_found_beside_the_scenario_and_named_after_it() {
     let text = "duration = \"1s\"\npath = { rate = \"1mbit\", rtt = \"9ms\", queue = \"9p\" }\n\
                 flows = [{ cc = \"mine.bpf.c\" }, { cc = \"mine.bpf.c\", count = 2 }]";
     let plan = scenario::from_toml(text, &format!("{directory}/demo.toml")).unwrap().plan(&disk).unwrap();
-    assert_eq!(plan.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["mine-0", "mine-1", "mine-2"]);
+    assert_eq!(plan.flows.iter().map(PlannedFlow::name).collect::<Vec<_>>(), ["mine-0", "mine-1", "mine-2"]);
     assert_eq!(plan.flows[0].cc, ControllerRef::Source(format!("{directory}/mine.bpf.c").into()));
     assert_eq!(plan.flows[0].cc.to_string(), "mine.bpf.c");
 }

@@ -94,7 +94,7 @@ fn a_dumbbell_has_one_link_and_delays_each_flow_by_its_own_rtt() {
     assert_eq!(bottleneck.settings.queue, queue);
 
     let [short, long] = plan.flows.as_slice() else { panic!("{:?}", plan.flows) };
-    assert_eq!((short.name.as_str(), long.name.as_str()), ("newreno-0", "newreno-1"));
+    assert_eq!((short.name(), long.name()), ("newreno-0".to_owned(), "newreno-1".to_owned()));
     assert_eq!(short.forward, [hop(Some(0), 20)]);
     assert_eq!(short.reverse, [hop(None, 20)]);
     assert_eq!((short.start, short.stop, short.bytes), (Time::ZERO, at(60), None));
