@@ -209,3 +209,24 @@ def test_noq_from_a_folder_runs_all_flows(capsys, folder):
     assert rows("noq:mine.rs", noq="noq").equals(planted)
     said = sentence(capsys, "compare", "noq:cubic", "--engine", "quic:noq=mine", "--duration", "1s")
     assert said.endswith("noq=mine: must be a folder with the crate `noq-proto`")
+
+
+def test_a_controller_is_built_with_the_version_beside_it(capsys, folder):
+    def lock(crate, version):
+        package = f'[[package]]\nname = "{crate}"\nversion = "{version}"\n'
+        source = 'source = "registry+https://github.com/rust-lang/crates.io-index"\n'
+        (folder / "Cargo.lock").write_text(f"version = 4\n\n{package}{source}")
+
+    (folder / "mine.rs").write_text(FACTORY.replace("noq_proto", "quinn_proto"))
+    lock("quinn-proto", "0.11.18")
+    assert rows("quinn:mine.rs").num_rows > 10
+    cache = Path.home() / ".cache" / "ackclock" / "rust"
+    locks = [one.read_text() for one in cache.glob("*/packages/*/Cargo.lock")]
+    assert any('name = "quinn-proto"\nversion = "0.11.18"' in one for one in locks)
+    (folder / "mine.rs").write_text(FACTORY)
+    lock("noq-proto", "1.3.0")
+    said = sentence(capsys, "compare", "noq:./mine.rs", "--engine", "quic", "--duration", "1s")
+    assert (
+        "has noq-proto 1.3.0 in its Cargo.lock, with which ackclock's crate for noq does not compile" in said
+    )
+    assert '`noq-proto = "1.4.0"` is needed' in said
