@@ -34,7 +34,7 @@ use crate::parameters::{choices, parameters};
 use crate::parts::gradient::{CAPACITY, DelayGradient, Gradients, Interval, Queue};
 use crate::parts::reno::delegate;
 use crate::range::{above, from};
-use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, Undo};
+use crate::{Ack, Context, Controller, Loss, Marks, Moment, Probe, Reno, Undo, Wants};
 
 /// The entry of CDG in the registry.
 pub const ENTRY: Entry = Entry {
@@ -109,6 +109,8 @@ parameters! {
         use_shadow: bool = true, source "section 3.6, equation 8";
         /// A congestion loss may raise the window where the shadow window is more than twice as large
         loss_may_raise: bool = true, source "section 3.7, equation 8; false in the kernel";
+        /// The window grows and backs off also while losses that are no congestion are repaired
+        grows_in_recovery: bool = false, source "section 5, as further work";
         /// Back-offs that do not turn a gradient negative are withheld after a while
         use_ineffectual: bool = true, source "section 3.6";
     }
@@ -285,15 +287,20 @@ impl Cdg {
 impl Controller for Cdg {
     delegate!(reno: window, slow_start_threshold);
 
+    fn wants(&self) -> Wants {
+        Wants { governs_recovery: self.settings.grows_in_recovery, ..Wants::default() }
+    }
+
     fn on_start(&mut self, cx: &mut Context<'_>) {
         self.reno.start(cx);
         self.shadow = self.reno.window;
     }
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.in_recovery = false;
+        // Without `grows_in_recovery` no window grows in recovery.
+        self.in_recovery &= self.settings.grows_in_recovery;
         let (may_grow, interval_closed) = self.observe(cx, ack);
-        if may_grow && ack.window_limited {
+        if may_grow && ack.window_limited && !self.in_recovery {
             self.increase(cx, ack, interval_closed);
         }
     }
@@ -309,6 +316,7 @@ impl Controller for Cdg {
         if self.tolerates_loss() {
             // (8), second case: retransmit, no more. As ssthresh it ends slow start.
             self.reno.threshold = self.reno.window.max(Reno::MINIMUM);
+            self.in_recovery = !self.settings.grows_in_recovery;
             self.counts.losses_tolerated += 1;
         } else {
             // (8), first case.

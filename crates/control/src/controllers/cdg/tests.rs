@@ -342,6 +342,30 @@ fn indications_in_recovery_count_but_do_not_act() {
 }
 
 #[test]
+fn a_window_that_may_grow_in_recovery_does_so_unless_the_loss_was_of_congestion() {
+    let mut flow = Flow::cruising(Settings { grows_in_recovery: true, ..certain() }, 40.0);
+    assert!(flow.cdg.wants().governs_recovery && !Cdg::new(certain()).wants().governs_recovery);
+    flow.interval(40, 40);
+    flow.interval(38, 38);
+    flow.lose();
+    assert_eq!(flow.cdg.window(), 42.0);
+    flow.interval(38, 38);
+    assert_eq!(flow.cdg.window(), 43.0);
+    // 0.7 * 43.
+    flow.interval(45, 45);
+    assert!((flow.cdg.window() - 30.1).abs() < 1e-12);
+
+    let mut flow = Flow::cruising(Settings { grows_in_recovery: true, ..never() }, 40.0);
+    flow.fill_queue();
+    flow.lose();
+    flow.interval(38, 38);
+    assert_eq!(flow.cdg.window(), 21.0);
+    flow.cdg.on_recovered(&mut flow.world.context());
+    flow.interval(38, 38);
+    assert_eq!(flow.cdg.window(), 22.0);
+}
+
+#[test]
 fn a_mark_is_congestion_whatever_the_queue_looks_like_and_once_a_round_trip() {
     let mut flow = Flow::cruising(certain(), 40.0);
     flow.interval(40, 40);
