@@ -163,6 +163,11 @@ mod tests {
             words("{ discipline = \"cake\" }"),
             "cake bandwidth 10000000bit besteffort flows overhead 0 rtt 100000us"
         );
+        // The shaper of `cake` frames packets of the line.
+        assert_eq!(
+            words("{ discipline = \"cake\" }, framing = \"pppoe-vcmux\""),
+            "cake bandwidth 10000000bit besteffort flows overhead 32 atm rtt 100000us"
+        );
     }
 
     #[test]
@@ -191,6 +196,7 @@ mod tests {
             ("{ discipline = \"cake\", ack_filter = \"ack-filter\" }", "`ack_filter` is `ack-filter`"),
             ("{ limit = \"30p\", mark_above = \"5p\" }", "`tc` has no `mark_above`"),
             ("{ limit = \"30p\", count_in_service = true }", "`tc` has no `count_in_service`"),
+            ("\"30p\", framing = \"docsis\"", "the token bucket before it has no `framing`; `cake` has"),
         ] {
             let sentence = refused(queue, offered());
             assert!(sentence.starts_with("link `bottleneck`: the kernel's queues cannot be its queue"), "{sentence}");
