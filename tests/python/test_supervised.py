@@ -127,6 +127,18 @@ def test_an_exception_whose_text_cannot_be_made_is_a_sentence(capsys, folder):
     assert refused(capsys, "compare", "./w.py", "--duration", "1s") == "w.py, line 5: E: it cannot be shown"
 
 
+@pytest.mark.parametrize("window", ["-5", "0xffffffff", "10000001"])
+def test_a_controller_in_c_is_held_to_the_same_law(capsys, folder, window):
+    assert run(capsys, "new", "controller", "mine", "--in", "c")[0] == 0
+    text = (folder / "mine.bpf.c").read_text()
+    head = "struct tcp_sock *tp = tcp_sk(sk);"
+    (folder / "mine.bpf.c").write_text(text.replace(head, f"{head} tp->snd_cwnd = {window}; return;"))
+    value = int(window, 0) % 2**32
+    assert refused(capsys, "compare", "./mine.bpf.c", "--duration", "1s") == (
+        f"flow `mine-0`: `{folder}/mine.bpf.c`: after on_ack the window is {value}: allowed is {WINDOWS}"
+    )
+
+
 def test_a_program_gets_a_breach_as_an_error_of_the_controller():
     scope = {}
     exec(OWN.format(code="self.window = -1.0"), scope)

@@ -26,7 +26,8 @@
 //! - min_tso_segs and sndbuf_expand do not occur.
 //! - `sacked_out` is all of the data in flight that has left the network. `lost_out` is 0 but at a timeout.
 //!   `rack.end_seq` is exact at the end of a round.
-//! - A window above ten million segments counts as that (`snd_cwnd_clamp` is as good as infinite in the kernel).
+//! - A window above ten million segments ends the run (`snd_cwnd_clamp` is as good as infinite in the kernel). A
+//!   threshold that large reduces to ten million.
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
 use std::sync::Arc;
@@ -37,8 +38,8 @@ use units::{Rate, Span, Time};
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
 use crate::library::{Instance, Library};
 
-/// A larger window, in segments, counts as this one: all of it may leave at once, and is remembered.
-const LARGEST_WINDOW: u32 = 10_000_000;
+/// A larger threshold, in segments, reduces to this one: some callbacks return an infinite one for no reduction.
+const LARGEST_TARGET: u32 = 10_000_000;
 /// `DEFAULT_REORDERING` of `kernel/ack.h`.
 const DEFAULT_REORDERING: u32 = 3;
 
@@ -369,7 +370,8 @@ impl Controller for Kernel {
     fn window(&self) -> f64 {
         let tp = &self.flow.connection().tp;
         let aims_at_threshold = self.is_reducing() && !self.flow.library().controls_all();
-        f64::from(if aims_at_threshold { tp.snd_ssthresh } else { tp.snd_cwnd }.clamp(1, LARGEST_WINDOW))
+        let window = if aims_at_threshold { tp.snd_ssthresh.min(LARGEST_TARGET) } else { tp.snd_cwnd };
+        f64::from(window.max(1))
     }
 
     fn slow_start_threshold(&self) -> f64 {
