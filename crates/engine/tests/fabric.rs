@@ -1,0 +1,111 @@
+//! The network of a plan by itself: counters and rows of links, with numbers worked out by hand.
+
+use engine::{Fabric, Routed, Tap, mark_bottleneck};
+use network::{Discard, Packet};
+use record::EventRow;
+use scenario::Plan;
+use units::{Bytes, Ecn, Span, Time};
+
+/// A packet on its first step.
+#[derive(Debug)]
+struct Segment {
+    size: u64,
+    /// Links may duplicate it.
+    twice: bool,
+}
+
+impl Packet for Segment {
+    fn size(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
+    }
+    fn flow(&self) -> u32 {
+        0
+    }
+    fn duplicate(&self) -> Option<Self> {
+        self.twice.then_some(Self { ..*self })
+    }
+    fn mark_congestion(&mut self) {}
+    fn clear_ecn(&mut self) {}
+}
+
+impl Routed for Segment {
+    fn step(&self) -> u32 {
+        0
+    }
+    fn next_step(&mut self) {}
+    fn sequence(&self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+struct Unwatched;
+
+impl Tap<Segment> for Unwatched {
+    fn discarded(&mut self, _link: u32, _packet: Segment, _at: Time, _why: Discard) {}
+    fn event(&mut self, _row: EventRow) {}
+}
+
+fn plan(network: &str) -> Plan {
+    let text = format!("duration = '9s'\n{network}");
+    scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap()
+}
+
+fn on_a_path(keys: &str) -> Plan {
+    plan(&format!("flows = [{{ cc = 'newreno' }}]\npath = {{ rtt = '20ms', queue = '20p', {keys} }}"))
+}
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Span::from_secs(seconds)
+}
+
+#[test]
+fn a_duplicate_is_an_arrival_of_its_own() {
+    let plan = on_a_path("rate = '8mbit', duplicate = '100%'");
+    for (twice, arrived) in [(true, 2), (false, 1)] {
+        let mut fabric = Fabric::new(&plan, 1, true);
+        fabric.forward(Time::ZERO, Segment { size: 1000, twice }, &mut Unwatched);
+        fabric.advance(at(1), &mut Unwatched);
+        let row = &fabric.rows(at(1), &plan)[0];
+        assert_eq!([row.arrived_packets, row.departed_packets, row.dropped_packets], [arrived, arrived, 0]);
+    }
+}
+
+#[test]
+fn tokens_at_the_start_of_the_interval_are_capacity_of_it() {
+    let plan = on_a_path("rate = { rate = '8mbit', burst = '10kB' }");
+    let rows = |fabric: &mut Fabric<Segment>, end| {
+        fabric.advance(at(end), &mut Unwatched);
+        fabric.rows(at(end), &plan)[0].capacity_bytes
+    };
+    let mut fabric = Fabric::new(&plan, 1, true);
+    // A full bucket, and 1 MB a second.
+    assert_eq!(rows(&mut fabric, 1), 1_010_000.0);
+    // It was full again when the warm-up ended.
+    fabric.begin_measuring(at(1), &mut Unwatched);
+    assert_eq!(rows(&mut fabric, 3), 2_010_000.0);
+    // 4 kB left at the instant at which it ends, so 6 kB are there.
+    let mut fabric = Fabric::new(&plan, 1, true);
+    fabric.forward(at(1), Segment { size: 4000, twice: false }, &mut Unwatched);
+    fabric.begin_measuring(at(1), &mut Unwatched);
+    assert_eq!(rows(&mut fabric, 3), 2_006_000.0);
+}
+
+#[test]
+fn the_first_of_the_busiest_links_is_the_bottleneck() {
+    let link = |ends: &str| format!("{{ {ends}, rate = '8mbit', delay = '1ms', queue = '9p', reverse = {{}} }}");
+    let (first, second) = (link("from = 'a', to = 'b'"), link("from = 'b', to = 'c'"));
+    let plan = plan(&format!("links = [{first}, {second}]\nflows = [{{ cc = 'newreno', from = 'a', to = 'c' }}]"));
+    let mut rows = Fabric::<Segment>::new(&plan, 1, true).rows(at(1), &plan);
+    let indices = ["a-b", "b-c"].map(|name| rows.iter().position(|row| row.name == name).unwrap());
+    for (busy, expected) in [([0.5, 0.5], 0), ([0.5, 0.6], 1), ([0.6, 0.5], 0)] {
+        for (index, share) in indices.into_iter().zip(busy) {
+            rows[index].busy_share = share;
+        }
+        mark_bottleneck(&mut rows, &plan);
+        let marked: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].is_bottleneck).collect();
+        assert_eq!(marked, [indices[expected]], "{busy:?}");
+    }
+}
