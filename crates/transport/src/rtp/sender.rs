@@ -19,6 +19,7 @@ use super::{Encoder, Frame, MediaReport, MediaSettings, PacketHeader};
 use crate::journal::{Event, Journal};
 use crate::media::{Datagrams, Recorded};
 use crate::segment::Data;
+use crate::tcp::DeliveryRate;
 use crate::tcp::rtt::RttEstimator;
 
 /// Headers of IP, UDP and RTP (RFC 3550, section 5.1).
@@ -53,6 +54,7 @@ pub struct MediaSource {
     recovery_point: u64,
     round_mark: u64,
     rtt: RttEstimator,
+    delivery: DeliveryRate,
     counters: SenderCounters,
     marked: u64,
     /// When feedback is overdue, and whether the last timeout had no feedback behind it.
@@ -94,6 +96,7 @@ impl MediaSource {
             recovery_point: 0,
             round_mark: 0,
             rtt: RttEstimator::new(),
+            delivery: DeliveryRate::default(),
             counters: SenderCounters::default(),
             marked: 0,
             overdue: Time::NEVER,
@@ -166,9 +169,14 @@ impl MediaSource {
         let sequence = self.history.next();
         if self.history.outstanding() == 0 {
             self.set_overdue(now);
+            self.delivery.restart(now);
         }
         self.breaker.iter_mut().for_each(|breaker| breaker.on_sent(now));
-        self.history.push(Sent { at: now, payload, header, fate: Fate::Outstanding });
+        if self.queue.is_empty() {
+            self.delivery.application_limits(self.in_flight());
+        }
+        let delivery = self.delivery.state();
+        self.history.push(Sent { at: now, payload, header, delivery, fate: Fate::Outstanding });
         self.counters.data_packets += 1;
         if again {
             self.counters.retransmitted_packets += 1;
@@ -230,7 +238,7 @@ impl MediaSource {
             let Some(sent) = self.history.deliver(arrival.sequence) else { continue };
             newly.delivered += 1;
             newly.marked += u32::from(arrival.marked);
-            newly.last = Some((arrival.sequence, sent.at));
+            newly.last = Some((arrival.sequence, sent));
             newly.delay = Some(arrival.at.since(sent.at));
             let one_way_delay = newly.delay;
             self.report(now, arrival.sequence, &sent, |report| SegmentReport {
@@ -240,7 +248,7 @@ impl MediaSource {
                 ..report
             });
         }
-        let Some((last, sent_at)) = newly.last else {
+        let Some((last, Sent { at: sent_at, .. })) = newly.last else {
             self.breaker.iter_mut().for_each(|breaker| breaker.on_report(now, 0, 0));
             return None;
         };
@@ -248,6 +256,7 @@ impl MediaSource {
         let rtt = now.since(sent_at).saturating_sub(report.kept);
         self.rtt.sample(rtt);
         self.rtt.observe(rtt, now, Span::ZERO);
+        self.delivery.on_delivered(now, newly.delivered);
         self.set_overdue(now);
         let lost = self.find_lost(now);
         self.breaker.iter_mut().for_each(|breaker| breaker.on_report(now, newly.delivered, lost));
@@ -307,6 +316,8 @@ impl MediaSource {
         journal: &mut dyn Journal,
     ) {
         let last = newly.last.map_or(0, |(last, _)| last);
+        let shortest = self.rtt.minimum;
+        let rate = newly.last.and_then(|(_, sent)| self.delivery.sample(now, &sent.delivery, sent.at, shortest));
         let round_start = last >= self.round_mark;
         if round_start {
             self.round_mark = self.history.next();
@@ -320,6 +331,7 @@ impl MediaSource {
             smoothed_rtt: self.rtt.smoothed,
             min_rtt: self.rtt.minimum,
             one_way_delay: newly.delay,
+            rate,
             newly_acknowledged: newly.delivered,
             newly_delivered: newly.delivered,
             newly_lost: if is_loss { 0 } else { lost },
@@ -466,8 +478,8 @@ impl MediaSource {
 struct Newly {
     delivered: u32,
     marked: u32,
-    /// The last packet to arrive: its number, and when it left.
-    last: Option<(u64, Time)>,
+    /// The last packet to arrive, with its number.
+    last: Option<(u64, Sent)>,
     delay: Option<Span>,
 }
 

@@ -6,6 +6,7 @@ use units::{Span, Time};
 
 use crate::rtp::PacketHeader;
 use crate::rtp::receiver::REORDERING;
+use crate::tcp::DeliveryState;
 
 /// A packet that is settled is forgotten after this time: one that arrives later has no frame to go to.
 const MEMORY: Span = Span::from_secs(10);
@@ -24,6 +25,7 @@ pub(super) struct Sent {
     pub(super) at: Time,
     pub(super) payload: u32,
     pub(super) header: PacketHeader,
+    pub(super) delivery: DeliveryState,
     pub(super) fate: Fate,
 }
 

@@ -123,6 +123,43 @@ fn a_report_tells_the_controller_of_each_packet_and_then_of_all() {
     assert_eq!(calls.lock().unwrap().len(), 3);
 }
 
+/// A controller that writes the samples of the delivery rate down: packets, time, and whether the encoder limits.
+struct Rates(Arc<Mutex<Vec<(u64, Span, bool)>>>);
+
+impl Controller for Rates {
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        let sample = ack.rate.map(|rate| (rate.delivered, rate.interval, rate.application_limited));
+        self.0.lock().unwrap().extend(sample);
+    }
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        f64::INFINITY
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bits_per_second(500_000))
+    }
+    fn probe(&self, _out: &mut dyn Probe) {}
+}
+
+#[test]
+fn a_report_gives_a_sample_of_the_delivery_rate() {
+    let samples = Arc::new(Mutex::new(Vec::new()));
+    let controller = Box::new(Rates(Arc::clone(&samples)));
+    let random = || Random::stream(1, "test", 0);
+    let mut source = MediaSource::new(&settings(), (Bytes::new(1000), false), None, controller, [random(), random()]);
+    source.start(at(0));
+    leaving(&mut source, 30);
+    source.on_report(at(100), &report(&[(0, 30), (1, 36)], 64), &mut ());
+    // The last packet of the frame leaves nothing behind it in the queue of the pacer.
+    source.on_report(at(110), &report(&[(2, 41)], 69), &mut ());
+    assert_eq!(*samples.lock().unwrap(), [(2, MS(100), false), (3, MS(110), true)]);
+}
+
 #[test]
 fn a_packet_that_three_others_overtook_is_lost_and_leaves_again_while_its_frame_is_young() {
     for (repair, again) in [(0, false), (150, true), (50, false)] {
