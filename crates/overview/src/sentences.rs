@@ -65,19 +65,19 @@ fn said(labels: &[&Label<'_>], value: &dyn Fn(&Run<'_>) -> f64, unit: &str) -> S
     sentence + " " + unit
 }
 
-/// Three digits, as `%.3g` of C prints them, but all digits before the point from 100 on.
+/// Three digits, as `%.3g` of C prints them, but all digits before the point from 100 on, and no powers of ten.
 fn digits(number: f64) -> String {
     if !number.is_finite() {
         return "unknown".to_owned();
     }
-    let (mut leading, mut power) = (number.abs(), 0);
+    let (mut leading, mut power) = (number.abs(), 0_usize);
     while (f64::MIN_POSITIVE..0.9995).contains(&leading) {
         leading *= 10.0;
         power += 1;
     }
     let decimals = if leading < 9.995 { 2 } else { usize::from(leading < 99.95) };
     if power > 4 {
-        return format!("{}{}e-{power:02}", if number < 0.0 { "-" } else { "" }, fixed(leading, decimals));
+        return "under 0.0001".to_owned();
     }
     fixed(number, decimals + power)
 }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_number_has_three_digits_or_all_before_its_point() {
         let found = [0.0, 5.0, 12.34, 99.96, 123.5, 1234.5, -0.5, 0.000_123_45, 0.000_012_345].map(digits);
-        assert_eq!(found, ["0", "5", "12.3", "100", "124", "1234", "-0.5", "0.000123", "1.23e-05"]);
+        assert_eq!(found, ["0", "5", "12.3", "100", "124", "1234", "-0.5", "0.000123", "under 0.0001"]);
         assert_eq!(digits(f64::NAN), "unknown");
     }
 }
