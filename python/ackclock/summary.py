@@ -269,7 +269,8 @@ def engine_line(summaries: Sequence[Summary]) -> str:
     cpu = sum(engine["cpu_s"] for engine in engines)
     if live:
         p50, p99, most = (max(e["lateness_us"][key] for e in live) / 1e3 for key in ("p50", "p99", "max"))
-        stacks = sorted({"UDP sockets" if e["kind"] == "quic-live" else "TCP" for e in live})
+        by_udp = [e["kind"] == "quic-live" or e.get("state_source") == "ends" for e in live]
+        stacks = sorted({"UDP sockets" if udp else "TCP" for udp in by_udp})
         return (
             f"{packets} data packets on the {' and '.join(stacks)} of Linux {live[0]['kernel']}, "
             f"{cpu:.2f} CPU seconds\n"

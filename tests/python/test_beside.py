@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from ackclock import networks
+from ackclock import _engine, networks
 from ackclock.cli.beside import with_call
 from ackclock.contenders import contenders
 from ackclock.report import beside
-from calling import refused, run
+from calling import needs_live, refused, run
 
 
 class Measured:
@@ -140,3 +140,29 @@ def test_calls_that_cannot_be(capsys):
     assert refused(capsys, "compare", "cubic", "--call", "tfrc").startswith("flows.0.kind: must be left out")
     said = refused(capsys, "compare", "cubic", "--call", "gcc", "--networks", "home", "--rate", "1mbit")
     assert said == "--rate: is of the path, and --networks names others"
+
+
+@needs_live
+def test_a_call_runs_live_beside_a_download_with_its_voice(capsys):
+    document = {
+        "duration": "1s",
+        "path": {"rate": "1mbit", "rtt": "1ms", "queue": "9p"},
+        "flows": [{"cc": "cubic"}],
+    }
+    try:
+        _engine.check("live", _engine.resolve_json(json.dumps(document), []))
+    except _engine.MachineError as error:
+        pytest.skip(str(error))
+    path = ("--rate", "4mbit", "--rtt", "40ms", "--queue", "200ms", "--duration", "4s")
+    status, out, err = run(capsys, "compare", "cubic", "--call", "gcc", "--live", *path, "--json")
+    # Status 3 is of a busy machine, whose run is invalid.
+    assert status in (0, 3), err
+    found = json.loads(out)
+    assert len(found["runs"]) == 2
+    for one in found["runs"]:
+        video, voice = one["flows"][:2]
+        assert one["engine"]["kind"] == "live"
+        # Half of the encoder's lowest rate, and 50 packets of voice a second.
+        assert video["goodput_bps"] > 75e3
+        assert voice["data_packets"] == pytest.approx(200, abs=2)
+    assert found["call"]

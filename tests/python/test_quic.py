@@ -211,9 +211,12 @@ def test_in_real_time_it_refuses_the_options_of_other_engines(capsys, file, opti
     )
 
 
-@pytest.mark.parametrize(("kind", "stack"), [("quic-live", "UDP sockets"), ("live", "TCP")])
-def test_the_packets_of_real_time_are_said_to_be_on_their_stack(kind, stack):
-    lateness = {"p50": 1.0, "p99": 2.0, "max": 3.0}
-    engine = {"kind": kind, "kernel": "6.18", "data_packets": 7, "cpu_s": 0.5, "lateness_us": lateness}
+@pytest.mark.parametrize(
+    ("kind", "source", "stack"),
+    [("quic-live", "noq", "UDP sockets"), ("live", "tcp_info", "TCP"), ("live", "ends", "UDP sockets")],
+)
+def test_the_packets_of_real_time_are_said_to_be_on_their_stack(kind, source, stack):
+    engine = {"kind": kind, "kernel": "6.18", "data_packets": 7, "cpu_s": 0.5, "state_source": source}
+    engine["lateness_us"] = {"p50": 1.0, "p99": 2.0, "max": 3.0}
     first, _ = summary.engine_line([{"engine": engine}]).splitlines()
     assert first == f"7 data packets on the {stack} of Linux 6.18, 0.50 CPU seconds"

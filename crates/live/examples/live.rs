@@ -26,6 +26,7 @@ fn run() -> Result<(), String> {
     let seed = arguments.next().map_or(Ok(plan.seed), |seed| seed.parse().map_err(|_| format!("`{seed}`: no seed")))?;
     let live = Live {
         algorithms: Arc::new(ProjectControllers),
+        controllers: None,
         gso_max_segs: None,
         capture: None,
         queues: live::Queues::default(),

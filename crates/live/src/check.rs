@@ -9,6 +9,8 @@ use transport::{EcnMode, Stack, linux};
 use units::Span;
 
 use crate::algorithm::Algorithms;
+use crate::datagrams;
+use crate::testbed::of_tcp;
 
 /// As many connections as one run may have.
 pub const MOST_FLOWS: usize = 64;
@@ -45,11 +47,12 @@ impl std::error::Error for Refusal {}
 /// Refuses a `plan` that cannot run live with `algorithms`, by the first flow or key that cannot.
 pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
     check_links(plan)?;
+    let first = of_tcp(plan).next();
     for flow in &plan.flows {
         let refuse = |message: String| Refusal(format!("flow `{}`: {message}", flow.name()));
         check_flow(flow).map_err(refuse)?;
+        let Some(first) = first.filter(|_| !datagrams::are_of(flow)) else { continue };
         algorithms.check(&flow.cc, &flow.given).map_err(refuse)?;
-        let first = &plan.flows[0];
         if let Some(option) = differing(&flow.options, &first.options) {
             let name = first.name();
             return Err(refuse(format!(
@@ -57,7 +60,7 @@ pub fn check(plan: &Plan, algorithms: &dyn Algorithms) -> Result<(), Refusal> {
             )));
         }
     }
-    if let sampling @ Sampling::Acks(_) = plan.record.flow_series {
+    if let (sampling @ Sampling::Acks(_), Some(_)) = (plan.record.flow_series, first) {
         algorithms.check_trace().map_err(|why| Refusal(no_rows(sampling, &why)))?;
     }
     let connections: u64 = plan.flows.iter().map(|flow| flow.connections()).sum();
@@ -101,11 +104,17 @@ pub(crate) fn too_many(connections: u64) -> Refusal {
 
 fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     match flow.kind {
-        Kind::Tcp => {}
-        Kind::Datagram { .. } => return Err("kind `datagram` cannot run live; only `tcp` can".to_owned()),
-        Kind::Media { .. } => return Err("kind `media` cannot run live; only `tcp` can".to_owned()),
+        Kind::Tcp => check_tcp(flow)?,
+        Kind::Datagram { .. } | Kind::Media { .. } => datagrams::check(flow)?,
         Kind::Tfrc { .. } => return Err("cc `tfrc` cannot run live: the kernel's TCP has no such flow".to_owned()),
     }
+    if !flow.changes.is_empty() {
+        return Err("changes cannot run live".to_owned());
+    }
+    check_route(flow)
+}
+
+fn check_tcp(flow: &PlannedFlow) -> Result<(), String> {
     if let ControllerRef::Python { .. } = flow.cc {
         return Err(format!("cc `{}` cannot run live: the kernel cannot call Python", flow.cc));
     }
@@ -136,9 +145,6 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if flow.pages.is_some() {
         return Err("think cannot run live: pages that wait for each other are only simulated".to_owned());
     }
-    if !flow.changes.is_empty() {
-        return Err("changes cannot run live".to_owned());
-    }
     if flow.options.ecn() == EcnMode::Accurate && flow.cc != ControllerRef::Registered(COUNTS_MARKS) {
         return Err(format!(
             "transport.ecn `accurate` cannot run live but with cc `{COUNTS_MARKS}`, whose receiver reports each change \
@@ -148,7 +154,7 @@ fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     if let Some(option) = foreign_option(&flow.options) {
         return Err(format!("transport.{option} cannot be changed in a live run"));
     }
-    check_route(flow)
+    Ok(())
 }
 
 pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {

@@ -40,7 +40,8 @@ pub struct Fidelity {
     /// The source of the round-trip times of the table `flows`.
     pub rtt_source: &'static str,
     /// The source of the states of flows, and of their timeouts and recoveries. `tracepoint` reports each when it
-    /// happens. `tcp_info` is read each millisecond and has no spurious reductions. Over QUIC it is `noq`.
+    /// happens. `tcp_info` is read each millisecond and has no spurious reductions. Over QUIC it is `noq`, and without
+    /// TCP `ends`.
     pub state_source: &'static str,
     /// Records of the tracepoint that found no room, or were skipped.
     pub missed_records: u64,
@@ -77,6 +78,11 @@ impl Lateness {
     pub(crate) fn of(nanos: &Histogram) -> Self {
         let micros = |q| nanos.quantile(q).unwrap_or(0.0) / 1e3;
         Self { p50: micros(0.5), p99: micros(0.99), max: nanos.max().unwrap_or(0) as f64 / 1e3 }
+    }
+
+    /// The larger of each.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        Self { p50: self.p50.max(other.p50), p99: self.p99.max(other.p99), max: self.max.max(other.max) }
     }
 }
 

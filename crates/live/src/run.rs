@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Cost, Engine, Failure, Job, Watch, flow_row};
+use engine::{Cost, Engine, Factory, Failure, Job, Watch, flow_row};
 use record::pcapng::Point;
-use record::{EventRow, Events, Lifetime, Tables};
+use record::{EventRow, Events, FlowCounters, FlowSample, FlowSeries, Lifetime, Series, Tables};
 use scenario::{DrawnFlow, Plan, Sampling};
 use units::{Span, Time};
 
 use crate::algorithm::{Algorithm, Algorithms};
 use crate::check::{self, MOST_FLOWS, Refusal};
+use crate::datagrams;
 use crate::emulator::capture::{self, Capture, Writer};
 use crate::emulator::offload::PREFIX;
 use crate::emulator::path::Path;
@@ -25,14 +26,16 @@ use crate::queues::{KernelDiscipline, Queues};
 use crate::tcp::endpoints::{self, Endpoints, Traced};
 use crate::tcp::probes;
 use crate::tcp::settings::Settings;
-use crate::testbed::{SETTLING, Testbed, place_size, places, tcp_settings, together};
+use crate::testbed::{SETTLING, Testbed, of_tcp, place_size, places, tcp_settings, together};
 use crate::watchdog::{self, Unfinished};
 
-/// Runs plans on the kernel's own TCP, in real time.
+/// Runs plans on the kernel's own TCP, and flows of datagrams over its UDP, in real time.
 #[derive(Clone)]
 pub struct Live {
-    /// The source of the controllers.
+    /// The source of the controllers of TCP.
     pub algorithms: Arc<dyn Algorithms>,
+    /// Makes the controllers of media that the registry does not know.
+    pub controllers: Option<Factory>,
     /// The most segments that TCP hands to the path at once (`gso_max_segs` of its device), or the kernel's choice if
     /// `None`.
     pub gso_max_segs: Option<u16>,
@@ -106,11 +109,11 @@ fn run_job(live: &Live, job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
         Testbed::build(plan, tcp_settings(plan), &names, live.gso_max_segs, queues).map_err(Failure::Machine)?;
     let sockets = std::mem::take(&mut testbed.sockets);
     let trace = trace(plan, &sockets)?;
-    let threads = run_threads(job, watch, &drawn, &mut loaded, &mut testbed, (sockets, trace), live.capture.as_ref())?;
-    if watch.stop.load(Ordering::Relaxed) {
-        return Err(Failure::Interrupted);
+    let threads = run_threads((live, job, watch), &drawn, &mut loaded, &mut testbed, (sockets, trace))?;
+    if watch.is_stopped() {
+        return Err(watch.failure());
     }
-    Ok(outcome(plan, &drawn, &testbed, threads, wall))
+    outcome(plan, &drawn, &testbed, threads, wall)
 }
 
 /// The links of `plan` whose queues are disciplines of the kernel, and those.
@@ -121,8 +124,8 @@ fn in_kernel(plan: &Plan, queues: &Queues) -> Result<Vec<(usize, KernelDisciplin
 
 /// The kernel's trace of the connections from `sockets`, or `None` if the kernel offers no trace and the plan does not
 /// need one.
-fn trace(plan: &Plan, sockets: &[Sockets]) -> Result<Option<kernel::Trace>, Failure> {
-    let Some(first) = sockets.first() else { return Ok(None) };
+fn trace(plan: &Plan, sockets: &[Option<Sockets>]) -> Result<Option<kernel::Trace>, Failure> {
+    let Some(first) = sockets.iter().flatten().next() else { return Ok(None) };
     let sampling = plan.record.flow_series;
     let segments = matches!(sampling, Sampling::Acks(_));
     let open = || {
@@ -141,8 +144,8 @@ fn trace(plan: &Plan, sockets: &[Sockets]) -> Result<Option<kernel::Trace>, Fail
 /// The controllers of the flows, in the kernel while this lives.
 struct Loaded {
     algorithms: Vec<Box<dyn Algorithm>>,
-    /// The algorithm of each flow of the plan.
-    of_flow: Vec<usize>,
+    /// The algorithm of each flow of the plan that is of TCP.
+    of_flow: Vec<Option<usize>>,
 }
 
 impl Loaded {
@@ -151,23 +154,28 @@ impl Loaded {
         let mut loaded = Self { algorithms: Vec::new(), of_flow: Vec::new() };
         let flows = &plan.flows;
         for (index, flow) in flows.iter().enumerate() {
-            let same = (0..index).find(|&i| (&flows[i].cc, &flows[i].given) == (&flow.cc, &flow.given));
-            let algorithm = match same {
-                Some(other) => loaded.of_flow[other],
+            if datagrams::are_of(flow) {
+                loaded.of_flow.push(None);
+                continue;
+            }
+            let same = |&i: &usize| (&flows[i].cc, &flows[i].given) == (&flow.cc, &flow.given);
+            let algorithm = match (0..index).filter(same).find_map(|i| loaded.of_flow[i]) {
+                Some(other) => other,
                 None => {
                     let refuse = |message| Failure::Machine(format!("flow `{}`: {message}", flow.name()));
                     loaded.algorithms.push(live.algorithms.load(&flow.cc, &flow.given).map_err(refuse)?);
                     loaded.algorithms.len() - 1
                 }
             };
-            loaded.of_flow.push(algorithm);
+            loaded.of_flow.push(Some(algorithm));
         }
         Ok(loaded)
     }
 
-    /// The name for TCP_CONGESTION of each of `drawn`.
-    fn names(&self, drawn: &[DrawnFlow]) -> Vec<String> {
-        drawn.iter().map(|flow| self.algorithms[self.of_flow[flow.of]].name().to_owned()).collect()
+    /// The name for TCP_CONGESTION of each of `drawn` that is of TCP.
+    fn names(&self, drawn: &[DrawnFlow]) -> Vec<Option<String>> {
+        let name = |algorithm: usize| self.algorithms[algorithm].name().to_owned();
+        drawn.iter().map(|flow| self.of_flow[flow.of].map(name)).collect()
     }
 }
 
@@ -186,32 +194,58 @@ impl Drop for HaltAll<'_> {
     }
 }
 
+/// The reports of both kinds of ends.
+type OfEnds = (endpoints::Report, datagrams::Report);
+
 fn run_threads(
-    job: &Job,
-    watch: &Watch,
+    (live, job, watch): (&Live, &Job, &Watch),
     drawn: &[DrawnFlow],
     loaded: &mut Loaded,
     testbed: &mut Testbed,
-    (sockets, trace): (Vec<Sockets>, Option<kernel::Trace>),
-    capture: Option<&(PathBuf, Point)>,
-) -> Result<Threads<endpoints::Report>, Failure> {
+    (sockets, trace): (Vec<Option<Sockets>>, Option<kernel::Trace>),
+) -> Result<Threads<OfEnds>, Failure> {
     let plan = job.plan.as_ref();
+    let of_datagrams = datagrams::open((plan, drawn, job.seed), live.controllers.as_ref(), watch, testbed)?;
     let routes: Vec<usize> = drawn.iter().map(|flow| flow.of).collect();
     let shared: Vec<SharedCounters> = drawn.iter().map(|_| SharedCounters::default()).collect();
     let (inside, halt) = (Inside::new(job, testbed), AtomicBool::new(false));
     let clock = Clock::of_run();
-    let (capture, writer) = capture::open(capture, plan, clock)?;
+    let (capture, writer) = capture::open(live.capture.as_ref(), plan, clock)?;
     let flows = Flows::ByPort(&routes);
     let emulator = inside.emulator(plan, drawn, (clock, flows), (&shared, &halt), capture, testbed)?;
-    let endpoints = Endpoints::new(
-        Settings::of(job, watch, drawn, clock, (&shared, &halt)),
-        sockets,
-        trace,
-        &mut loaded.algorithms,
-        &loaded.of_flow,
-    )
-    .map_err(|error| Failure::Machine(error.to_string()))?;
-    side_by_side(emulator, || endpoints.run(), writer, plan, &halt)
+    let settings = Settings::of(job, watch, drawn, clock, (&shared, &halt));
+    let failed = |error: rustix::io::Errno| Failure::Machine(error.to_string());
+    let endpoints =
+        Endpoints::new(settings, sockets, trace, &mut loaded.algorithms, &loaded.of_flow).map_err(failed)?;
+    let there = !of_datagrams.is_empty();
+    let of_datagrams =
+        there.then(|| datagrams::Ends::new(settings, watch, of_datagrams)).transpose().map_err(failed)?;
+    let Threads { emulator, endpoints } =
+        side_by_side(emulator, || both(endpoints, of_datagrams, &halt), writer, plan, &halt)?;
+    Ok(Threads { emulator, endpoints: endpoints? })
+}
+
+/// Runs the ends of TCP on the calling thread, and those of datagrams, if there are any, on one of their own.
+fn both(
+    endpoints: Endpoints<'_>,
+    of_datagrams: Option<datagrams::Ends<'_>>,
+    halt: &AtomicBool,
+) -> Result<OfEnds, Failure> {
+    let broken = || Failure::Machine("a thread of the run could not be started or broke down".to_owned());
+    std::thread::scope(|scope| {
+        let run = of_datagrams.map(|ends| {
+            || {
+                let _halt = HaltAll(halt);
+                ends.run()
+            }
+        });
+        let named = || std::thread::Builder::new().name("ack-datagrams".to_owned());
+        let thread = run.map(|run| named().spawn_scoped(scope, run)).transpose().map_err(|_| broken())?;
+        let of_tcp = endpoints.run();
+        let of_datagrams = thread
+            .map_or(Ok(datagrams::Report::default()), |thread| thread.join().unwrap_or_else(|_| Err(broken())))?;
+        Ok((of_tcp, of_datagrams))
+    })
 }
 
 /// The links of an emulator and the room for its packets: made before the clock starts, as that takes its time.
@@ -245,7 +279,7 @@ impl Inside {
             flows,
             shared,
             stops: drawn.iter().map(|flow| flow.stop).collect(),
-            segment: plan.flows.first().map_or(1, |flow| flow.options.segment_size.get()),
+            segment: of_tcp(plan).next().map_or(1, |flow| flow.options.segment_size.get()),
             together: together(plan),
             warmup: Time::ZERO + plan.warmup,
             end: Time::ZERO + plan.duration,
@@ -296,34 +330,62 @@ fn outcome(
     plan: &Plan,
     drawn: &[DrawnFlow],
     testbed: &Testbed,
-    threads: Threads<endpoints::Report>,
+    threads: Threads<OfEnds>,
     wall: u64,
-) -> Outcome {
-    let Threads { emulator, endpoints } = threads;
-    let data_packets = emulator.measured.iter().map(|flow| flow.counters.sender.data_packets).sum();
-    let seen = Seen { lateness: Some(Lateness::of(&endpoints.lateness)), traced: endpoints.traced, dropped: 0 };
+) -> Result<Outcome, Failure> {
+    let Threads { emulator, endpoints: (endpoints, datagrams) } = threads;
+    let dropped: Vec<u64> = emulator.measured.iter().map(|flow| flow.counters.dropped_packets).collect();
+    let without_room = testbed.without_room().map_err(|error| Failure::Machine(error.to_string()))?;
+    let has_tcp = of_tcp(plan).next().is_some();
+    let of_tcp = has_tcp.then_some(&endpoints.lateness);
+    let lateness = of_tcp.into_iter().chain(&datagrams.lateness).map(Lateness::of);
+    let seen = Seen {
+        lateness: lateness.reduce(Lateness::worse),
+        traced: if has_tcp { endpoints.traced } else { Traced { source: "ends", missed: 0 } },
+        dropped: datagrams.dropped + without_room,
+    };
     let wrong = [&*endpoints.broken, &*endpoints.unreported].concat();
     let fidelity = fidelity(plan, &emulator, testbed, &seen, wrong);
+    let mut data_packets = emulator.measured.iter().map(|flow| flow.counters.sender.data_packets).sum();
+    let flows = emulator.measured.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
+    let mut rows: Vec<_> =
+        flows.map(|(index, ((measured, totals), drawn))| row(plan, index as u32, drawn, &measured, &totals)).collect();
+    for (index, meter, counters) in datagrams.flows {
+        let drawn = &drawn[index as usize];
+        data_packets += counters.sender.data_packets;
+        let counters = FlowCounters { dropped_packets: dropped[index as usize], ..counters };
+        let lifetime = Lifetime { start: drawn.start, stop: drawn.stop, ..Lifetime::default() };
+        rows[index as usize] = flow_row((&meter, &counters), plan, index, drawn, lifetime);
+    }
+    let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&*endpoints.series);
+    let probes = [endpoints.probes, datagrams.probes].concat();
+    let probes = probes::table(probes, every_ack, |flow| drawn[flow as usize].stop);
     let cost = Cost {
         events: emulator.moved,
         data_packets,
-        cpu_s: (emulator.cpu_nanos + endpoints.cpu_nanos) as f64 / 1e9,
+        cpu_s: (emulator.cpu_nanos + endpoints.cpu_nanos + datagrams.cpu_nanos) as f64 / 1e9,
         wall_s: (system::monotonic() - wall) as f64 / 1e9,
     };
-    let flows = emulator.measured.into_iter().zip(endpoints.flows).zip(drawn).enumerate();
-    let rows = flows.map(|(index, ((measured, totals), drawn))| row(plan, index as u32, drawn, &measured, &totals));
-    let every_ack = (plan.record.flow_series == Sampling::Acks(1)).then_some(&endpoints.series);
-    let probes = probes::table(endpoints.probes, every_ack, |flow| drawn[flow as usize].stop);
     let tables = Tables {
-        flows: rows.collect(),
+        flows: rows,
         links: emulator.links.links,
-        flow_series: endpoints.series.into(),
+        flow_series: samples_in_order([endpoints.series, datagrams.series].concat()),
         link_series: emulator.links.series,
         probes,
-        events: in_order([emulator.links.events, emulator.events, endpoints.events].concat()).into(),
+        events: in_order([emulator.links.events, emulator.events, endpoints.events, datagrams.events].concat()).into(),
+        datagrams: datagrams.datagrams,
+        video_frames: datagrams.video_frames,
         ..Tables::default()
     };
-    Outcome { tables, cost, notes: fidelity }
+    Ok(Outcome { tables, cost, notes: fidelity })
+}
+
+/// Rows of both kinds of ends in the order of time.
+fn samples_in_order(mut rows: Vec<FlowSample>) -> Series<FlowSeries> {
+    rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    let mut series = Series::default();
+    rows.into_iter().for_each(|row| series.push(row));
+    series
 }
 
 /// Measurements of a run's endpoints about themselves.

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use network::Limit;
-use scenario::{Plan, PlannedLink, TransportOptions};
+use rustix::io::Errno;
+use scenario::{Plan, PlannedFlow, PlannedLink, TransportOptions};
 use transport::Stack;
 use units::packet::{IP_HEADER, MTU, TCP_HEADER, TIMESTAMPS_OPTION};
 use units::{Rate, Span};
 
+use crate::datagrams;
+use crate::host::listeners;
 use crate::host::namespace::{self, End, Setting};
 use crate::host::router::Router;
-use crate::host::sockets::{FAR, NEAR, Sockets, ahead};
+use crate::host::sockets::{FAR, NEAR, Sockets, ahead, datagram_address, datagram_socket};
 use crate::queues::KernelDiscipline;
 
 /// Places in the pool beyond what queues and wires hold: what TCP sends at once.
@@ -31,7 +35,8 @@ const PART_OF_RTT: u64 = 400;
 
 /// Both ends of the path, and the sockets in them. Sockets are closed before the devices.
 pub(crate) struct Testbed {
-    pub(crate) sockets: Vec<Sockets>,
+    /// Of each flow, but those whose ends are not the kernel's TCP.
+    pub(crate) sockets: Vec<Option<Sockets>>,
     pub(crate) near: End,
     pub(crate) far: End,
     /// Between them, those that have the queues of links.
@@ -43,24 +48,28 @@ pub(crate) struct Testbed {
 
 impl Testbed {
     /// Makes the namespaces with their `settings` on a thread of its own, which leaves the caller's as it is. Each flow
-    /// has its name of `algorithms`, and each link its queue in the kernel of `queues`.
+    /// of TCP has its name of `algorithms`, and each link its queue in the kernel of `queues`.
     pub(crate) fn build(
         plan: &Plan,
         settings: Vec<Setting>,
-        algorithms: &[String],
+        algorithms: &[Option<String>],
         gso_max_segs: Option<u16>,
         queues: Vec<(usize, KernelDiscipline)>,
     ) -> Result<Self, String> {
         let build = || {
             let mtu = place_size(plan) as u32;
-            let limited = plan.flows.iter().any(|flow| flow.options.buffers.sizes.send.limits());
+            let limited = of_tcp(plan).any(|flow| flow.options.buffers.sizes.send.limits());
             let ahead = (!limited).then(|| ahead(plan.bottleneck.and_then(|link| plan.links[link].rate)));
             let near = End::create(NEAR, mtu, gso_max_segs, &settings)?;
-            let senders = algorithms.iter().enumerate().map(|(i, name)| Sockets::sender(i, name, ahead));
-            let mut sockets: Vec<Sockets> = senders.collect::<Result<_, _>>()?;
+            let sender = |(i, name): (usize, &Option<String>)| {
+                name.as_ref().map(|name| Sockets::sender(i, name, ahead)).transpose()
+            };
+            let mut sockets: Vec<_> = algorithms.iter().enumerate().map(sender).collect::<Result<_, _>>()?;
             let far = End::create(FAR, mtu, gso_max_segs, &settings)?;
-            for (i, (sockets, name)) in sockets.iter_mut().zip(algorithms).enumerate() {
-                sockets.listen(i, name)?;
+            for (i, pair) in sockets.iter_mut().zip(algorithms).enumerate() {
+                if let (Some(sockets), Some(name)) = pair {
+                    sockets.listen(i, name)?;
+                }
             }
             let router = |(link, discipline): &(usize, KernelDiscipline)| {
                 Router::create(discipline, plan.links[*link].rate.unwrap_or_default(), mtu)
@@ -80,6 +89,24 @@ impl Testbed {
         Ok(self.near.dropped()? + self.far.dropped()? + of_routers)
     }
 
+    /// Sockets of UDP for these `rows`: of the sender and of the receiver, each in the namespace of its end.
+    pub(crate) fn datagram_sockets(&self, rows: &[u32]) -> Result<impl Iterator<Item = (u32, [OwnedFd; 2])>, String> {
+        let make = |(number, end): (usize, &End)| -> Result<Vec<OwnedFd>, String> {
+            let socket = |&row: &u32| datagram_socket(datagram_address(number, row));
+            let made = end.inside(|| rows.iter().map(socket).collect::<Result<_, _>>());
+            made.map_err(|error| error.to_string())?.map_err(|error: Errno| format!("a socket cannot be made: {error}"))
+        };
+        let (near, far) = (make((0, &self.near))?, make((1, &self.far))?);
+        let rows = rows.to_vec();
+        Ok(rows.into_iter().zip(near.into_iter().zip(far)).map(|(row, (near, far))| (row, [near, far])))
+    }
+
+    /// Datagrams for which the sockets of either end had no room.
+    pub(crate) fn without_room(&self) -> io::Result<u64> {
+        let of = |end: &End| end.inside(listeners::datagrams_without_room);
+        Ok(of(&self.near)? + of(&self.far)?)
+    }
+
     /// The kernel's queues as `tc` spells them, by the names of their links.
     pub(crate) fn spelled_queues(&self, plan: &Plan) -> BTreeMap<String, String> {
         let spelled = |(link, of): &(usize, KernelDiscipline)| (plan.links[*link].name.clone(), of.words.join(" "));
@@ -87,12 +114,17 @@ impl Testbed {
     }
 }
 
+/// The flows of `plan` that are the kernel's TCP.
+pub(crate) fn of_tcp(plan: &Plan) -> impl Iterator<Item = &PlannedFlow> {
+    plan.flows.iter().filter(|flow| !datagrams::are_of(flow))
+}
+
 /// Settings of a namespace that make its TCP behave as the profile `linux` with the options of `plan`, whatever the
 /// machine's own settings are.
 pub(crate) fn tcp_settings(plan: &Plan) -> Vec<Setting> {
     let written = |stack: &Stack| TransportOptions::of(stack).sysctls().unwrap_or_default();
     let usual = written(&transport::linux());
-    let asked = plan.flows.first().map_or_else(|| usual.clone(), |flow| written(&flow.options));
+    let asked = of_tcp(plan).next().map_or_else(|| usual.clone(), |flow| written(&flow.options));
     asked
         .into_iter()
         .map(|(name, value)| Setting { name, required: !usual.contains(&(name, value.clone())), value })
@@ -108,9 +140,12 @@ pub(crate) fn shell_settings(plan: &Plan) -> Vec<Setting> {
     tcp_settings(plan).into_iter().filter_map(of_host).collect()
 }
 
-/// The largest packet: a full segment with its headers.
+/// The largest packet: a datagram, or a full segment with its headers.
 pub(crate) fn place_size(plan: &Plan) -> u64 {
-    let largest = |flow: &scenario::PlannedFlow| {
+    let largest = |flow: &PlannedFlow| {
+        if datagrams::are_of(flow) {
+            return flow.packet_size().get().max(PLACE_FOR);
+        }
         let Stack { segment_size, timestamps, .. } = &*flow.options;
         segment_size.get() + HEADERS + if *timestamps { TIMESTAMPS_OPTION.get() } else { 0 }
     };

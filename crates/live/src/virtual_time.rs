@@ -3,6 +3,7 @@
 use engine::{Engine, Failure, Job, Watch};
 use scenario::Plan;
 
+use crate::datagrams;
 use crate::fidelity::Fidelity;
 use crate::host::system;
 use crate::run::{Live, Outcome};
@@ -15,6 +16,10 @@ impl Engine for VirtualTime {
     type Notes = Fidelity;
 
     fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        if let Some(flow) = plan.flows.iter().find(|flow| datagrams::are_of(flow)) {
+            let message = "runs in real time or simulated, but not in a kernel in virtual time";
+            return Err(Failure::Refused(format!("flow `{}`: a flow of datagrams {message}", flow.name())));
+        }
         self.0.check(plan)
     }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use common::job;
+use engine::Engine as _;
 
 fn refused(toml: &str) -> String {
     let job = job(&format!("duration = \"1s\"\n{toml}"));
@@ -17,8 +18,13 @@ fn flow(text: &str) -> String {
 
 #[test]
 fn what_cannot_run_live_is_named() {
-    let datagrams = r#"cc = "newreno", kind = "datagram", source = { rate = "1mbit" }"#;
-    assert_eq!(flow(datagrams), "flow `a`: kind `datagram` cannot run live; only `tcp` can");
+    assert_eq!(flow(r#"cc = "tfrc""#), "flow `a`: cc `tfrc` cannot run live: the kernel's TCP has no such flow");
+    let small = r#"cc = "newreno", kind = "datagram", packet_size = "32B", source = { rate = "1mbit" }"#;
+    assert_eq!(flow(small), "flow `a`: a datagram with 4 bytes of payload cannot run live; 8 have room for its number");
+    assert_eq!(
+        flow(r#"cc = "python:0", kind = "media""#),
+        "flow `a`: cc `python:0` cannot run live: Python would be late"
+    );
     assert_eq!(flow(r#"cc = "python:0""#), "flow `a`: cc `python:0` cannot run live: the kernel cannot call Python");
     assert_eq!(
         flow(r#"cc = "newreno", profile = "linux-3.5""#),
@@ -75,6 +81,32 @@ fn what_holds_for_all_flows_must_be_the_same_for_all() {
     assert_eq!(
         refused(&format!("{PATH}{flows}")),
         "flow `cubic-1`: transport.sack must be as for `newreno-0`: in a live run it holds for all flows"
+    );
+}
+
+#[test]
+fn settings_of_tcp_bind_no_datagrams() {
+    let flows = r#"flows = [
+        { cc = "gcc", kind = "media" },
+        { cc = "newreno" },
+        { cc = "cubic", kind = "datagram", source = { rate = "1mbit" } },
+        { cc = "cubic", transport = { sack = false } },
+    ]"#;
+    assert_eq!(
+        refused(&format!("{PATH}{flows}")),
+        "flow `cubic-3`: transport.sack must be as for `newreno-1`: in a live run it holds for all flows"
+    );
+}
+
+#[test]
+fn a_kernel_in_virtual_time_has_no_flows_of_datagrams() {
+    let job = job(&format!("duration = \"1s\"\n{PATH}flows = [{{ name = \"a\", cc = \"gcc\", kind = \"media\" }}]"));
+    let queues = live::Queues::default();
+    let live = live::Live { algorithms: job.algorithms, controllers: None, gso_max_segs: None, capture: None, queues };
+    let refusal = live::VirtualTime(live).check(&job.plan).unwrap_err().to_string();
+    assert_eq!(
+        refusal,
+        "flow `a`: a flow of datagrams runs in real time or simulated, but not in a kernel in virtual time"
     );
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use control::{ControllerRef, Parameters};
 use engine::{Factory, Watch};
 use pyo3::prelude::*;
-use scenario::{Error, Plan};
+use scenario::{Error, Plan, PlannedFlow};
 
 use crate::attached::let_go;
 use crate::controller::{Factories, Guard, Raised, build};
@@ -20,6 +20,8 @@ pub(crate) struct CustomControllers {
     factories: Factories,
     /// The controllers in files.
     compiled: Compiled,
+    /// The flows whose controllers these are.
+    takes: fn(&PlannedFlow) -> bool,
     threads: Arc<PythonThreads>,
 }
 
@@ -27,7 +29,13 @@ impl CustomControllers {
     /// The controllers of the option `controllers`.
     pub(crate) fn take(options: &Options<'_>) -> PyResult<Arc<Self>> {
         let factories = options.take("controllers")?.unwrap_or_default();
-        Ok(Arc::new(Self { factories, compiled: Compiled::default(), threads: Arc::default() }))
+        Ok(Arc::new(Self { factories, ..Self::in_files(|_| true) }))
+    }
+
+    /// Controllers in files, for the flows that an engine `takes`.
+    pub(crate) fn in_files(takes: fn(&PlannedFlow) -> bool) -> Self {
+        let (factories, compiled) = (Factories::default(), Compiled::default());
+        Self { factories, compiled, takes, threads: Arc::default() }
     }
 
     /// The threads of runs that call Python, if they do.
@@ -39,7 +47,7 @@ impl CustomControllers {
     pub(crate) fn factory(self: &Arc<Self>, plan: &Plan, watch: &Arc<Watch>) -> Result<(Factory, Arc<Guard>), Failure> {
         let given = self.factories.len();
         let missing = |cc: &ControllerRef| matches!(cc, ControllerRef::Python { index, .. } if *index >= given);
-        if let Some(flow) = plan.flows.iter().find(|flow| missing(&flow.cc)) {
+        if let Some(flow) = plan.flows.iter().find(|flow| (self.takes)(flow) && missing(&flow.cc)) {
             let message = format!(
                 "the controller `{}` is one written in Python, and only a program that brings it can run it",
                 flow.cc
@@ -47,7 +55,7 @@ impl CustomControllers {
             let file = format!("scenario `{}`, flow `{}`", plan.name, flow.name());
             return Err(Failure::Scenario(Error { file, line: None, key: "cc".to_owned(), message }));
         }
-        let sources = self.compiled.of(plan).map_err(Failure::Scenario)?;
+        let sources = self.compiled.of(plan, self.takes).map_err(Failure::Scenario)?;
         let guard = Arc::new(Guard::new(watch.clone()));
         let (custom, guarded) = (self.clone(), guard.clone());
         let reporting = guard.clone();

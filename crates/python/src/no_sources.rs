@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use control::{Controller, ControllerRef, Parameters};
-use scenario::{Error, Plan};
+use scenario::{Error, Plan, PlannedFlow};
 
 /// Takes the sentence about a controller that failed during a run.
 pub(crate) type Report = Arc<dyn Fn(String) + Send + Sync>;
@@ -24,9 +24,9 @@ impl Sources {
 pub(crate) struct Compiled {}
 
 impl Compiled {
-    /// Refuses a plan that has controllers in files.
-    pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
-        match plan.flows.iter().find(|flow| matches!(flow.cc, ControllerRef::Source(_))) {
+    /// Refuses a plan where flows that an engine `takes` have controllers in files.
+    pub(crate) fn of(&self, plan: &Plan, takes: fn(&PlannedFlow) -> bool) -> Result<Sources, Error> {
+        match plan.flows.iter().find(|flow| takes(flow) && matches!(flow.cc, ControllerRef::Source(_))) {
             None => Ok(Sources),
             Some(flow) => Err(Error {
                 file: format!("scenario `{}`, flow `{}`", plan.name, flow.name()),

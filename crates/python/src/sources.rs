@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::{Controller, ControllerRef, Parameters};
-use scenario::{Error, Plan};
+use scenario::{Error, Plan, PlannedFlow};
 pub(crate) use shim::Report;
 use shim::{Plugin, Source};
 
@@ -58,10 +58,11 @@ impl Sources {
 pub(crate) struct Compiled(Mutex<BTreeMap<PathBuf, Code>>);
 
 impl Compiled {
-    /// The controllers of `plan` that are files. What keeps one of its flows from having its own is the answer instead.
-    pub(crate) fn of(&self, plan: &Plan) -> Result<Sources, Error> {
+    /// The controllers in files of the flows of `plan` that an engine `takes`. The error says why one of these flows
+    /// cannot have its own.
+    pub(crate) fn of(&self, plan: &Plan, takes: fn(&PlannedFlow) -> bool) -> Result<Sources, Error> {
         let mut sources = BTreeMap::new();
-        for flow in &plan.flows {
+        for flow in plan.flows.iter().filter(|flow| takes(flow)) {
             // One of a QUIC stack is built with the stack.
             let (ControllerRef::Source(path), None) = (&flow.cc, flow.cc.stack()) else { continue };
             let refuse = |key: &str, error: shim::Error| {

@@ -7,9 +7,6 @@ use units::{Bytes, Ecn, Time};
 /// The headers of IP and UDP.
 pub(crate) const HEADERS: u64 = IP_HEADER.get() + UDP_HEADER.get();
 
-/// Bytes of its number, at the end of a datagram in an operating system.
-const NUMBER: usize = 8;
-
 /// A datagram on its way.
 #[derive(Debug)]
 pub struct Datagram {
@@ -31,22 +28,16 @@ pub struct Datagram {
 impl Datagram {
     /// One that came from outside (see [`write_number`](Self::write_number)).
     pub fn arrived(flow: u32, forward: bool, ecn: Ecn, content: BytesMut) -> Self {
-        let number = Self::read_number(&content).filter(|_| forward);
+        let number = engine::read_number(&content).filter(|_| forward);
         Self { flow, step: 0, ecn, forward, number, sent_at: Time::ZERO, content }
     }
 
     /// Writes its number into the tag at its end, for those that see only the payload. Without a cipher the tag is
     /// zeros.
     pub fn write_number(&mut self) {
-        if let (Some(number), Some(at)) = (self.number, self.content.len().checked_sub(NUMBER)) {
-            self.content[at..].copy_from_slice(&(number + 1).to_be_bytes());
+        if let Some(number) = self.number {
+            engine::write_number(&mut self.content, number);
         }
-    }
-
-    /// The number in `payload`, if it carries data.
-    pub fn read_number(payload: &[u8]) -> Option<u64> {
-        let written = payload.last_chunk::<NUMBER>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        written.checked_sub(1)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The records of a run: meters, samples, events.
 
-use engine::{DueAtAcks, ProbeRows, flow_event, flow_row, sender_event};
+use engine::{DueAtAcks, ProbeRows, flow_event, flow_row, sender_event, video_frames};
 use record::{
-    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, VideoFrameRow, milliseconds,
-    seconds,
+    EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, milliseconds, seconds,
 };
 use scenario::{DrawnFlow, Plan};
 use transport::{Event, Journal};
@@ -234,20 +233,7 @@ impl Recorder {
     /// Notes the frames of video of flow `flow`, of which these are the ends.
     fn note_frames(&mut self, flow: u32, (sender, receiver): (&CacheAligned<SenderHalf>, &CacheAligned<ReceiverHalf>)) {
         let (Some(sending), Some(receiving)) = (&sender.end, &receiver.end) else { return };
-        let arrivals = receiving.frames();
-        for (number, frame) in (0..).zip(sending.frames()) {
-            let arrival = arrivals.get(number as usize).copied().unwrap_or_default();
-            let known = |at: Option<Time>| at.map_or(f64::NAN, seconds);
-            self.tables.video_frames.push(VideoFrameRow {
-                captured_s: seconds(frame.captured),
-                flow,
-                frame: number,
-                bytes: frame.bytes,
-                is_key: frame.key,
-                complete_s: known(arrival.complete),
-                shown_s: known(arrival.shown),
-            });
-        }
+        video_frames(flow, sending.frames(), receiving.frames(), &mut self.tables.video_frames);
     }
 }
 

@@ -19,6 +19,7 @@ mod waiter;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::read_number;
 use network::{Discard, Purpose};
 use record::{EventKind, EventRow, Histogram, seconds};
 use rustix::io::{Errno, read, write};
@@ -48,11 +49,9 @@ pub(crate) const PRIORITY: i32 = 2;
 /// Which ports belong to which flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Flows<'a> {
-    /// Flow i sends from port [`SENDER_PORT`] + i. The slice has the plan's flow for each.
+    /// Flow i sends from port [`SENDER_PORT`] + i. The slice has the plan's flow for each. Segments of TCP have their
+    /// numbers, and datagrams of UDP the numbers at their end.
     ByPort(&'a [usize]),
-    /// The same for UDP datagrams, with a function that reads the number of a packet that carries data.
-    #[cfg(feature = "quic")]
-    Datagrams(&'a [usize], fn(&[u8]) -> Option<u64>),
     /// Everything takes the way of the first flow of the plan.
     One,
 }
@@ -248,8 +247,6 @@ impl<'a> Emulator<'a> {
         }
         match self.settings.flows {
             Flows::ByPort(_) => self.record_arrival(now, packet),
-            #[cfg(feature = "quic")]
-            Flows::Datagrams(..) => self.record_arrival(now, packet),
             Flows::One => {
                 let shared = &self.settings.shared[usize::from(packet.reverse)];
                 shared.arrived.fetch_add(u64::from(packet.size), Ordering::Relaxed);
@@ -378,11 +375,7 @@ impl<'a> Emulator<'a> {
     fn identify(&mut self, now: Time, place: u32, length: usize, reverse: bool) -> Option<InTransit> {
         let bytes = &self.pool.at(place)[PREFIX..PREFIX + length];
         let header = Header::read(bytes)?;
-        #[cfg(feature = "quic")]
-        let number = match self.settings.flows {
-            Flows::Datagrams(_, read) if !reverse => read(bytes),
-            _ => None,
-        };
+        let number = read_number(bytes).filter(|_| header.protocol == header::UDP && !reverse);
         let mut packet = InTransit {
             place,
             size: length as u32,
@@ -399,6 +392,13 @@ impl<'a> Emulator<'a> {
         };
         match self.settings.flows {
             Flows::One => packet.flow = hash(&header),
+            Flows::ByPort(routes) if header.protocol == header::UDP => {
+                (packet.flow, packet.route) = route_of(&header, reverse, routes)?;
+                packet.sequence = number;
+                if number.is_some() {
+                    self.count_train(now, packet.flow);
+                }
+            }
             Flows::ByPort(routes) => {
                 let segment = header.segment?;
                 // The ends of a connection are closed by hand at the end of the flow: that is not part of the run.
@@ -409,17 +409,6 @@ impl<'a> Emulator<'a> {
                 packet.purpose = self.flows[packet.flow as usize].purpose(&segment, reverse);
                 if !reverse {
                     packet.sequence = self.record_departure(now, packet.flow, &segment);
-                }
-            }
-            #[cfg(feature = "quic")]
-            Flows::Datagrams(routes, _) => {
-                if header.protocol != header::UDP {
-                    return None;
-                }
-                (packet.flow, packet.route) = route_of(&header, reverse, routes)?;
-                packet.sequence = number;
-                if number.is_some() {
-                    self.count_train(now, packet.flow);
                 }
             }
         }

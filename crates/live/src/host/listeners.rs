@@ -16,7 +16,6 @@ pub(crate) fn turned_away() -> u64 {
 }
 
 /// Datagrams for which a socket had no room, when they arrived or were sent.
-#[cfg(feature = "quic")]
 pub(crate) fn datagrams_without_room() -> u64 {
     let counters = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
     counter(&counters, "Udp:", "RcvbufErrors") + counter(&counters, "Udp:", "SndbufErrors")

@@ -72,11 +72,15 @@ fn socket(address: Ipv4Addr, first_port: u16, index: usize, algorithm: &str) -> 
 }
 
 /// As many bytes may wait in a socket of UDP, in case its thread comes late.
-#[cfg(feature = "quic")]
 const WAITING: usize = 8 << 20;
 
+/// The address of UDP flow `row` at its sender (`end` 0) or its receiver (1).
+pub(crate) fn datagram_address(end: usize, row: u32) -> SocketAddrV4 {
+    let (address, first) = [(NEAR, SENDER_PORT), (FAR, RECEIVER_PORT)][end];
+    SocketAddrV4::new(address, first + row as u16)
+}
+
 /// A socket of UDP at `address`, in the namespace of the calling thread.
-#[cfg(feature = "quic")]
 pub(crate) fn datagram_socket(address: SocketAddrV4) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;

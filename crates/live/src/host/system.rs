@@ -289,6 +289,30 @@ pub(crate) fn set_not_sent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Resu
     })
 }
 
+/// Room for one control message with an int.
+const CONTROL: usize = 64;
+
+/// Takes the datagram that waits at `socket` into `buffer`: its length and the TOS byte of its header, which the socket
+/// was asked for (IP_RECVTOS).
+pub(crate) fn receive_marked(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, u8)> {
+    let mut control = [0_u64; CONTROL / 8];
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: zeros are a valid header without any part.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
+    (header.msg_control, header.msg_controllen) = (control.as_mut_ptr().cast(), CONTROL as _);
+    // SAFETY: header, part and control outlive the call, with the lengths that they say.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has filled the header, and the messages are within the control buffer.
+    let tos = unsafe {
+        let message = libc::CMSG_FIRSTHDR(&raw const header);
+        let is_tos = !message.is_null() && (*message).cmsg_type == libc::IP_TOS;
+        if is_tos { libc::CMSG_DATA(message).read() } else { 0 }
+    };
+    Ok((length, tos))
+}
+
 /// The kernel's facts on a connection (`struct tcp_info` of linux/tcp.h), as much of it as is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TcpInfo {

@@ -50,7 +50,7 @@ impl AckRows {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use record::FlowState;
     use units::Span;
 
@@ -61,8 +61,12 @@ mod tests {
     }
 
     fn row(millis: u64, flow: u32) -> FlowSample {
+        row_at(seconds(at(millis)), flow)
+    }
+
+    pub(in crate::tcp) fn row_at(time_s: f64, flow: u32) -> FlowSample {
         FlowSample {
-            time_s: seconds(at(millis)),
+            time_s,
             flow,
             window_segments: 10.0,
             threshold_segments: f64::INFINITY,

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use engine::{Schedule, Series};
-use record::{EventKind, EventRow, FlowCounters, FlowSample, FlowSeries, Histogram, seconds};
+use record::{EventKind, EventRow, FlowCounters, FlowSample, Histogram, seconds};
 use rustix::io::Errno;
 use rustix::net::connect;
 use scenario::{DrawnFlow, Sampling};
@@ -54,7 +54,7 @@ impl Default for Traced {
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) flows: Vec<FlowTotals>,
-    pub(crate) series: FlowSeries,
+    pub(crate) series: Vec<FlowSample>,
     /// As controllers reported them, one controller after the other.
     pub(crate) probes: Vec<ProbeValue>,
     pub(crate) events: Vec<EventRow>,
@@ -85,8 +85,8 @@ pub(crate) struct Endpoints<'a> {
     trace: Option<kernel::Trace>,
     /// Each with the flows of the plan that use it.
     algorithms: &'a mut [Box<dyn Algorithm>],
-    /// The algorithm of each flow of the plan.
-    of_flow: &'a [usize],
+    /// The algorithm of each flow of the plan that is of TCP.
+    of_flow: &'a [Option<usize>],
     buffer: Vec<u8>,
     /// Data may have arrived since the last wait for them.
     paused: bool,
@@ -105,13 +105,13 @@ impl<'a> Endpoints<'a> {
     /// Fails where the process may open no more files.
     pub(crate) fn new(
         settings: Settings<'a>,
-        sockets: Vec<Sockets>,
+        sockets: Vec<Option<Sockets>>,
         trace: Option<kernel::Trace>,
         algorithms: &'a mut [Box<dyn Algorithm>],
-        of_flow: &'a [usize],
+        of_flow: &'a [Option<usize>],
     ) -> Result<Self, Errno> {
         let flows = settings.drawn.iter().zip(sockets).enumerate();
-        let flow = |(index, (drawn, sockets)): (usize, (&DrawnFlow, Sockets))| {
+        let flow = |(index, (drawn, sockets)): (usize, (&DrawnFlow, Option<Sockets>))| {
             Flow::new(&settings, index as u32, drawn, sockets)
         };
         algorithms.iter_mut().for_each(|algorithm| algorithm.show(settings.plan.record.probes));
@@ -386,7 +386,7 @@ impl<'a> Endpoints<'a> {
     /// The row of flow `index` at `at`, as the last look found it.
     fn row(&self, at: Time, index: usize) -> FlowSample {
         let flow = &self.flows[index];
-        let paces = self.algorithms[self.of_flow[flow.of]].paces();
+        let paces = self.of_flow[flow.of].is_some_and(|algorithm| self.algorithms[algorithm].paces());
         flow.row(at, &self.settings.shared[index], paces)
     }
 
@@ -400,10 +400,9 @@ impl<'a> Endpoints<'a> {
         }
         let Self { algorithms, of_flow, settings, flows, report, .. } = self;
         for flow in flows.iter().filter(|flow| flow.stage == Stage::Sending) {
-            let Some(sockets) = &flow.sockets else { continue };
+            let (Some(sockets), Some(algorithm)) = (&flow.sockets, of_flow[flow.of]) else { continue };
             let (socket, port) = (sockets.sender.as_fd(), SENDER_PORT + flow.index as u16);
-            let algorithm = &mut algorithms[of_flow[flow.of]];
-            algorithm.look(socket, port, system::monotonic(), &mut |internal| {
+            algorithms[algorithm].look(socket, port, system::monotonic(), &mut |internal| {
                 report.probes.extend(probe_value(settings, flows.len(), &internal));
             });
         }

@@ -65,16 +65,16 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Flow `index` of the tables: `drawn`, over `sockets`.
-    pub(super) fn new(settings: &Settings<'_>, index: u32, drawn: &DrawnFlow, sockets: Sockets) -> Self {
+    /// Flow `index` of the tables: `drawn`, over `sockets`. Without them nothing happens here: it is no flow of TCP.
+    pub(super) fn new(settings: &Settings<'_>, index: u32, drawn: &DrawnFlow, sockets: Option<Sockets>) -> Self {
         let planned = &settings.plan.flows[drawn.of];
         Self {
             index,
             of: drawn.of,
-            sockets: Some(sockets),
+            stage: if sockets.is_some() { Stage::Waiting } else { Stage::Over },
+            sockets,
             sink: None,
             ended: false,
-            stage: Stage::Waiting,
             start: drawn.start,
             stop: drawn.stop,
             opened: None,

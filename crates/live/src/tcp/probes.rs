@@ -1,6 +1,6 @@
 //! Internal values of controllers, as the table `probes`.
 
-use record::{FlowSeries, Probes};
+use record::{FlowSample, Probes};
 use units::{Span, Time};
 
 /// The value of an internal of a flow's controller.
@@ -18,7 +18,11 @@ const RESOLUTION: Span = Span::from_micros(1);
 
 /// The table, of each flow until it `ends`, in the order of time. If a flow has a row in `every_ack` for each ACK,
 /// values reported at an ACK have the time of its row.
-pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>, ends: impl Fn(u32) -> Time) -> Probes {
+pub(crate) fn table(
+    mut values: Vec<ProbeValue>,
+    every_ack: Option<&[FlowSample]>,
+    ends: impl Fn(u32) -> Time,
+) -> Probes {
     if let Some(series) = every_ack {
         let acks = AckTimes::of(series);
         values.iter_mut().for_each(|one| one.at = acks.before(one.flow, one.at).unwrap_or(one.at));
@@ -35,12 +39,12 @@ pub(crate) fn table(mut values: Vec<ProbeValue>, every_ack: Option<&FlowSeries>,
 struct AckTimes(Vec<Vec<Time>>);
 
 impl AckTimes {
-    fn of(series: &FlowSeries) -> Self {
+    fn of(series: &[FlowSample]) -> Self {
         let mut flows = Vec::new();
-        for (&time_s, &flow) in series.time_s.iter().zip(&series.flow) {
-            let flow = flow as usize;
+        for row in series {
+            let flow = row.flow as usize;
             flows.resize(flows.len().max(flow + 1), Vec::new());
-            flows[flow].push(Time::from_nanos((time_s * 1e9).round() as u64));
+            flows[flow].push(Time::from_nanos((row.time_s * 1e9).round() as u64));
         }
         Self(flows)
     }
@@ -58,11 +62,12 @@ mod tests {
     use record::seconds;
 
     use super::*;
+    use crate::tcp::ack_rows::tests::row_at;
 
     const END: Time = Time::from_nanos(10_000_000_000);
 
-    fn series(time_s: &[f64], flow: &[u32]) -> FlowSeries {
-        FlowSeries { time_s: time_s.to_vec(), flow: flow.to_vec(), ..FlowSeries::default() }
+    fn series(time_s: &[f64], flow: &[u32]) -> Vec<FlowSample> {
+        time_s.iter().zip(flow).map(|(&time_s, &flow)| row_at(time_s, flow)).collect()
     }
 
     fn reported(nanos: u64, flow: u32) -> ProbeValue {

@@ -6,13 +6,12 @@
 
 mod ends;
 
-use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 
 use control::ControllerRef;
 use engine::{Cost, Engine, Failure, Job, Watch};
-use quic::{Datagram, Endpoints, Of, Quic};
+use quic::{Endpoints, Of, Quic};
 use record::Tables;
 use scenario::Plan;
 
@@ -20,9 +19,7 @@ use self::ends::{Connection, Ends};
 use crate::check::{Refusal, check_links, check_route, too_many};
 use crate::emulator::{Clock, Flows, SENDER_PORT, SharedCounters};
 use crate::fidelity::{Fidelity, Lateness};
-use crate::host::listeners;
-use crate::host::namespace::End;
-use crate::host::sockets::{FAR, NEAR, RECEIVER_PORT, datagram_socket};
+use crate::host::sockets::{RECEIVER_PORT, datagram_address};
 use crate::host::system;
 use crate::run::{Inside, Outcome, Seen, Threads, fidelity, refused, side_by_side, watched};
 use crate::tcp::endpoints::Traced;
@@ -79,14 +76,14 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
     let clock = Clock::of_run();
     let settings = Settings::of(job, watch, &drawn, clock, (&shared, &halt));
     let ends = Ends::new(settings, endpoints, connections).map_err(|error| Failure::Machine(error.to_string()))?;
-    let flows = Flows::Datagrams(&routes, Datagram::read_number);
+    let flows = Flows::ByPort(&routes);
     let emulator = inside.emulator(plan, &drawn, (clock, flows), (&shared, &halt), None, &mut testbed)?;
     let Threads { emulator, endpoints } = side_by_side(emulator, || ends.run(), None, plan, &halt)?;
     let ended = endpoints?;
     if watch.is_stopped() {
         return Err(watch.failure());
     }
-    let dropped = ended.dropped + without_room(&testbed).map_err(|error| Failure::Machine(error.to_string()))?;
+    let dropped = ended.dropped + testbed.without_room().map_err(|error| Failure::Machine(error.to_string()))?;
     let traced = Traced { source: "noq", missed: 0 };
     let seen = Seen { lateness: Some(Lateness::of(&ended.lateness)), traced, dropped };
     let notes = fidelity(plan, &emulator, &testbed, &seen, Vec::new());
@@ -107,22 +104,9 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
 
 /// The sockets of the connections with these rows, each in the namespace of its end.
 fn open(testbed: &Testbed, rows: &[u32]) -> Result<Vec<Connection>, String> {
-    let address = |ip, port: u16, row: u32| SocketAddrV4::new(ip, port + row as u16);
-    let make = |end: &End, ip, port| -> Result<Vec<OwnedFd>, String> {
-        let sockets = || rows.iter().map(|&row| datagram_socket(address(ip, port, row))).collect::<Result<_, _>>();
-        let made = end.inside(sockets).map_err(|error| error.to_string())?;
-        made.map_err(|error: rustix::io::Errno| format!("a socket cannot be made: {error}"))
+    let connection = |(row, sockets): (u32, [OwnedFd; 2])| {
+        let others = [datagram_address(1, row), datagram_address(0, row)];
+        Connection::new(row, sockets, others).map_err(|error| format!("a socket cannot be set up: {error}"))
     };
-    let (near, far) = (make(&testbed.near, NEAR, SENDER_PORT)?, make(&testbed.far, FAR, RECEIVER_PORT)?);
-    let connection = |((near, far), &row): ((OwnedFd, OwnedFd), &u32)| {
-        let others = [address(FAR, RECEIVER_PORT, row), address(NEAR, SENDER_PORT, row)];
-        Connection::new(row, [near, far], others).map_err(|error| format!("a socket cannot be set up: {error}"))
-    };
-    near.into_iter().zip(far).zip(rows).map(connection).collect()
-}
-
-/// Datagrams for which the sockets of either end had no room.
-fn without_room(testbed: &Testbed) -> std::io::Result<u64> {
-    let of = |end: &End| end.inside(listeners::datagrams_without_room);
-    Ok(of(&testbed.near)? + of(&testbed.far)?)
+    testbed.datagram_sockets(rows)?.map(connection).collect()
 }

@@ -52,7 +52,7 @@ pub(crate) struct Job {
 
 pub(crate) fn run_job(job: &Job, watch: &Watch) -> Result<Outcome, Failure> {
     let Job { plan, seed, algorithms, gso_max_segs } = job.clone();
-    Live { algorithms, gso_max_segs, capture: None, queues: live::Queues::default() }
+    Live { algorithms, controllers: None, gso_max_segs, capture: None, queues: live::Queues::default() }
         .run(&engine::Job { plan, seed }, watch)
 }
 

@@ -64,7 +64,7 @@ fn queues_from(name: Option<&str>, offered: Vec<String>) -> PyResult<Queues> {
 fn engine(algorithms: Listed, queues: Queues, of: Option<&UmlRun>) -> VirtualTime {
     let capture = of.and_then(|run| run.pcap.clone().map(|file| (file, run.of.point)));
     let gso_max_segs = of.and_then(|run| run.of.gso_max_segs);
-    VirtualTime(Live { algorithms: Arc::new(algorithms), gso_max_segs, capture, queues })
+    VirtualTime(Live { algorithms: Arc::new(algorithms), controllers: None, gso_max_segs, capture, queues })
 }
 
 /// Refuses a plan that the kernel that runs now cannot run.

@@ -7,8 +7,8 @@ use control::{Controller, ParameterError, Parameters, Probe, tfrc};
 use record::{FlowMeter, FlowState};
 use scenario::{DrawnFlow, Kind, PlannedFlow};
 use transport::{
-    ActiveOpen, Application, DatagramSource, Frame, Journal, Marks, MediaSource, OpeningPacket, Pace, PacketHeader,
-    Phase, Sender, Stack, TfrcSource,
+    ActiveOpen, Application, DatagramSource, Frame, Journal, Marks, MediaSource, OpeningPacket, PacketHeader, Phase,
+    Sender, Stack, TfrcSource,
 };
 use units::{Ecn, Random, Rate, SenderCounters, Span, Time};
 
@@ -69,8 +69,8 @@ impl SendingEnd {
         controller: Box<dyn Controller>,
         seed: u64,
     ) -> Self {
-        let random = Random::stream(seed, "flow", drawn.stream());
         if let Kind::Tcp = plan.kind {
+            let random = Random::stream(seed, "flow", drawn.stream());
             let options = Arc::clone(stack);
             let application = match (engine::pace(plan, drawn, options.segment_size, seed), drawn.bytes) {
                 _ if plan.relays.is_some() => Application::Relayed(drawn.bytes),
@@ -91,21 +91,10 @@ impl SendingEnd {
                 None => Self::Tcp(sender),
             };
         }
-        let packet_size = plan.packet_size();
         if let Kind::Media { .. } = plan.kind {
-            let wires = (packet_size, plan.options.marks != Marks::Off);
-            let encoder = Random::stream(seed, "encoder", drawn.stream());
-            let source = MediaSource::new(&plan.call, wires, plan.media.as_ref(), controller, [random, encoder]);
-            return Self::Media(Box::new(Metered::new(source)));
+            return Self::Media(Box::new(Metered::new(engine::media_source(plan, drawn, controller, seed))));
         }
-        let source = match (&plan.media, engine::pace(plan, drawn, packet_size, seed)) {
-            (Some(media), _) => DatagramSource::recorded(packet_size, Arc::clone(media), controller, random),
-            (None, pace) => {
-                let pace = pace.unwrap_or_else(|| Pace::new(Vec::new(), packet_size, drawn.bytes));
-                DatagramSource::new(packet_size, pace, controller, random)
-            }
-        };
-        Self::Datagram(Box::new(Metered::new(source)))
+        Self::Datagram(Box::new(Metered::new(engine::datagram_source(plan, drawn, controller, seed))))
     }
 
     /// The TCP sender, if it is one.
