@@ -190,6 +190,8 @@ def test_delays_are_of_frames_that_are_complete(call: Call) -> None:
     assert metrics.frame_delay_percentile(call, 100, "call") == pytest.approx(90.0)
     assert metrics.frame_delay_percentile(call, 50, "call") == pytest.approx(50.0)
     assert metrics.frame_delay_percentile(call, 50, "call", start=0.03, stop=0.05) == pytest.approx(60.0)
+    # Frames 0 to 4.
+    assert metrics.frame_delay_mean(call, "call", stop=0.18) == pytest.approx(60.0)
 
 
 def test_frames_that_are_not_shown_are_lost_and_late(call: Call) -> None:

@@ -37,16 +37,33 @@ def video_frames(
     return captured[inside], complete[inside], shown[inside]
 
 
+def frame_delays(run: Recorded, flow: str, start: float | None, stop: float | None) -> Array:
+    """The times from the capture of a frame to its completion (ms), of those completed.
+
+    Raises MetricError if none was.
+    """
+    captured, complete, _ = video_frames(run, flow, start, stop)
+    arrived = ~np.isnan(complete)
+    if not arrived.any():
+        raise MetricError(f"no frame of `{flow}` was completed")
+    delays: Array = (complete - captured)[arrived] * 1e3
+    return delays
+
+
 @metric
 def frame_delay_percentile(
     run: Recorded, percentile: float, flow: str, start: float | None = None, stop: float | None = None
 ) -> float:
     """A percentile of the times from the capture of a frame to its completion (ms), of those completed."""
-    captured, complete, _ = video_frames(run, flow, start, stop)
-    arrived = ~np.isnan(complete)
-    if not arrived.any():
-        raise MetricError(f"no frame of `{flow}` was completed")
-    return percentile_of((complete - captured)[arrived] * 1e3, percentile)
+    return percentile_of(frame_delays(run, flow, start, stop), percentile)
+
+
+@metric
+def frame_delay_mean(
+    run: Recorded, flow: str, start: float | None = None, stop: float | None = None
+) -> float:
+    """The mean of the times from the capture of a frame to its completion (ms), of those completed."""
+    return float(frame_delays(run, flow, start, stop).mean())
 
 
 @metric
