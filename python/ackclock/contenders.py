@@ -95,14 +95,10 @@ def _told_apart(found: Sequence[Contender], texts: Sequence[str]) -> list[Conten
     return told
 
 
-_CALLED = re.compile(r'File "[^"]*ackclock/calls\.py", line \d+, in (\w+)\n')
-"""The frames of functions that call a controller, in a traceback as text."""
-
-
 def place_in(texts: Sequence[str], error: BaseException) -> str | None:
     """The line of a controller among ``texts`` at which an exception arose: ``mine.py, line 12``.
 
-    A call with wrong arguments has no line there: then it is the method, ``mine.py, on_ack``.
+    A call with wrong arguments has no line there: then it is the method, ``mine.py:Mine.on_ack``.
     """
     named = [
         _PYTHON.fullmatch(spelled["cc"].strip()) for text in texts if (spelled := _SPELLED.fullmatch(text))
@@ -115,9 +111,7 @@ def place_in(texts: Sequence[str], error: BaseException) -> str | None:
     shown = "".join(traceback.format_exception(error))
     frames = re.findall(r'File "([^"]+)", line (\d+)', shown)
     places = [f"{files[file]}, line {line}" for file, line in frames if file in files]
-    if not places:
-        names = " or ".join(map(str, files.values()))
-        places = [f"{names}, {where}" for where in _CALLED.findall(shown) if names]
+    places = places or re.findall(r"^raised by (.+)$", shown, re.MULTILINE)
     return places[-1] if places else None
 
 

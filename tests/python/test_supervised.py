@@ -108,9 +108,13 @@ def test_an_exception_that_is_no_exception_is_one_of_the_file(capsys, folder, ra
 
 
 BESIDE_ITS_LINES = [
-    ("    on_ack = staticmethod(lambda of: None)", "w.py, on_ack: TypeError: Mine.<lambda>() takes 1"),
-    ("    on_ack = 5", "w.py, on_ack: TypeError: 'int' object is not callable"),
-    ("    def __new__(cls): return None", "w.py, taken_over: AttributeError: type object 'NoneType'"),
+    ("    on_ack = staticmethod(lambda of: None)", "w.py:Mine.on_ack: TypeError: Mine.<lambda>() takes 1"),
+    ("    on_ack = 5", "w.py:Mine.on_ack: TypeError: 'int' object is not callable"),
+    ("    def __new__(cls): return None", "w.py, when it is made: AttributeError: type object 'NoneType'"),
+    ("    wants = 3", "w.py, when it is made: TypeError: "),
+    ("    def probe(self): return 3", "w.py:Mine.probe: TypeError: "),
+    ("    def probe(self): return {1: 2}", "w.py:Mine.probe: TypeError: "),
+    ("    def probe(self): return {'a': 'b'}", "w.py:Mine.probe: TypeError: "),
     ("    async def __init__(self): pass", "Mine.__init__ is async or has a yield, so a call"),
     ("    async def on_loss(self, cx, loss): pass", "Mine.on_loss is async or has a yield, so a call"),
     ("    def on_ecn(self, cx, marks): yield 3", "Mine.on_ecn is async or has a yield, so a call"),
@@ -122,7 +126,8 @@ BESIDE_ITS_LINES = [
 @pytest.mark.parametrize(("line", "sentence"), BESIDE_ITS_LINES)
 def test_an_exception_in_no_line_of_the_file_is_one_of_its_method(capsys, folder, line, sentence):
     (folder / "w.py").write_text(OWN.format(code="pass") + line + "\n")
-    assert sentence in refused(capsys, "compare", "./w.py", "--duration", "1s")
+    probes = ("--set", "record.probes=20ms")
+    assert sentence in refused(capsys, "compare", "./w.py", *probes, "--duration", "1s")
 
 
 def test_an_exception_whose_text_cannot_be_made_is_a_sentence(capsys, folder):

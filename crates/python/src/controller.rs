@@ -15,6 +15,7 @@ use units::{Ecn, Rate, Span, Time};
 use crate::attached::{attach, attribute, call, import, is_ours};
 use crate::event::{Ack, Context, Loss, Shown};
 use crate::failure::ControllerError;
+use crate::method::{METHODS, Method};
 
 /// Later than anything that happens, in seconds: as good as never.
 const FAR_S: f64 = 1e9;
@@ -81,6 +82,16 @@ fn ordinary(py: Python<'_>, error: PyErr) -> PyErr {
     found
 }
 
+/// `error` with a note that `place`, a controller or its method, raised it. A call with wrong arguments leaves no line
+/// of its file in the traceback.
+fn noted(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+    if !error.is_instance_of::<ControllerError>(py) {
+        // Without the note the exception is still the one that was raised.
+        let _ = error.value(py).call_method1("add_note", (format!("raised by {place}"),));
+    }
+    error
+}
+
 /// The controller called `label` that the factory at `index` makes, or `None` if there is no such factory. If it
 /// raises, the run is stopped and the returned value no longer matters.
 pub(crate) fn build(
@@ -89,7 +100,7 @@ pub(crate) fn build(
     guard: &Arc<Guard>,
 ) -> Option<Box<dyn Controller>> {
     let factory = factories.get(index)?;
-    let built = guard.attach(|py| {
+    let make = |py: Python<'_>| -> PyResult<PythonController> {
         let object = call(factory.bind(py), &PyTuple::empty(py))?.unbind();
         let name = named(object.bind(py), label)?;
         let (mut wants, pauses) = wants(object.bind(py))?;
@@ -109,7 +120,9 @@ pub(crate) fn build(
         let first = call(&taken_over, &(&object,).into_pyobject(py)?)?;
         decided.take(object.bind(py), &first, "it is made")?;
         Ok(PythonController { calls: Calls::new(py)?, object, guard: guard.clone(), decided })
-    });
+    };
+    let name = label.unwrap_or("the controller");
+    let built = guard.attach(|py| make(py).map_err(|error| noted(py, error, &format!("{name}, when it is made"))));
     match built {
         Some(controller) => Some(Box::new(controller)),
         None => control::registry::build("newreno", &Parameters::new()).ok(),
@@ -197,7 +210,7 @@ impl PythonController {
         A: for<'py> IntoPyObject<'py>,
     {
         let Self { guard, object, calls, decided } = self;
-        guard.attach(|py| {
+        let handle = |py: Python<'_>, decided: &mut Decided| -> PyResult<()> {
             let (context, object) = (Bound::new(py, Context::new(cx))?, &*object);
             let arguments = match argument {
                 Some(argument) => (object, &context, argument).into_pyobject(py)?,
@@ -206,7 +219,8 @@ impl PythonController {
             let answer = call(calls.function(py, method)?, &arguments);
             context.get().put_back(cx, py);
             decided.take(object.bind(py), &answer?, method.name())
-        });
+        };
+        guard.attach(|py| handle(py, decided).map_err(|error| decided.noted(py, error, method.name())));
     }
 
     /// As [`PythonController::event`], with an ACK: objects of the last one are used again.
@@ -215,7 +229,7 @@ impl PythonController {
         if cx.now < decided.pause_until {
             return;
         }
-        guard.attach(|py| {
+        let mut handle = |py: Python<'_>, decided: &mut Decided| -> PyResult<()> {
             let reused = match calls.ack.take() {
                 Some(reused) if reused.fill(py, cx, ack) => reused,
                 _ => Reused::new(py, object, cx, ack)?,
@@ -224,11 +238,17 @@ impl PythonController {
             reused.context.get().put_back(cx, py);
             calls.ack = Some(reused);
             decided.take(object.bind(py), &answer?, method.name())
-        });
+        };
+        guard.attach(|py| handle(py, decided).map_err(|error| decided.noted(py, error, method.name())));
     }
 }
 
 impl Decided {
+    /// `error`, which `method` of the controller raised, with a note of that.
+    fn noted(&self, py: Python<'_>, error: PyErr, method: &str) -> PyErr {
+        noted(py, error, &format!("{}.{method}", self.name))
+    }
+
     /// Takes over what `decisions` of controller.py gives after `event`, unless something in it is outside the law.
     fn take(&mut self, object: &Bound<'_, PyAny>, decisions: &Bound<'_, PyAny>, event: &str) -> PyResult<()> {
         let decisions = decisions.cast::<PyTuple>()?;
@@ -331,64 +351,6 @@ impl Reused {
     }
 }
 
-/// How many methods there are.
-const METHODS: usize = 14;
-
-/// The methods of a controller that handle events.
-#[derive(Clone, Copy)]
-enum Method {
-    Start,
-    Ack,
-    DuplicateAck,
-    Loss,
-    Ecn,
-    Recovered,
-    Timeout,
-    Spurious,
-    IdleRestart,
-    Sent,
-    TransmitStart,
-    SegmentDelivered,
-    SegmentLost,
-    Timer,
-}
-
-/// The names of the methods in Python.
-macro_rules! methods {
-    ($($method:ident: $name:literal,)+) => {
-        impl Method {
-            fn name(self) -> &'static str {
-                match self {
-                    $(Self::$method => $name,)+
-                }
-            }
-
-            fn interned(self, py: Python<'_>) -> &Bound<'_, PyString> {
-                match self {
-                    $(Self::$method => pyo3::intern!(py, $name),)+
-                }
-            }
-        }
-    };
-}
-
-methods! {
-    Start: "on_start",
-    Ack: "on_ack",
-    DuplicateAck: "on_duplicate_ack",
-    Loss: "on_loss",
-    Ecn: "on_ecn",
-    Recovered: "on_recovered",
-    Timeout: "on_timeout",
-    Spurious: "on_spurious",
-    IdleRestart: "on_idle_restart",
-    Sent: "on_sent",
-    TransmitStart: "on_transmit_start",
-    SegmentDelivered: "on_segment_delivered",
-    SegmentLost: "on_segment_lost",
-    Timer: "on_timer",
-}
-
 /// No argument beside the context.
 const NONE: Option<Loss> = None;
 
@@ -482,7 +444,7 @@ impl Controller for PythonController {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        let values = self.guard.attach(|py| {
+        let show = |py: Python<'_>| {
             let probe = attribute(self.object.bind(py), pyo3::intern!(py, "probe"))?;
             let answer = call(&probe, &PyTuple::empty(py))?;
             let answer = answer
@@ -492,7 +454,8 @@ impl Controller for PythonController {
                 .iter()
                 .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
                 .collect::<PyResult<Vec<(String, f64)>>>()
-        });
+        };
+        let values = self.guard.attach(|py| show(py).map_err(|error| self.decided.noted(py, error, "probe")));
         for (name, value) in values.into_iter().flatten() {
             out.value(control::intern(&name), value);
         }

@@ -17,6 +17,7 @@ mod first_page;
 mod json;
 mod language;
 mod memory;
+mod method;
 #[cfg(feature = "live")]
 mod pinned;
 mod plan;
