@@ -69,7 +69,7 @@ impl World<'_> {
         match &self.packets[index] {
             Packet::Data(data) => {
                 let before = self.receiver.delivered_segments();
-                let data = data.clone();
+                let data = *data;
                 self.receiver.on_data(self.now, &data, fate % 8 == 7);
                 assert!(self.receiver.delivered_segments() >= before);
                 self.acknowledge();

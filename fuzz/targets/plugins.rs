@@ -60,7 +60,7 @@ struct Scripted {
 
 impl Scripted {
     fn new(bytes: &[u8]) -> Self {
-        let script = bytes.to_vec().into_iter();
+        let script = Vec::from(bytes).into_iter();
         let mut made = Self { script, window: 10.0, threshold: f64::INFINITY, pacing: None, quantum: 1, timeout: None };
         made.answer(Time::ZERO);
         made
