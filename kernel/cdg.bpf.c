@@ -17,7 +17,6 @@
  *   is given whole segments, rounded down.
  * - The probability (5) has an error below 2^-20, and the random number 32 bits.
  * - "In recovery" has the kernel's meaning.
- * - A loss does not raise the window, unless loss_may_raise says so: in a network that others use as well, it must not.
  * - A change of `a` holds for connections that start after it.
  *
  * Ranges: RTTs are below an hour, windows below 2^31 segments.
@@ -36,7 +35,7 @@ PARAMETER(bool, unknown_is_congestion, true);
 PARAMETER(bool, hold_freezes_window, true);
 PARAMETER(bool, loss_tolerance, true);
 PARAMETER(bool, use_shadow, true);
-PARAMETER(bool, loss_may_raise, false);
+PARAMETER(bool, loss_may_raise, true);
 PARAMETER(bool, use_ineffectual, true);
 
 PROBES(shadow_window, gradient_min_raw, gradient_max_raw, gradient_min, gradient_max, queue_state, interval,

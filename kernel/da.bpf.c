@@ -17,7 +17,6 @@
  *   error below 2^-31. The kernel is given whole segments, rounded down.
  * - NDG is compared in units of 2^-32, with an error below 2^-16.
  * - Delays come from the kernel in whole microseconds.
- * - max_window, 64 segments in the paper, is as large as it may be: a connection of today must not end at 64.
  * - A change of `last_m` or `reference` holds for connections that start after it.
  *
  * Ranges: delays are below an hour, windows at most max_window segments, that below 2^31.
@@ -28,6 +27,7 @@ PARAMETER(real, K, REAL(1.25));
 PARAMETER(real, ndg_threshold, REAL(0.5));
 CHOICE(ndg_sign, above, above, below);
 CHOICE(update_epochs, 2, 1, 2, interleaved);
+PARAMETER(real, empty_queue, REAL(0.5));
 PARAMETER(real, min_buffer, REAL(0));
 PARAMETER(u32, max_reduce, 0);
 PARAMETER(bool, optimistic, false);
@@ -37,8 +37,6 @@ PARAMETER(u32, last_m, 8);
 
 PROBES(reference_delay_ms, delay_ms, ndg, phase, epoch, reductions, reductions_total, decreases, reference_renewals);
 
-/* A delay that exceeds the reference by no more shows no queue. */
-#define EPSILON (10 * MICROSECOND)
 /* The longest memory. */
 #define CAPACITY 64
 #define LONGEST_DELAY (3600 * SECOND)
@@ -180,6 +178,12 @@ inline_always segments decrease(struct controller *s, segments window, span smal
 	return scaled(window, fraction(smallest, delay)) + (min_buffer >> 16);
 }
 
+/* Packets in the queue: what the window has beyond that of (D1). */
+inline_always segments queue(segments window, span reference, span delay)
+{
+	return delay > reference ? scaled(window, fraction(delay - reference, delay)) : 0;
+}
+
 /* (D3). */
 inline_always segments next_window(struct controller *s, span delay)
 {
@@ -189,7 +193,8 @@ inline_always segments next_window(struct controller *s, span delay)
 	if (delay > scaled_down(old, K))
 		return decrease(s, window, smallest, delay);
 	s->reductions = 0;
-	return delay > old + EPSILON && !optimistic ? window : window + SEGMENT;
+	bool stable = queue(window, old, delay) > empty_queue >> 16;
+	return stable && !optimistic ? window : window + SEGMENT;
 }
 
 /* The head of window took `delay`: the next new packet is the next head. */

@@ -11,8 +11,7 @@
  * Proportional rate reduction would bring the window to the threshold, so this is cong_control, which governs recovery.
  * A lost segment that was not sent again may leave beside the window: Tahoe sends it at once.
  *
- * Differences from crates/control/src/controllers/jk.rs: windows are whole segments, as in newreno.bpf.c, and by
- * default there is no largest window.
+ * Differences from crates/control/src/controllers/jk.rs: windows are whole segments, as in newreno.bpf.c.
  */
 #include "ack.h"
 

@@ -56,6 +56,7 @@ static PAIRS: LazyLock<Vec<Pair>> = LazyLock::new(|| {
 /// Settings that lead through every rule, with the controllers they belong to.
 const SETTINGS: &[(&str, &str)] = &[
     ("newreno", "{}"),
+    ("cdg", "{}"),
     ("cdg", r#"{"loss_may_raise": false}"#),
     ("cdg", r#"{"loss_may_raise": true, "rtt_tick": "0s", "a": 1, "G": "1ms", "beta_d": 0.6}"#),
     (
@@ -64,6 +65,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
     ("cdg", r#"{"loss_may_raise": true, "hold_freezes_window": false, "b": 2, "b_prime": 3, "a": 17}"#),
     ("cdg", r#"{"loss_may_raise": true, "loss_tolerance": false, "use_ineffectual": false}"#),
+    ("da", "{}"),
     ("da", r#"{"max_window": 64}"#),
     ("da", r#"{"update_epochs": 1, "K": 1.1, "min_buffer": 2.5, "max_window": 500}"#),
     ("da", r#"{"max_window": 64, "update_epochs": "interleaved", "optimistic": true, "max_reduce": 3}"#),
@@ -83,6 +85,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("tcp-fq", r#"{"theta": 2}"#),
     ("tcp-fs", "{}"),
     ("tcp-q", r#"{"window_threshold": 4}"#),
+    ("jk", "{}"),
     ("jk", r#"{"max_window": 64}"#),
     ("jk", r#"{"max_window": 500, "initial_threshold": 20}"#),
     ("pit", "{}"),

@@ -108,7 +108,7 @@ parameters! {
         /// A congestion loss starts from the shadow window where that is larger
         use_shadow: bool = true, source "section 3.6, equation 8";
         /// A congestion loss may raise the window where the shadow window is more than twice as large
-        loss_may_raise: bool = true, source "section 3.7, equation 8; false in the kernel";
+        loss_may_raise: bool = true, source "section 3.7, equation 8";
         /// The window grows and backs off also while losses that are no congestion are repaired
         grows_in_recovery: bool = false, source "section 5, as further work";
         /// Back-offs that do not turn a gradient negative are withheld after a while

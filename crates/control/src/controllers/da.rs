@@ -20,7 +20,8 @@
 //! - (D3) computes W^{i+2} from W^i. To the letter these are two windows in turns, which drift apart where sources
 //!   compete. Here one window is decided on in every second epoch. `update_epochs` has the other readings.
 //! - A delay equal to K times the reference holds the window, one equal to the reference grows it: (D3) leaves both
-//!   out.
+//!   out. No two delays of a real host are equal, so a head met no queue if (D1) finds at most `empty_queue` packets
+//!   in it.
 //! - In slow start each ACK gives a delay, in avoidance only the ACK of the head of window.
 //! - The reference survives losses. Slow start after a loss ends at half the window, if not by NDG before, and grows
 //!   also on ACKs of retransmitted packets, which give no delay.
@@ -37,9 +38,6 @@ pub use self::settings::{NdgSign, ReferenceRule, Settings, UpdateEpochs};
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parts::reno::delegate;
 use crate::{Ack, Context, Controller, Loss, Moment, Probe, Reno, Undo};
-
-/// A delay that exceeds the reference by no more shows no queue: the clock does not separate the two.
-const EPSILON: Span = Span::from_micros(10);
 
 /// The entry of DA in the registry.
 pub const ENTRY: Entry = Entry {
@@ -212,7 +210,7 @@ impl Da {
             return self.decrease(window, reference, delay);
         }
         self.reductions = 0;
-        let stable = delay > old + EPSILON;
+        let stable = queue(window, old, delay) > self.settings.empty_queue;
         if stable && !self.settings.optimistic { window } else { window + 1.0 }
     }
 
@@ -234,6 +232,11 @@ impl Da {
         self.reno.tahoe();
         self.enter_slow_start();
     }
+}
+
+/// Packets in the queue: what the window has beyond that of (D1).
+fn queue(window: f64, reference: Span, delay: Span) -> f64 {
+    window * (delay.as_nanos() as f64 - reference.as_nanos() as f64) / delay.as_nanos() as f64
 }
 
 impl Controller for Da {

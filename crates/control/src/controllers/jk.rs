@@ -64,9 +64,9 @@ parameters! {
     /// The parameters.
     pub struct Settings {
         /// Largest window of the connection
-        max_window: u32 = 64,
+        max_window: u32 = 1_000_000,
             unit "segments", range from(1).up_to(1_000_000),
-            source "Dabbous 1992, section 4.1; 32 with two sources (section 4.2)";
+            source "none; Dabbous 1992: 64 in section 4.1, 32 with two sources (section 4.2)";
         /// Window at which the first slow start ends
         initial_threshold: InitialThreshold = InitialThreshold::MaxWindow,
             unit "segments", source "Dabbous 1992, section 4.1, without a value";

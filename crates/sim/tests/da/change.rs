@@ -3,12 +3,12 @@
 use record::EventKind;
 
 use crate::common::{at, events};
-use crate::{NETWORK, Network, packets_per_second, probe, windows};
+use crate::{DA, NETWORK, Network, packets_per_second, probe, windows};
 
 const LONGER: &str = "[[\"0s\", \"50ms\"], [\"20s\", \"100ms\"]]";
 
 fn longer(parameters: &str) -> record::Tables {
-    Network { bottleneck: LONGER, ..NETWORK }.run(("da", parameters, "0s"), None)
+    Network { bottleneck: LONGER, ..NETWORK }.run(("da", &format!("{DA}, {parameters}"), "0s"), None)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn the_reference_is_replaced_at_the_fourth_reduction_and_the_window_recovers() {
 
 #[test]
 fn without_max_reduce_the_longer_way_looks_congested_for_ever() {
-    let tables = longer("");
+    let tables = longer("max_reduce = 0");
     assert_eq!(probe(&tables, 0, "reference_delay_ms").1.last(), Some(&121.44));
     assert_eq!(tables.flow_series.columns().window_segments.last(), Some(&1.0));
     assert!(packets_per_second(&tables, 0) < 10.0);

@@ -27,6 +27,9 @@ struct Network {
 
 const NETWORK: Network = Network { seconds: 100, b: "5ms", bottleneck: "\"100ms\"", places: 15 };
 
+/// The largest window of section 4.1, and `D_a = D_t` to the letter.
+const DA: &str = "max_window = 64, empty_queue = 0";
+
 /// A flow: controller, parameters, and start.
 type Source<'a> = (&'a str, &'a str, &'a str);
 

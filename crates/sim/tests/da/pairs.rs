@@ -50,7 +50,8 @@ fn pairs_of_da_fill_the_link_without_loss_and_none_starves() {
     for b in ["3.5ms", "5ms", "9.4ms", "9.8ms"] {
         for k in ["1.125", "1.25"] {
             for start in ["0s", "100ms", "1s", "3s"] {
-                let tables = pair(&Network { b, ..NETWORK }, "da", &format!("max_window = 32, K = {k}"), start);
+                let tables =
+                    pair(&Network { b, ..NETWORK }, "da", &format!("max_window = 32, empty_queue = 0, K = {k}"), start);
                 let place = format!("{b}, K = {k}, {start}");
                 assert!(events(&tables, EventKind::Drop).is_empty(), "{place}");
                 let used = packets_per_second(&tables, 0) + packets_per_second(&tables, 1);
@@ -65,7 +66,7 @@ fn pairs_of_da_fill_the_link_without_loss_and_none_starves() {
 fn with_k_of_nine_eighths_the_windows_are_those_of_the_paper() {
     // Section 4.2: A has 9 and 13 packets, B 15 and 10.
     for (b, whole) in [("9.8ms", [9, 15]), ("3.5ms", [13, 10])] {
-        let tables = pair(&Network { b, ..NETWORK }, "da", "max_window = 32, K = 1.125", "0s");
+        let tables = pair(&Network { b, ..NETWORK }, "da", "max_window = 32, empty_queue = 0, K = 1.125", "0s");
         let last = [0, 1].map(|flow| *windows(&tables, flow, 20.0).last().unwrap() as u64);
         assert_eq!(last, whole, "{b}");
     }
@@ -74,7 +75,7 @@ fn with_k_of_nine_eighths_the_windows_are_those_of_the_paper() {
 #[test]
 fn minimal_buffering_shares_nearly_equally() {
     for start in ["0s", "100ms", "300ms", "1s", "3s"] {
-        let parameters = "max_window = 32, K = 1.125, min_buffer = 2";
+        let parameters = "max_window = 32, empty_queue = 0, K = 1.125, min_buffer = 2";
         let tables = pair(&Network { b: "9.8ms", ..NETWORK }, "da", parameters, start);
         assert!((0.44..0.56).contains(&share_of_a(&tables)), "{start}: {}", share_of_a(&tables));
         assert!(events(&tables, EventKind::Drop).is_empty());

@@ -47,6 +47,9 @@ parameters! {
         ndg_sign: NdgSign = NdgSign::Above, source "section 3";
         /// Epochs from decision to decision; interleaved are two windows in turns, (D3) to the letter
         update_epochs: UpdateEpochs = UpdateEpochs::Second, unit "epochs", source "section 3";
+        /// The path is empty at a queue of at most so many packets, W (1 - D_t / D_a): the window grows
+        empty_queue: f64 = 0.5, unit "segments", range from(0.0).up_to(1000.0),
+            source "section 3, D_a = D_t; half a packet is between none and one";
         /// Minimal buffering: added to the window that a decrease computes
         min_buffer: f64 = 0.0, unit "segments", range from(0.0).up_to(1000.0), source "section 5.2: 1 or 2";
         /// MAX-REDUCE: after so many decreases in a row the reference is the latest delay; 0 never replaces it
@@ -54,9 +57,9 @@ parameters! {
         /// The window grows also while the delay is stable, between the reference and K times it
         optimistic: bool = false, source "section 5.2";
         /// Largest window of the connection
-        max_window: u32 = 64,
+        max_window: u32 = 1_000_000,
             unit "segments", range from(1).up_to(1_000_000),
-            source "section 4.1; 32 with two sources (section 4.2); 1000000 in the kernel";
+            source "none; 64 in section 4.1, 32 with two sources (section 4.2)";
         /// The smallest delay of the connection is the reference, or that of the last last_m (rejected)
         reference: ReferenceRule = ReferenceRule::Min, source "section 3; section 5.1";
         /// M: delays that the reference remembers with reference = last

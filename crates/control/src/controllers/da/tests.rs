@@ -137,18 +137,27 @@ fn slow_start_ends_at_the_largest_window() {
 #[test]
 fn each_case_of_d3() {
     // Reference 200 ms, K = 1.25. Above 250 ms: 20 * 200/320 = 12.5; up to it, and not equal to the reference: hold;
-    // at the reference, or no more than eps above, and below it: + 1.
+    // at the reference, and below it: + 1. A queue of half a packet, 20 (1 - 200/205.128), counts as none.
     for (micros, window) in [
         (320_000, 12.5),
         (250_000, 20.0),
         (230_000, 20.0),
-        (200_011, 20.0),
-        (200_010, 21.0),
+        (205_129, 20.0),
+        (205_128, 21.0),
         (200_000, 21.0),
         (190_000, 21.0),
     ] {
         let mut flow = Flow::cruising(Settings::default(), 20.0, 200);
         assert_eq!(flow.head(Span::from_micros(micros)), window, "{micros} us");
+    }
+}
+
+#[test]
+fn the_queue_that_counts_as_none_is_a_parameter() {
+    // 205 ms: 20 (1 - 200/205) = 0.488 packets.
+    for (empty_queue, window) in [(0.0, 20.0), (0.4, 20.0), (0.5, 21.0)] {
+        let mut flow = Flow::cruising(Settings { empty_queue, ..Settings::default() }, 20.0, 200);
+        assert_eq!(flow.head_ms(205), window, "{empty_queue}");
     }
 }
 
