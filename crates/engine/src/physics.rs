@@ -60,7 +60,7 @@ fn shortest(plan: &Plan, hops: &[Hop]) -> Span {
 /// True if something on the way of `flow` sends packets of its own.
 fn is_copied(plan: &Plan, flow: &PlannedFlow) -> bool {
     let copies = |hop: &Hop| hop.snoop.is_some() || hop.link.is_some_and(|link| plan.links[link].duplicate.is_some());
-    flow.forward.iter().any(copies)
+    matches!(flow.kind, Kind::Tcp) && flow.forward.iter().any(copies)
 }
 
 /// The most application bytes in a packet.

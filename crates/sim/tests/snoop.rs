@@ -124,3 +124,26 @@ fn a_finite_flow_is_delivered_whole_through_an_agent_and_sooner() {
     let [without, with] = ["", ", snoop = {}"].map(|more| completion(&format!("loss = \"10%\"{more}")));
     assert!(with < without, "{with} s, without an agent {without} s");
 }
+
+#[test]
+fn an_agent_repairs_nothing_of_flows_that_are_not_tcp() {
+    let flows = |agent: &str| {
+        let tables = run(&format!(
+            r#"
+            duration = "5s"
+            links = [
+                {{ from = "a", to = "b", rate = "10mbit", delay = "10ms", queue = "20p", reverse = {{}} }},
+                {{ from = "b", to = "c", rate = "2mbit", delay = "10ms", queue = "20p", loss = "10%", reverse = {{}},
+                   jitter = {{ slot = {{ min = "1ms", max = "10ms", packets = 4 }} }}{agent} }},
+            ]
+            flows = [
+                {{ cc = "tfrc", from = "a", to = "c" }},
+                {{ cc = "gcc", kind = "media", from = "a", to = "c" }},
+                {{ cc = "newreno", kind = "datagram", source = {{ rate = "80kbit" }}, from = "a", to = "c" }},
+            ]
+            "#
+        ));
+        format!("{:?}", tables.flows)
+    };
+    assert_eq!(flows(", snoop = {}"), flows(""));
+}

@@ -4,7 +4,7 @@
 //! agents have no such step.
 
 use network::Packet as _;
-use scenario::Plan;
+use scenario::{Kind, Plan};
 use transport::{Snoop, Verdict};
 use units::{Span, Time};
 
@@ -30,10 +30,11 @@ struct Agent {
 }
 
 impl SnoopAgents {
-    /// The agents of `plan`, whose flows begin their routes with the steps that `first_steps` says.
+    /// The agents of `plan`, whose flows begin their routes with the steps that `first_steps` says. They know
+    /// TCP alone, and other packets pass.
     pub(crate) fn new(plan: &Plan, first_steps: impl Fn(usize) -> (u32, u32)) -> Self {
         let mut before = Vec::new();
-        for (index, flow) in plan.flows.iter().enumerate() {
+        for (index, flow) in plan.flows.iter().enumerate().filter(|(_, flow)| matches!(flow.kind, Kind::Tcp)) {
             let (forward, reverse) = first_steps(index);
             for (first, hops) in [(forward, &flow.forward), (reverse, &flow.reverse)] {
                 for (step, hop) in (first as usize..).zip(hops) {
