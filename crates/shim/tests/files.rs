@@ -208,10 +208,10 @@ fn flows_of_one_object_on_many_threads_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_window_without_bound_counts_as_ten_million() {
+fn a_window_without_bound_is_told_as_it_is() {
     let endless = FIXED.replace("tcp_sk(sk)->snd_cwnd = window + mode;", "tcp_sk(sk)->snd_cwnd = 0xffffffff;");
     let source = Source::open(&written("endless", &endless)).unwrap();
     let mut controller = source.build(&Parameters::new()).unwrap();
     let recording = Recording { events: vec![(Time::ZERO, Event::Start)], ..Recording::new(Bytes::new(1448), 10.0) };
-    assert_eq!(recording.play(controller.as_mut(), 1), [(1e7, f64::INFINITY)]);
+    assert_eq!(recording.play(controller.as_mut(), 1), [(4_294_967_295.0, f64::INFINITY)]);
 }

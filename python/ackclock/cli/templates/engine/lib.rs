@@ -39,7 +39,7 @@ impl Engine for Template {
         plan.check_controllers(|cc| self.builds(cc)).map_err(Failure::Scenario)?;
         let strange = plan.flows.iter().find(|flow| !is_plain(flow));
         strange.map_or(Ok(()), |flow| {
-            Err(Failure::Refused(format!("flow `{}`: this engine runs TCP flows without end alone", flow.name)))
+            Err(Failure::Refused(format!("flow `{}`: this engine runs TCP flows without end alone", flow.name())))
         })
     }
 
