@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.table import Table
 
-from ackclock import summary
-from ackclock.cli.first_page import draw_overview
 from ackclock.cli.home import VOICE
-from ackclock.cli.networks import NetworksOutcome
-from ackclock.cli.outcome import Finished
+from ackclock.cli.strips import StripsOutcome
 from ackclock.contenders import Contender
 from ackclock.figure import StripRow
 from ackclock.networks import Network
-from ackclock.report import Page, advice, beside
+from ackclock.report import advice, beside
 from ackclock.result import Run
 
 REPAIR = "300ms"
@@ -42,47 +37,25 @@ def with_call(network: Network, call: Contender, ends: Mapping[str, str] | None 
 
 
 @dataclass(frozen=True)
-class BesideOutcome(NetworksOutcome):
-    """The end of ``compare --call``: a sentence for each network, and the call beside each controller."""
+class BesideOutcome(StripsOutcome):
+    """The end of ``compare --call``: the call beside each controller."""
 
-    def _rows(self, runs: Sequence[tuple[str, Run]]) -> list[StripRow]:
-        of_flows = {one.name: one.cc for one in self.compared}
-        return beside.rows(self._of_networks(runs), of_flows)
+    KEY: ClassVar[str] = "call"
+    RULE: ClassVar[str] = beside.RULE
 
-    def answer(self, done: Finished) -> Sequence[Any]:
-        """The sentences before the table."""
-        return (
-            *self._sentences(done),
-            *summary.broken(done.summaries),
-            *self.tables(done),
-            summary.engine_line(done.summaries),
-        )
+    def rows(self, runs: Sequence[tuple[str, Run]]) -> list[StripRow]:
+        """The call beside each controller."""
+        return beside.rows(self._of_networks(runs), {one.name: one.cc for one in self.compared})
 
-    def tables(self, done: Finished) -> Sequence[Any]:
-        """A row for each pair."""
-        return (self._table(done.runs),)
+    def drawn(self, row: StripRow) -> StripRow:
+        """With the measures of the figure."""
+        return replace(row, cells=beside.drawn(row.cells))
 
-    def _sentences(self, done: Finished) -> list[str]:
-        return [f"{row.name}: {row.notes[0]}" if row.name else row.notes[0] for row in self._rows(done.runs)]
-
-    def _table(self, runs: Sequence[tuple[str, Run]]) -> Table:
+    def table(self, rows: Sequence[StripRow]) -> Table:
+        """A row for each pair of a network and a controller."""
         heads = ("network", "beside") if any(one.name for one in self.named) else ("beside",)
-        return advice.table(self._rows(runs), heads, "the call")
+        return advice.table(rows, heads, "the call")
 
-    def draw(self, page: Page, done: Finished, folder: Path) -> None:
-        """The sentences, the small multiples, and the overview of all runs."""
-        from ackclock import plots
-
-        rows = [replace(row, cells=beside.drawn(row.cells)) for row in self._rows(done.runs)]
-        page.strips(rows)
-        page.paragraph(beside.RULE, "note")
-        page.save(folder / "call.png", partial(plots.strips, rows), self.report.formats)
-        draw_overview(page, done.by_label, folder, self.report.formats)
-
-    def document(self, done: Finished) -> dict[str, Any]:
-        """With the sentence and the quantities of each network."""
-        found = {
-            name: {"advice": beside.sentence(of), "beside": advice.as_json(of, beside.MEASURES)}
-            for name, of in self._of_networks(done.runs).items()
-        }
-        return summary.document(done.summaries) | {"call": found}
+    def advice(self, runs: dict[str, Any]) -> dict[str, Any]:
+        """The sentence, and the call beside each controller."""
+        return {"advice": beside.sentence(runs), "beside": advice.as_json(runs, beside.MEASURES)}
