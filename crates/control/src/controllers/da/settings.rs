@@ -59,7 +59,7 @@ parameters! {
         /// Largest window of the connection
         max_window: u32 = 1_000_000,
             unit "segments", range from(1).up_to(1_000_000),
-            source "none; 64 in section 4.1, 32 with two sources (section 4.2)";
+            source "none; 64 (section 4.1), or 32 with two sources (section 4.2)";
         /// The smallest delay of the connection is the reference, or that of the last last_m (rejected)
         reference: ReferenceRule = ReferenceRule::Min, source "section 3; section 5.1";
         /// M: delays that the reference remembers with reference = last
