@@ -23,7 +23,7 @@ from ackclock.replay.differential import (
 from ackclock.replay.differential.network import Bottleneck
 from ackclock.replay.differential.playing import FIRST_STAMP, Read, answer
 from ackclock.replay.differential.receiver import Ack
-from ackclock.replay.differential.situation import one_of
+from ackclock.replay.differential.situation import IN_OPEN_LOOP, one_of
 from ackclock.replay.script import Packet
 from ackclock.replay.simulated import Simulated
 from test_differential import PLAIN
@@ -108,11 +108,19 @@ def test_connections_behind_one_queue_answer_in_open_loops_as_they_did(seed: int
     assert run.compared() is None
 
 
-@pytest.mark.parametrize("faults", ["both", "buffers", "bbr", "modules"])
-def test_the_other_kinds_play(faults: Faults) -> None:
-    played = play(drawn(1, faults), Simulated())
-    assert len(played.sent) > 20
-    assert any(number < 0 for _, number in played.sent) == (faults == "both")
+@pytest.mark.parametrize("faults", IN_OPEN_LOOP)
+def test_the_kinds_in_an_open_loop_play_and_are_recorded_with_all_that_they_met(
+    faults: Faults, tmp_path: Path
+) -> None:
+    for seed in (1, 2):
+        played = play(drawn(seed, faults), Simulated())
+        assert len(played.sent) > 20
+        assert any(number < 0 for _, number in played.sent) == (faults == "both")
+        origin = Origin("6.1", 250, "2026-11-26", "ackclock differential")
+        Recording(origin, [RecordedRun(seed, faults, played.trace)]).write(tmp_path / "one.gz")
+        (run,) = Recording.read(tmp_path / "one.gz").runs
+        assert run.trace == played.trace
+        assert run.compared() is None
 
 
 class Elsewhere(Simulated):

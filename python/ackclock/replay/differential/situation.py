@@ -71,7 +71,7 @@ train are at most 2 ms apart for HyStart, so that a bottleneck takes none of the
 
 STEPPED_RTTS_MS = (30, 62, 102, 202, 402, 702)
 LONG_RTTS_MS = (702, 1202, 2002)
-IN_OPEN_LOOP = ("modules", "both", "buffers", "bbr")
+IN_OPEN_LOOP = ("modules", "both", "buffers", "bbr", "windows")
 """Kinds that are played in an open loop whatever is drawn: they hang on less than the grid of the network."""
 IN_BYTES = ("windows", "small")
 """Kinds whose segments may be short: numbers count bytes there, and segments elsewhere."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 from typing import Any
 
@@ -77,7 +77,8 @@ def _met_as_json(met: Met) -> list[Any]:
     at, one = met
     match one:
         case Ack():
-            return [at, one.cumulative, [list(block) for block in one.blocks], int(one.echo)]
+            own = {field.name: getattr(one, field.name) for field in fields(one)}
+            return [at, {name: value for name, value in own.items() if value != getattr(Ack, name, None)}]
         case Write():
             return [at, one.units]
     return [at]
@@ -87,10 +88,11 @@ def _met_from_json(value: Sequence[Any]) -> Met:
     match value:
         case [at]:
             return at, Sample()
-        case [at, units]:
-            return at, Write(units)
-    at, cumulative, blocks, echo = value
-    return at, Ack(cumulative, tuple((start, end) for start, end in blocks), bool(echo))
+        case [at, dict(own)]:
+            blocks = tuple((start, end) for start, end in own.get("blocks", ()))
+            return at, Ack(**own | {"blocks": blocks})
+    at, units = value
+    return at, Write(units)
 
 
 @dataclass(frozen=True)
