@@ -156,6 +156,12 @@ def test_the_version_imports_neither_commands_nor_tables(argument):
     assert {name.split(".")[0] for name in modules - own} <= {"click"}
 
 
+def test_the_command_line_handles_signals_before_it_imports_anything_slow():
+    program = "import sys; before = set(sys.modules); import ackclock.cli; print(*set(sys.modules) - before)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) == {"__future__", "ackclock", "ackclock.cli", "ackclock.cli.status"}
+
+
 def test_a_command_imports_its_own_module_alone():
     modules = loaded("from ackclock.cli import main; main(['reproduce', '--help'])")
     commands = {f"ackclock.cli.{name.replace('-', '_')}" for name in (*app.NAMES, *app.HIDDEN)}

@@ -1,16 +1,20 @@
 """The command line, ``ackclock``: a module for each command.
 
 Its modules import matplotlib, pyarrow and the experiments only where they use them: help and refusals appear
-at once.
+at once. This one imports nothing but what handles a signal, so that few milliseconds pass before it can.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Sequence
 
 from ackclock.cli.status import INTERRUPTED, interrupt
+
+TYPE_CHECKING = False
+"""As of ``typing``, which takes longer to import than all else here."""
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,9 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             # The imports below take a moment, in which SIGTERM is to end the command as Ctrl-C does.
-            signal.signal(signal.SIGTERM, interrupt)
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, interrupt)
+            # The module `signal` itself makes enums of its constants, which takes as long as all before.
+            import _signal  # type: ignore[import-not-found]
+
+            _signal.signal(_signal.SIGTERM, interrupt)
+            if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+                _signal.signal(_signal.SIGINT, interrupt)
         from ackclock.cli import app
 
         return app.main(arguments)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-from ackclock.cli.status import ENDING
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that end a command. Windows has no SIGHUP."""
 
 
 class Interrupts:

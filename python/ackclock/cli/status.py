@@ -1,15 +1,9 @@
-"""Exit statuses of the command line, its signals, and a sentence of more than one command."""
-
-import signal
+"""Exit statuses of the command line, its handler of signals, and a sentence of more than one command."""
 
 INVALID = 3
 """Something was not judged: a live run past its error budget, or a packet script that is not modelled."""
 INTERRUPTED = 130
 """Ctrl-C, SIGTERM or SIGHUP."""
-
-
-ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""The signals that end a command. Windows has no SIGHUP."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock import _engine
-from ackclock.cli.status import ENDING
+from ackclock.cli.interrupts import ENDING
 from ackclock.cli.status import LIMIT as OPTION
 from ackclock.cli.status import LIMITED as COMMANDS
 from ackclock.errors import NO_MEMORY, InputError
