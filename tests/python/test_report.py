@@ -10,7 +10,17 @@ from PIL import Image
 
 from ackclock.figure import Axis, Panel, Series
 from ackclock.plots.draw import page_looks
-from ackclock.report import FolderError, Page, charts, check_folder, new_folder, number, page_of, png
+from ackclock.report import (
+    FolderError,
+    Page,
+    charts,
+    check_folder,
+    new_folder,
+    number,
+    page_of,
+    png,
+    resumable_folder,
+)
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -61,6 +71,16 @@ def test_a_report_gives_way_to_another_when_forced(tmp_path):
             (work / name).write_text("")
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["index.html", "new"]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_work_that_was_interrupted_before_its_page_gives_way_when_forced(tmp_path):
+    for name in ("old", "new"):
+        with resumable_folder(tmp_path / "out", {"name": name}, force=True) as folder:
+            (folder / name).write_text("")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["new", "settings.json"]
+    (tmp_path / "out/settings.json").write_text('{"name": "foreign"}')
+    with pytest.raises(FolderError, match="is no report of ackclock"):
+        check_folder(tmp_path / "out", force=True)
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):

@@ -167,11 +167,8 @@ def _locked(folder: Path, target: Path) -> Iterator[None]:
 
 def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> None:
     """Raises FolderError for a folder that was started with other settings."""
-    try:
-        begun = json.loads(file.read_text("utf-8"))
-    except ValueError:
-        begun = None
-    if not isinstance(begun, dict):
+    begun = _begun(file)
+    if begun is None:
         raise FolderError(f"--out {folder}: {file.name} does not hold the settings of a report")
     for key, value in settings.items():
         if begun.get(key) != value:
@@ -180,6 +177,15 @@ def _check_settings(folder: Path, file: Path, settings: Mapping[str, Any]) -> No
                 f"--out {folder}: was started with {key} {then}, and now it is {now}: "
                 "repeat the same, name another folder, or replace this one with --force"
             )
+
+
+def _begun(file: Path) -> dict[str, Any] | None:
+    """The settings in a file, or none. Raises OSError."""
+    try:
+        begun = json.loads(file.read_text("utf-8"))
+    except ValueError:
+        return None
+    return begun if isinstance(begun, dict) else None
 
 
 def _listed(value: Any) -> str:
@@ -211,11 +217,12 @@ def _put_in_place(work: Path, target: Path, force: bool) -> None:
 
 
 def _is_report(folder: Path) -> bool:
-    try:
-        with (folder / "index.html").open("rb") as page:
-            return GENERATOR.encode() in page.read(1000)
-    except OSError:
-        return False
+    """True for a folder with a page of ackclock, and for one without that was interrupted before its page."""
+    with suppress(OSError), (folder / "index.html").open("rb") as page:
+        return GENERATOR.encode() in page.read(1000)
+    with suppress(OSError):
+        return "ackclock" in (_begun(folder / SETTINGS) or {})
+    return False
 
 
 def _unfinished(parent: Path, prefix: str) -> Iterator[Path]:
