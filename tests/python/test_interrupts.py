@@ -1,6 +1,5 @@
 """Interruptions: finished work stays, and nothing else does."""
 
-import math
 import os
 import pathlib
 import random
@@ -131,6 +130,31 @@ sys.exit(main())
 """
 
 
+DROPPED = EARLY.replace(
+    "original =",
+    """
+class Dropping:
+    def __del__(self):
+        os.kill(os.getpid(), number)
+        for _ in range(99):
+            pass
+
+original =""",
+).replace(
+    """exec(f"os.kill(os.getpid(), {number})\\nfor _ in range(99): pass")""",
+    f"""Dropping()
+        time.sleep({PATIENCE})""",
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_within_a_destructor_ends_the_command(tmp_path, number):
+    (tmp_path / "dropped.py").write_text(f"import time\n{DROPPED}")
+    command = [sys.executable, "-m", "dropped", "click", str(int(number)), "--version"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (130, "ackclock: interrupted\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
     ("module", "arguments"), [("click", ["--version"]), ("ackclock.result", ["run", "missing.toml"])]
@@ -253,20 +277,12 @@ def signalled(arguments, folder, instant, number):
 
         wait_until(lambda: has_ended() or cpu_s(process.pid) >= instant)
         before = cpu_s(process.pid)
-        late = False
         if not has_ended():
             os.kill(process.pid, number)
-            try:
-                wait_until(has_ended)
-            except AssertionError:
-                # Python drops an exception within a destructor, such as at an import.
-                late = True
-                os.kill(process.pid, number)
-                wait_until(has_ended)
+            wait_until(has_ended)
         process.returncode = 0  # it has been waited for
     text = (folder / "said").read_text()
-    after_s = math.inf if late else ended[2].ru_utime + ended[2].ru_stime - before
-    return os.waitstatus_to_exitcode(ended[1]), text, after_s
+    return os.waitstatus_to_exitcode(ended[1]), text, ended[2].ru_utime + ended[2].ru_stime - before
 
 
 @pytest.mark.parametrize("name", EVERY)

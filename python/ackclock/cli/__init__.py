@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from ackclock.cli.status import INTERRUPTED, interrupt
+from ackclock.cli.status import INTERRUPTED, handle_signals
 
 TYPE_CHECKING = False
 """As of ``typing``, which takes longer to import than all else here."""
@@ -22,12 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             # The imports below take a moment, in which SIGTERM is to end the command as Ctrl-C does.
-            # The module `signal` itself makes enums of its constants, which takes as long as all before.
-            import _signal  # type: ignore[import-not-found]
-
-            _signal.signal(_signal.SIGTERM, interrupt)
-            if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-                _signal.signal(_signal.SIGINT, interrupt)
+            handle_signals()
         from ackclock.cli import app
 
         return app.main(arguments)

@@ -294,7 +294,6 @@ def _prepare_process() -> None:
     if sys.argv[1:2] != ["shell"]:
         # Threads of BLAS cost more than they save here. Programs in a shell would inherit the variable.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, interrupt)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         # Otherwise it runs under nohup.
         signal.signal(signal.SIGHUP, _hung_up)

@@ -1,5 +1,16 @@
 """Exit statuses of the command line, its handler of signals, and a sentence of more than one command."""
 
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import sys
+
+TYPE_CHECKING = False
+"""As of ``typing``, which takes longer to import than all else here."""
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 INVALID = 3
 """Something was not judged: a live run past its error budget, or a packet script that is not modelled."""
 INTERRUPTED = 130
@@ -17,6 +28,33 @@ class Interrupted(KeyboardInterrupt):
 def interrupt(*_: object) -> None:
     """Handles a signal that is to end the command. Raises Interrupted."""
     raise Interrupted
+
+
+AGAIN_S = 0.01
+"""The time from an interruption that a destructor dropped to the next."""
+
+
+def handle_signals() -> None:
+    """Lets SIGTERM and Ctrl-C raise Interrupted, once more where a destructor drops it.
+
+    The module ``signal`` is not imported for that. It makes enums of its constants, which takes as long as
+    all before.
+    """
+    _signal.signal(_signal.SIGTERM, interrupt)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, interrupt)
+    # Windows has no timers.
+    if hasattr(_signal, "setitimer"):
+        _signal.signal(_signal.SIGALRM, lambda *_: _signal.raise_signal(_signal.SIGTERM))
+        sys.unraisablehook = _dropped
+
+
+def _dropped(exception: UnraisableHookArgs) -> None:
+    """Handles an exception that Python forgets: in a destructor, and in the callback that each import has."""
+    if isinstance(exception.exc_value, Interrupted):
+        _signal.setitimer(_signal.ITIMER_REAL, AGAIN_S)
+    else:
+        sys.__unraisablehook__(exception)
 
 
 NO_CURRENT_FOLDER = "the current folder has been deleted: change into another"
