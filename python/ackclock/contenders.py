@@ -157,7 +157,7 @@ def _contender(text: str, number: int) -> Contender:
         is_file = _engine.controller_at(cc, "") is not None
         return Contender(display_name(cc) + shown, cc, parameters, file=file if is_file else "")
     file = Path(python["file"])
-    kind = _class(file, python["class"])
+    kind = controller_in(file, python["class"])
     try:
         inspect.signature(kind).bind(**parameters)
     except TypeError as error:
@@ -190,7 +190,7 @@ def made_again(compared: Sequence[Contender]) -> list[str]:
     return [f"{one.unknown}, so its runs are made again each time" for one in compared if one.unknown]
 
 
-def _class(file: Path, name: str | None) -> type[Controller]:
+def controller_in(file: Path, name: str | None) -> type[Controller]:
     """The controller ``name`` of a file in Python, or its only one.
 
     The module has no importable name, so its classes travel to other processes with their code.

@@ -15,7 +15,8 @@ import re
 import sys
 import sysconfig
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,10 @@ CONTROLLERS = (C, ".rs", "Cargo.toml")
 
 _READ_BY_RUST = re.compile(rb"\b(include(?:_str|_bytes)?!|env!|option_env!|mod \w+;|extern\b|unsafe\b)")
 """Code of Rust that reads another file, the environment, or memory that its text does not show."""
+
+_MODULE_OF_RUST = re.compile(rb"\bmod (\w+);")
+_INCLUDED_BY_RUST = re.compile(rb'\binclude(?:_str|_bytes)?!\s*\(\s*"([^"]+)"')
+_PATH_OF_CRATE = re.compile(r'^[^#\n]*\bpath\s*=\s*"([^"]+)"', re.MULTILINE)
 
 _STD = re.compile(rb"\bstd\b\s*(?:::\s*(?:(\w+)|\{([^}]*)\}))?")
 """A path of Rust's library, with the module that it names, or those of a group."""
@@ -73,10 +78,15 @@ class Code:
     digest: str
     unknown: str = ""
     """The reason why the digest is new each time, if it is."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The files that were found, by their paths."""
 
 
-def _new(why: str) -> Code:
-    return Code(uuid.uuid4().hex, why)
+def _code(files: Mapping[str, bytes], why: Sequence[str], of: Mapping[str, bytes] | None = None) -> Code:
+    """Code by its files and ``of`` further inputs; it is unknown for the first reason, if there is one."""
+    if why:
+        return Code(uuid.uuid4().hex, why[0], files)
+    return Code(_hashed({**files, **(of or {})}), files=files)
 
 
 def _hashed(parts: Mapping[str, bytes]) -> str:
@@ -89,36 +99,80 @@ def _hashed(parts: Mapping[str, bytes]) -> str:
 
 def of_c(file: Path, content: bytes) -> Code:
     """The headers that a file in C includes. Those that are not beside it are the compiler's or ours."""
-    for variable in SEARCHED:
-        if os.environ.get(variable):
-            return _new(f"{file}: headers may come from the folders of {variable}")
+    why = [
+        f"{file}: headers may come from the folders of {variable}"
+        for variable in SEARCHED
+        if os.environ.get(variable)
+    ]
     found: dict[str, bytes] = {}
     waiting = [(file, content)]
     while waiting:
         at, text = waiting.pop()
         if b"incbin" in text:
-            return _new(f"{at}: includes a file by `incbin`")
+            why.append(f"{at}: includes a file by `incbin`")
         for named in _INCLUDE.findall(text):
             spelled = _NAMED.match(named.strip())
             if spelled is None:
-                return _new(f"{at}: includes a header by a macro")
+                why.append(f"{at}: includes a header by a macro")
+                continue
             header = at.parent / os.fsdecode(spelled[1])
             name = os.path.normpath(header)
             if name not in found and header.is_file():
                 found[name] = header.read_bytes()
                 waiting.append((header, found[name]))
-    return Code(_hashed(found))
+    return _code(found, why)
 
 
 def of_rust(file: Path, content: bytes) -> Code:
     """A file of Rust besides its text, or a crate by its ``Cargo.toml``."""
     if file.name == "Cargo.toml":
-        return _new(f"{file.parent}: is a crate, whose files only Cargo knows")
+        return _code(_of_crate(file), [f"{file.parent}: is a crate, whose files only Cargo knows"])
+    why = []
     if read := _READ_BY_RUST.search(content):
-        return _new(f"{file}: reads by `{read[1].decode()}` what its text does not show")
+        why.append(f"{file}: reads by `{read[1].decode()}` what its text does not show")
     if (module := next(_impure(content), None)) is not None:
-        return _new(f"{file}: may read by `std::{module}` what its text does not show")
-    return Code("")
+        why.append(f"{file}: may read by `std::{module}` what its text does not show")
+    return _code(_of_modules(file, content), why)
+
+
+def _of_crate(manifest: Path) -> dict[str, bytes]:
+    """The files in the folder of a crate, and of the crates that it depends on by a path."""
+    found: dict[str, bytes] = {}
+    waiting = [manifest.parent.resolve()]
+    while waiting:
+        folder = waiting.pop()
+        for file in _sources(folder):
+            found[str(file)] = file.read_bytes()
+        with suppress(OSError, ValueError):
+            named = _PATH_OF_CRATE.findall((folder / "Cargo.toml").read_text("utf-8"))
+            others = [(folder / one).resolve() for one in named]
+            waiting += [one for one in others if one.is_dir() and str(one / "Cargo.toml") not in found]
+    return found
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    """The files below a folder without what Cargo builds and without hidden ones. Links are not followed."""
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if one != "target" and not one.startswith("."))
+        yield from (Path(at, one) for one in sorted(files) if not one.startswith("."))
+
+
+def _of_modules(file: Path, content: bytes) -> dict[str, bytes]:
+    """The files that one of Rust names by ``mod NAME;`` or ``include!``, and those that these name."""
+    found: dict[str, bytes] = {}
+    waiting = [(file, content, True)]
+    while waiting:
+        at, text, is_root = waiting.pop()
+        below = at.parent if is_root or at.name == "mod.rs" else at.with_suffix("")
+        named = [at.parent / os.fsdecode(one) for one in _INCLUDED_BY_RUST.findall(text)]
+        for module in map(os.fsdecode, _MODULE_OF_RUST.findall(text)):
+            named += [below / f"{module}.rs", below / module / "mod.rs"]
+        for one in named:
+            name = os.path.normpath(one)
+            if name not in found and one.is_file():
+                found[name] = one.read_bytes()
+                waiting.append((one, found[name], False))
+    return found
 
 
 def _impure(content: bytes) -> Iterator[str]:
@@ -134,7 +188,8 @@ def _impure(content: bytes) -> Iterator[str]:
 
 def of_python(file: Path) -> Code:
     """A controller in Python with the modules of the user that it imports."""
-    found: dict[str, bytes] = {"python": sys.version.encode()}
+    found: dict[str, bytes] = {}
+    why: list[str] = []
     waiting = [file]
     while waiting:
         at = waiting.pop()
@@ -143,16 +198,16 @@ def of_python(file: Path) -> Code:
         found[str(at)] = at.read_bytes()
         tree = ast.parse(found[str(at)], str(at))
         if by_name := next(iter(_read_by_name(tree)), None):
-            return _new(f"{at}: reads by `{by_name}` what its imports do not show")
+            why.append(f"{at}: reads by `{by_name}` what its imports do not show")
         for module in _imported(tree):
             place = _place(module)
             if place is not None:
                 waiting.append(place)
             elif not _is_pure(module):
-                return _new(f"{at}: imports `{module}`, which may read what no text shows")
+                why.append(f"{at}: imports `{module}`, which may read what no text shows")
         if (name := _of_ours(tree)) is not None:
-            return _new(f"{at}: uses `ackclock.{name}`, which may read what no text shows")
-    return Code(_hashed(found))
+            why.append(f"{at}: uses `ackclock.{name}`, which may read what no text shows")
+    return _code(found, why, {"python": sys.version.encode()})
 
 
 def _read_by_name(tree: ast.Module) -> Iterator[str]:

@@ -13,6 +13,7 @@ import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
 from ackclock import _engine, reading
@@ -244,7 +245,7 @@ def _index_of(flows: Sequence[Flow], wanted: Flow) -> int:
 
 
 def _factory(kind: type[Controller], parameters: dict[str, Any]) -> Factory:
-    return lambda: kind(**parameters)
+    return partial(kind, **parameters)
 
 
 def as_toml(value: Any) -> str:

@@ -19,6 +19,7 @@ REFUSAL = "it is code and can do all that you can: it runs where the command lin
 PATH = {"rate": "1mbit", "rtt": "20ms", "queue": "20p"}
 
 DOORS = {
+    "archives.py",  # reproduce FILE.zip --trust
     "checks/target.py",  # check --trust
     "cli/run.py",  # run --trust
     "cli/sweep.py",  # sweep --trust

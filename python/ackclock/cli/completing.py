@@ -169,7 +169,7 @@ def judged(incomplete: str) -> list[str]:
 
 def formats(incomplete: str) -> list[str]:
     """Formats of ``export``."""
-    return beginning(incomplete, ["csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
+    return beginning(incomplete, ["archive", "csv", "flent", "iperf3", "mm-link", "qlog", "radiotap"])
 
 
 def in_kernel(incomplete: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ackclock.cli import output
+from ackclock.cli.archive import ARCHIVE
 from ackclock.errors import InputError
 from ackclock.result import Run, Runs
 
@@ -17,7 +18,7 @@ def export(folder: Path, to: str, out: Path, force: bool) -> None:
     from ackclock.exports import FORMATS
 
     if to not in FORMATS:
-        raise InputError(f"--to {to}: must be one of {', '.join(FORMATS)}")
+        raise InputError(f"--to {to}: must be one of {', '.join([*FORMATS, ARCHIVE])}")
     runs = Runs.load(folder)
     if to not in ("csv", "radiotap") and any(not run.flow_series.num_rows for run in runs):
         raise InputError(f"{folder}: a run has no series (record.flow_series was off)")

@@ -138,9 +138,11 @@ class Outcome:
         self, out: Path, points: Sequence[repetitions.Point[str]], engine: Engine, interrupts: Interrupts
     ) -> Finished:
         """Runs the points into a new folder: the tables of each as it finishes, the report at the end."""
+        from ackclock.inputs import Inputs
         from ackclock.report import new_folder, page_of
 
         names = file_names(point.key for point in points)
+        inputs = Inputs.of((point.plan for point in points), engine)
         with new_folder(out, self.report.force) as folder:
 
             def save(label: str, run: Run) -> None:
@@ -155,6 +157,7 @@ class Outcome:
             if not runs:
                 notes.print("interrupted")
                 raise click.exceptions.Exit(INTERRUPTED)  # which removes the folder
+            inputs.write(folder)
             done = Finished(runs)
             things = [] if interrupts.asked else self.answer(done)
             finish = show_early(*things, as_json=self.report.as_json)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.cli import completing
+from ackclock.cli import archive, completing
 from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, given
 from ackclock.cli.export import export
 from ackclock.cli.identify import identify
@@ -44,7 +44,8 @@ WITHOUT: Mapping[str, Sequence[str]] = {
     Option(
         "--to",
         metavar="FORMAT",
-        help="Write the runs of a folder for another tool: csv, flent, iperf3, mm-link, qlog or radiotap.",
+        help="Write the runs of a folder for another tool: csv, flent, iperf3, mm-link, qlog, radiotap; or "
+        "archive: a zip file with all that repeats them.",
         completes=completing.formats,
     ),
     flag("--controllers", help="Name the controllers that flows look like, by simulations of all of them."),
@@ -100,6 +101,7 @@ def read(
     a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC, iperf3, Flent or
     ss share one figure, also with results: `ackclock read iperf3.json simulated --out both`.
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
+    `ackclock read results --to archive`,
     `ackclock read capture.pcapng --out page`, `ackclock read capture.pcapng --controllers`
     """
     from ackclock.measured import is_measured
@@ -107,6 +109,9 @@ def read(
 
     if to is not None:
         _refuse("--to")
+        if to == archive.ARCHIVE:
+            archive.write(_one(files, "--to archive"), report.out or Path(), report.force)
+            return
         export(_one(files, "--to"), to, report.out or Path(), report.force)
     elif controllers:
         _refuse("--controllers")

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ackclock import repetitions
-from ackclock.cli import completing, output
+from ackclock.cli import archive, completing, output
 from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
 from ackclock.cli.engine import Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
@@ -36,8 +36,9 @@ MOST_SHAKES = 100
     Argument(
         "ids",
         nargs=-1,
-        metavar="[ID|DIR…]",
-        help="Experiments, papers, suites, or folders of your own; default: all papers.",
+        metavar="[ID|DIR|ZIP…]",
+        help="Experiments, papers, suites, or folders of your own; default: all papers. Or an archive of "
+        "results, whose runs are repeated and compared.",
         completes=completing.experiments,
     ),
     flag("--list", "listing", help="List the experiments and leave."),
@@ -106,8 +107,14 @@ def reproduce(
     Suites are test sets of others, judged in the same way: `l4s`, `ccwg-bbr`, `ccwg-c4`, `rmcat`,
     `bbr-sharing`; `further` asks what the papers leave open.
     A folder of your own is written `./my-paper`. `ackclock new paper` makes one. The exit status is 1 when a
-    claim misses its band. Example: `ackclock reproduce cdg2011-fig4 --quick`
+    claim misses its band, or a run of an archive comes out otherwise. Examples:
+    `ackclock reproduce cdg2011-fig4 --quick`, `ackclock reproduce results.zip`
     """
+    if archives := [name for name in ids if archive.is_archive(Path(name))]:
+        if len(ids) > 1:
+            raise InputError(f"{' '.join(ids)}: {archives[0]} is repeated alone")
+        archive.repeat(Path(archives[0]), trusted, report, junit_file)
+        return
     engine, simulator = engines
     other = engine if engine.name != simulator.name else None
     _check(other, shake, readings, rest)

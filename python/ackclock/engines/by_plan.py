@@ -13,18 +13,18 @@ class ByPlan:
     """Runs each plan on its own engine, one engine after the other."""
 
     def __init__(self, engines: Mapping[_engine.Plan, Engine]) -> None:
-        self._engines = engines
+        self.engines = engines
         """The engine of each plan. Plans must differ, at least in their names."""
 
     def check(self, plan: _engine.Plan) -> None:
         """See ``Engine.check``."""
-        self._engines[plan].check(plan)
+        self.engines[plan].check(plan)
 
     def run(self, jobs: Sequence[Job], progress: Progress | None = None) -> Iterator[tuple[int, Run]]:
         """See ``Engine.run``."""
         before = 0
-        for engine in dict.fromkeys(self._engines[job.plan] for job in jobs):
-            chosen = [index for index, job in enumerate(jobs) if self._engines[job.plan] is engine]
+        for engine in dict.fromkeys(self.engines[job.plan] for job in jobs):
+            chosen = [index for index, job in enumerate(jobs) if self.engines[job.plan] is engine]
 
             def at(fraction: float, before: int = before, share: int = len(chosen)) -> None:
                 if progress is not None:

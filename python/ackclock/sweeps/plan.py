@@ -63,10 +63,12 @@ class Plan:
     context: str = ""
     """Further inputs of the results, in digests."""
     identities: Identities = field(default_factory=Identities)
+    engine: NamedEngine | None = None
+    """The engine that runs it."""
 
     def on(self, engine: NamedEngine) -> Plan:
         """The same plan, whose digests contain everything that the results of an engine depend on."""
-        return replace(self, context=f"{self.context}\0{json.dumps(engine.identity())}")
+        return replace(self, context=f"{self.context}\0{json.dumps(engine.identity())}", engine=engine)
 
     def __len__(self) -> int:
         return len(self.variants) * len(self.design) * len(self.seeds)

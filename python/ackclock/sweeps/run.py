@@ -23,7 +23,7 @@ from ackclock.errors import InputError
 from ackclock.report.files import write_json
 from ackclock.running import Described, described
 from ackclock.scenario import Factory, display_name, read
-from ackclock.sweeps import executors, work
+from ackclock.sweeps import executors, kept, work
 from ackclock.sweeps.axes import DRAWS, Axis, Design, axis
 from ackclock.sweeps.executors import Workers
 from ackclock.sweeps.folder import SweepFolder
@@ -145,6 +145,7 @@ def finish(plan: Plan, folder: Path) -> Sweep:
     store.write(digests)
     sweep = Sweep(folder, plan.design, list(controllers))
     write_json(folder / DESCRIPTION, {"version": _engine.version(), **sweep.described()})
+    kept.keep(plan, folder)
     return sweep
 
 
