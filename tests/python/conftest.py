@@ -1,5 +1,6 @@
 """Settings of all tests, and fixtures that several files share."""
 
+import json
 import os
 import signal
 from itertools import islice
@@ -9,7 +10,7 @@ import pytest
 
 from ackclock import _engine
 from ackclock.engines import registry
-from ackclock.engines.simulator import Simulator
+from ackclock.engines.simulator import Simulator, drained
 from calling import SCENARIO
 from experiments import EXPERIMENT, read
 from opened import TRACED, trace
@@ -48,7 +49,7 @@ def pytest_configure():
 
 LONGEST = "test_wheel"
 """This file's tests take minutes, most of them on one core, so they begin first."""
-LIVE = ("test_live", "test_replay_live", "test_shell")
+LIVE = ("test_live", "test_live_media", "test_replay_live", "test_shell")
 """Tests of these use the kernel's TCP and devices of their own: one after the other, at the end."""
 
 
@@ -128,3 +129,16 @@ def traced(tmp_path):
     file.write_text(TRACED)
     trace(file).write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
     return file
+
+
+@pytest.fixture(scope="session")
+def live():
+    """Skips where this machine cannot run live."""
+    if "live" not in _engine.engines():
+        pytest.skip("built without live runs")
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "1bdp"}
+    short = json.dumps({"duration": "1s", "path": path, "flows": [{"cc": "newreno"}]})
+    try:
+        list(drained(_engine.Batch([(_engine.resolve_json(short, []), 1)], engine="live")))
+    except _engine.MachineError as error:
+        pytest.skip(str(error))

@@ -16,7 +16,7 @@ from ackclock import _engine, papers, summary
 from ackclock.cli import main
 from ackclock.engines import Job, registry
 from ackclock.engines.live import Live
-from ackclock.engines.simulator import Simulator, drained
+from ackclock.engines.simulator import Simulator
 from ackclock.papers import page
 from ackclock.papers.live import with_stack
 from ackclock.result import TABLES
@@ -56,17 +56,6 @@ def resolved(**flow):
         "flows": [{"cc": "newreno"} | flow],
     }
     return _engine.resolve_json(json.dumps(document), [])
-
-
-@pytest.fixture(scope="session")
-def live():
-    """Skips where this machine cannot run live."""
-    if "live" not in _engine.engines():
-        pytest.skip("built without live runs")
-    try:
-        list(drained(_engine.Batch([(resolved(), 1)], engine="live")))
-    except _engine.MachineError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
