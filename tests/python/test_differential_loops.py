@@ -123,6 +123,15 @@ def test_the_kinds_in_an_open_loop_play_and_are_recorded_with_all_that_they_met(
         assert run.compared() is None
 
 
+def test_an_ack_of_a_segment_that_was_not_sent_is_a_difference() -> None:
+    situation = drawn(1, "windows")
+    trace = play(situation, Simulated()).trace
+    ((at_us, ack),) = [(at, one) for at, one in trace.met if isinstance(one, Ack) and one.cumulative > 0][:1]
+    met = [one for one in trace.met if one[0] < at_us]
+    other = replace(trace, met=(*met, (at_us, replace(ack, cumulative=ack.cumulative - 1))))
+    assert parted(situation, other) is not None
+
+
 class Elsewhere(Simulated):
     """A host whose timestamps are others."""
 

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,8 @@ from ackclock import _engine
 from ackclock.replay import replay_live
 from ackclock.replay.datagram import HEADER, read, write
 from ackclock.replay.differential import Recording, drawn, is_valid, play_live
-from ackclock.replay.kernel import Kernel
+from ackclock.replay.differential.playing import Stage
+from ackclock.replay.kernel import Kernel, in_namespace
 from ackclock.replay.script import Options, Packet
 from calling import PATIENCE, needs_live, run
 
@@ -68,6 +70,13 @@ def test_a_packet_survives_the_wire() -> None:
         assert total % 0xFFFF == 0
 
 
+def test_options_end_at_multiples_of_four_bytes_as_those_of_linux() -> None:
+    packet = Packet(".", 1, 0, 1, 512, Options(timestamps=(100, 200), sack=((5, 9),)))
+    options = write(packet, ("192.0.2.1", "192.0.2.2"), (1, 2), base=0)[HEADER + 40 :]
+    # Two NOPs before each, and kind and length: the fast path of a kernel looks for these four bytes.
+    assert (options[:4], options[12:16], len(options)) == (bytes([1, 1, 8, 10]), bytes([1, 1, 5, 10]), 24)
+
+
 def test_other_packets_are_no_tcp() -> None:
     assert read(b"") is None
     assert read(bytes(HEADER) + bytes([0x60]) + bytes(60)) is None
@@ -98,6 +107,26 @@ def test_a_wrong_script_does_not_match_the_kernel(tmp_path: Path, capsys: pytest
     status, out, _ = run(capsys, "replay", "--live", file, "--json")
     (script,) = json.loads(out)["scripts"]
     assert (status, script["verdict"]) in ((1, "divergence"), (3, "divergence"))
+
+
+@needs_kernel
+def test_a_write_waits_only_while_the_buffer_is_full() -> None:
+    situation = replace(drawn(1, "buffers"), send_buffer="4096 65536 65536", timestamps=False)
+
+    def fill() -> tuple[list[object], list[object]]:
+        kernel = Kernel()
+        stage = Stage(situation, kernel)
+        stage.listen()
+        stage.begin()
+        stage.open()
+        with closing(kernel):
+            # 40,000 bytes and some buffers are more than two thirds of the memory, and less than all of it.
+            first, _ = kernel.call("write", [4, ..., 40_000], False)
+            before = [first, kernel.is_writable]
+            part, _ = kernel.call("write", [4, ..., 400_000], False)
+            return before, [part < 400_000, kernel.is_writable]
+
+    assert in_namespace(fill) == ([40_000, True], [True, False])
 
 
 @needs_kernel

@@ -14,6 +14,7 @@ IP = struct.Struct("!BBHHHBBH4s4s")
 TCP = struct.Struct("!HHIIBBHHH")
 BITS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, ".": 0x10, "E": 0x40, "W": 0x80, "A": 0x100}
 WORD = 0xFFFFFFFF
+NOP = b"\1"
 MSS, WSCALE, SACK_PERMITTED, SACK, TIMESTAMPS = 2, 3, 4, 5, 8
 
 
@@ -83,6 +84,10 @@ def write(packet: Packet, addresses: tuple[str, str], ports: tuple[int, int], ba
 
 
 def _written(options: Options, base: int) -> bytes:
+    """The options, each behind as many NOPs as let it end at a multiple of 4 bytes (RFC 7323, appendix A).
+
+    Linux takes its fast path for packets with timestamps only if these are so (tcp_parse_aligned_timestamp).
+    """
     parts = []
     if options.segment_size is not None:
         parts.append(struct.pack("!BBH", MSS, 4, options.segment_size))
@@ -95,8 +100,7 @@ def _written(options: Options, base: int) -> bytes:
     if options.sack:
         numbers = [(number + base) & WORD for block in options.sack for number in block]
         parts.append(struct.pack(f"!BB{len(numbers)}I", SACK, 2 + 4 * len(numbers), *numbers))
-    text = b"".join(parts)
-    return text + b"\1" * (-len(text) % 4)
+    return b"".join(NOP * (-len(part) % 4) + part for part in parts)
 
 
 def _checksum(data: bytes) -> int:

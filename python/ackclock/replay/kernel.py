@@ -62,6 +62,10 @@ FIELDS = (
 """The beginning of ``struct tcp_info``."""
 NAMES = [f"tcpi_{name}" for names, _ in FIELDS for name in names.split()]
 LAYOUT = struct.Struct("=" + "".join(kind * len(names.split()) for names, kind in FIELDS))
+SO_MEMINFO = 55
+MEMORY = struct.Struct("=9I")
+SEND_BUFFER, SEND_QUEUED = 3, 5
+"""Places of ``sk_sndbuf`` and ``sk_wmem_queued``."""
 
 Result = TypeVar("Result")
 
@@ -116,6 +120,8 @@ class Kernel:
         """The number of the endpoint's SYN."""
         self._ports = (REMOTE_PORT, LOCAL_PORT)
         self._late = 0.0
+        self._waits = False
+        """The application waits for room in the send buffer."""
         try:
             self._device = _device()
             self._departures = Departures(DEVICE)
@@ -207,8 +213,19 @@ class Kernel:
 
     @property
     def is_writable(self) -> bool:
-        """True if a write would not wait for room in the send buffer."""
-        return self._connected is not None and bool(select.select([], [self._connected], [], 0)[1])
+        """True if a write would not wait: there is room, and after a wait a third of the buffer."""
+        if self._connected is None:
+            return False
+        if self._waits or not self._has_room(self._connected):
+            self._waits = not select.select([], [self._connected], [], 0)[1]
+        return not self._waits
+
+    @staticmethod
+    def _has_room(connected: socket.socket) -> bool:
+        """True if a write may begin a buffer (sk_stream_memory_free)."""
+        data = connected.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMORY.size)
+        memory: Sequence[int] = MEMORY.unpack(data)
+        return memory[SEND_QUEUED] < memory[SEND_BUFFER]
 
     @property
     def is_readable(self) -> bool:
@@ -309,7 +326,9 @@ class Kernel:
             raise UnsupportedError("a write without a number of bytes is not modelled")
         if arguments[1] is not ... and not isinstance(arguments[1], Text):
             raise UnsupportedError(f"a write of {arguments[1]} is not modelled")
-        return self._socket(arguments).send(bytes(size))
+        written = self._socket(arguments).send(bytes(size))
+        self._waits = written < size
+        return written
 
     def _call_send(self, arguments: list[Value]) -> int:
         flags = str(arguments[3]).split("|") if len(arguments) > 3 else ["0"]

@@ -15,7 +15,7 @@ from ackclock.replay.differential.receiver import Ack, Segment
 from ackclock.replay.differential.situation import DrawnSituation, one_of
 from ackclock.replay.differential.trace import FIELDS, Met, Trace
 from ackclock.replay.endpoint import Endpoint
-from ackclock.replay.script import Options, Packet, Text
+from ackclock.replay.script import Options, Packet, Text, UnsupportedError
 from ackclock.replay.shell import Setting
 
 TIMESTAMPS = 12
@@ -108,7 +108,7 @@ def syn(situation: DrawnSituation) -> Packet:
 
 def play(situation: DrawnSituation, endpoint: Endpoint) -> Played:
     """Plays a situation to its end."""
-    stage = _Stage(situation, endpoint)
+    stage = Stage(situation, endpoint)
     stage.listen()
     stage.begin()
     stage.open()
@@ -121,9 +121,9 @@ def play_together(situation: DrawnSituation, make: Callable[[], Endpoint]) -> Pl
     bottleneck = Bottleneck(situation)
     stages = []
     for number in range(situation.flows):
-        stages.append(_Stage(one_of(situation, number), make(), bottleneck))
+        stages.append(Stage(one_of(situation, number), make(), bottleneck))
         stages[-1].listen()
-    for phase in (_Stage.begin, _Stage.open):
+    for phase in (Stage.begin, Stage.open):
         for stage in stages:
             phase(stage)
     for now in range(0, situation.end_ms, CELL_MS):
@@ -139,7 +139,7 @@ def play_together(situation: DrawnSituation, make: Callable[[], Endpoint]) -> Pl
 
 def answer(situation: DrawnSituation, met: Sequence[Met], endpoint: Endpoint) -> Played:
     """Lets an endpoint meet what another one met in a situation, at the same times: an open loop."""
-    stage = _Stage(situation, endpoint)
+    stage = Stage(situation, endpoint)
     (syn_us, _), (ack_us, _), *rest = met
     stage.listen()
     stage.begin(syn_us / MICROSECONDS)
@@ -148,7 +148,9 @@ def answer(situation: DrawnSituation, met: Sequence[Met], endpoint: Endpoint) ->
     return stage.played
 
 
-class _Stage:
+class Stage:
+    """A situation and the endpoint that plays it."""
+
     def __init__(
         self, situation: DrawnSituation, endpoint: Endpoint, bottleneck: Bottleneck | None = None
     ) -> None:
@@ -246,12 +248,15 @@ class _Stage:
         return self.played
 
     def follow(self, met: Sequence[Met]) -> None:
-        """The transfer in an open loop."""
+        """The transfer in an open loop. It ends where the endpoint meets segments that it has not sent."""
         self._follows = True
         for at_us, happening in met:
             self._receive(at_us / MICROSECONDS)
             self._endpoint.wait_until(at_us / MICROSECONDS)
-            self._happen(self._cell(at_us / MICROSECONDS), self._shifted(happening, self._stamp))
+            try:
+                self._happen(self._cell(at_us / MICROSECONDS), self._shifted(happening, self._stamp))
+            except UnsupportedError:
+                return
         self._receive(self._instant(self._situation.end_ms))
 
     def _receive(self, until_s: float) -> None:

@@ -52,7 +52,8 @@ def _opening(situation: DrawnSituation, labels: _Labels) -> Iterator[str]:
     name = situation.controller
     yield " 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3"
     yield "+0 setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0"
-    yield "+0 setsockopt(3, SOL_SOCKET, SO_SNDBUF, [4000000], 4) = 0"
+    if situation.send_buffer is None:
+        yield "+0 setsockopt(3, SOL_SOCKET, SO_SNDBUF, [4000000], 4) = 0"
     yield f'+0 setsockopt(3, SOL_TCP, TCP_CONGESTION, "{name}", {len(name)}) = 0'
     yield "+0 bind(3, ..., ...) = 0"
     yield "+0 listen(3, 1) = 0"
