@@ -131,7 +131,8 @@ mutants:
 	PYTHONPATH=tools $(PYTHON) -m mutants $(CRATES) --seed $(SEED)
 
 # Coverage-guided fuzzers, each for so many seconds: readers and state machines in Rust, readers in Python. A finding is a
-# file in fuzz/, and FUZZERS=tc goes on with one. libFuzzer takes coverage from passes that the stable compiler has.
+# file in fuzz/, and FUZZERS=tc goes on with one. The tests replay fuzz/corpora without instrumentation. libFuzzer takes
+# coverage from passes that the stable compiler has.
 TIME ?= 60
 IN_RUST := scenario runs tables tc endpoints $(NATIVE:%=plugins)
 FUZZERS ?= $(IN_RUST) scripts captures logs
@@ -147,7 +148,7 @@ fuzz: build
 		mkdir -p target/fuzz/found/$$fuzzer; \
 		case " $(IN_RUST) " in \
 			*" $$fuzzer "*) program="target/fuzz/$(FUZZ_HOST)/release/$$fuzzer";; \
-			*) program="env PYTHONPATH=target/fuzz/python $(BIN)/python fuzz/readers.py $$fuzzer";; \
+			*) program="env PYTHONPATH=target/fuzz/python $(BIN)/python fuzz/instrumented.py $$fuzzer";; \
 		esac; \
 		$$program -max_total_time=$(TIME) -timeout=25 -rss_limit_mb=4096 -artifact_prefix=fuzz/$$fuzzer- -verbosity=0 \
 			-print_final_stats=1 target/fuzz/found/$$fuzzer fuzz/corpora/$$fuzzer; \
