@@ -223,6 +223,26 @@ class Recorded:
         return times, times - self.data["time"][of[is_after]]
 
     @cached_property
+    def sacked(self) -> tuple[Array, Array, Numbers]:
+        """Times of ACKs that first report a segment by SACK, its RTT in s, and the segments missing below it.
+
+        The first block of an ACK holds the segment that caused it (RFC 2018, section 4). Segments that were
+        sent twice have no sample.
+        """
+        flow = self.flow
+        blocks = flow.blocks[flow.blocks["number"] == 0]
+        of = np.searchsorted(flow.answers["packet"], blocks["packet"])
+        ends, rows, copies = np.unique(self.end, return_index=True, return_counts=True)
+        at = np.minimum(np.searchsorted(ends, blocks["high"]), ends.size - 1)
+        highest = np.concatenate(([-1], np.maximum.accumulate(blocks["high"])[:-1]))[: blocks.size]
+        is_first = (blocks["low"] > flow.acked[of]) & (blocks["high"] > highest)
+        is_first &= (ends[at] == blocks["high"]) & (copies[at] == 1)
+        of, at = of[is_first], at[is_first]
+        times = flow.answers["time"][of]
+        missing = -(-(blocks["low"][is_first] - flow.acked[of]) // self.segment)
+        return times, times - self.data["time"][rows[at]], missing
+
+    @cached_property
     def _least_rtt(self) -> float:
         """The RTT without queues: the handshake's if it was captured, as the data may have none here."""
         return self.flow.handshake or LEAST_RTT

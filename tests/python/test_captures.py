@@ -69,6 +69,12 @@ def test_losses_of_a_wireless_link_are_told_from_a_capture(tmp_path, capsys):
     wireless = [loss for loss in one["losses"] if loss["cause"] == "wireless"]
     assert len(wireless) > 0.8 * len(one["losses"])
     assert max(loss["decrease"] for loss in wireless) < 0.25
+    # The queue is empty, so no RTT is in a spike once the first window has left its queue.
+    assert all(loss["causes"]["spike"] == "wireless" for loss in one["losses"][1:])
+    # Lost segments keep their places on the link: one leaves a gap of 2 T, or more if the link was idle.
+    gaps = [loss["gap_s"] - (loss["lost_segments"] + 1) * T for loss in one["losses"]]
+    assert min(gaps) == pytest.approx(0, abs=1e-6)
+    assert {loss["lost_segments"] for loss in one["losses"]} == {1, 2}
 
 
 def test_losses_of_a_full_queue_are_congestion(tmp_path, capsys):
@@ -76,6 +82,10 @@ def test_losses_of_a_full_queue_are_congestion(tmp_path, capsys):
     # The link never idles, so all gaps are T: no span, and half of the window goes, as in Reno.
     assert one["losses"]
     assert all(loss["cause"] == "congestion" for loss in one["losses"])
+    # The next segment takes the place of the dropped one, and comes when the queue is full.
+    assert all(loss["gap_s"] == pytest.approx(T) for loss in one["losses"])
+    others = {"biaz": "congestion", "spike": "congestion", "zigzag": "congestion"}
+    assert all(loss["causes"] == others for loss in one["losses"])
     assert [loss["decrease"] for loss in one["losses"]] == pytest.approx([0.5] * len(one["losses"]), abs=1e-6)
 
 

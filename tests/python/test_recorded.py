@@ -55,6 +55,26 @@ def test_rtts_are_of_segments_that_were_sent_once(tmp_path):
     assert one.outstanding.tolist() == [1000, 2000, 1000, 2000, 2000, 1000]
 
 
+def test_sack_blocks_show_rtts_and_the_segments_that_are_missing(tmp_path):
+    sent = [(0.2 + 0.001 * k, data(1 + 1000 * k)) for k in range(7)]
+    # The second and third segments are lost. The fourth and the fifth come.
+    answers = [(0.3, ack(1001, 60000)), (0.303, sack(1001, (3001, 4001))), (0.31, sack(1001, (3001, 5001)))]
+    # The copy of the third comes, which is no new segment. The sixth is lost, and its copy comes.
+    answers += [(0.32, data(2001)), (0.33, data(5001)), (0.42, sack(1001, (2001, 5001)))]
+    answers += [(0.43, sack(1001, (2001, 6001))), (0.44, sack(1001, (2001, 7001)))]
+    # A block below the ACK reports a second copy (D-SACK).
+    answers += [(0.5, sack(7001, (1, 1001)))]
+    times, rtts, missing = recorded(tmp_path, sent + answers).sacked
+    assert times.tolist() == pytest.approx([0.303, 0.31, 0.44])
+    assert rtts.tolist() == pytest.approx([0.1, 0.106, 0.234])
+    assert missing.tolist() == [2, 2, 1]
+
+
+def test_a_connection_without_sack_blocks_has_no_rtts_of_them(tmp_path):
+    one = recorded(tmp_path, [(0.2, data(1)), (0.3, ack(1001, 60000))])
+    assert [column.size for column in one.sacked] == [0, 0, 0]
+
+
 def test_a_segment_sent_again_at_once_is_fast_and_after_silence_by_a_timer(tmp_path):
     sent = [(0.2 + 0.001 * k, data(1 + 1000 * k)) for k in range(6)]
     # Three duplicates for the second segment, its copy, and an ACK for all but the last.

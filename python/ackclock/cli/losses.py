@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
+from ackclock.discriminators import RULES
 from ackclock.errors import InputError
+
+if TYPE_CHECKING:
+    from ackclock.metrics.tables import Array
+    from ackclock.recorded import Recorded
 
 BITS = 8
 
@@ -23,7 +28,7 @@ def losses(
     interface: int,
     as_json: bool,
 ) -> None:
-    """Separates wireless from congestive losses by the times between duplicate ACKs (Edwan 2010)."""
+    """Separates wireless from congestive losses by the times of duplicate ACKs, and by RTTs."""
     from ackclock.captures import connections
     from ackclock.interarrival import DEFINITIONS
 
@@ -56,6 +61,7 @@ def _connection(
     import numpy as np
 
     from ackclock import interarrival
+    from ackclock.recorded import Recorded
 
     times, acknowledged = one.acks()
     captured = interarrival.duplicate_ack_times(times, acknowledged)
@@ -65,13 +71,15 @@ def _connection(
         unit = one.packet_bytes * BITS / rate
     elif advances[advances > 0].size:
         unit = interarrival.transmission_time(advances[advances > 0])
+    history = _History(Recorded(one))
     events = []
     for run in captured:
         gaps = np.diff(run)
         gaps = gaps[gaps > 0]
         if unit is not None and gaps.size >= interarrival.DUPLICATES:
             what = interarrival.differentiate(gaps, unit, sensitivity, iterations, definition)
-            events.append({"time_s": float(run[0]), "duplicates": int(run.size - 1), **what.as_json()})
+            loss = {"time_s": float(run[0]), "duplicates": int(run.size - 1), **what.as_json()}
+            events.append(loss | history.told(run, unit))
     return {
         "sender": one.sender,
         "receiver": one.receiver,
@@ -81,20 +89,51 @@ def _connection(
     }
 
 
+class _History:
+    """The RTTs of a connection, which Spike and ZigZag need, and the segments that its losses lack."""
+
+    def __init__(self, of: Recorded) -> None:
+        import numpy as np
+
+        from ackclock.discriminators import Delays
+
+        (times, samples), (later, sacked, missing) = of.rtt, of.sacked
+        order = np.argsort(np.concatenate((times, later)), kind="stable")
+        self._delays = Delays(np.concatenate((times, later))[order], np.concatenate((samples, sacked))[order])
+        self._missing = dict(zip(later.tolist(), missing.tolist(), strict=True))
+
+    def told(self, run: Array, unit: float) -> dict[str, Any]:
+        """Gap, lost segments and the causes by the other rules, from the times of duplicate ACKs.
+
+        Without a SACK block a loss is of one segment.
+        """
+        first = float(run[1])
+        gap, lost = first - float(run[0]), self._missing.get(first, 1)
+        others = self._delays.told(first, gap, lost, unit)
+        causes = {name: "wireless" if is_wireless else "congestion" for name, is_wireless in others.items()}
+        return {"gap_s": gap, "lost_segments": lost, "causes": causes}
+
+
 def _sentence(number: int, one: dict[str, Any]) -> str:
     """The connection in words, and its losses of each cause."""
     unit = one["transmission_time_s"]
     known = "too few ACKs to estimate T" if unit is None else f"T = {unit * 1e3:.4f} ms"
     wireless = sum(loss["cause"] == "wireless" for loss in one["losses"])
+    others = [
+        f"{title} {sum(loss['causes'][name] == 'wireless' for loss in one['losses'])}"
+        for name, title in RULES.items()
+    ]
     return (
         f"{number}: {one['sender']} > {one['receiver']}: {one['data_packets']} packets with data, {known}, "
-        f"{wireless} wireless and {len(one['losses']) - wireless} congestive losses"
+        f"{wireless} wireless and {len(one['losses']) - wireless} congestive losses "
+        f"(wireless by other rules: {', '.join(others)})"
     )
 
 
 def _table(found: list[dict[str, Any]]) -> Table:
     table = Table(
-        "", "time (s)", "duplicates", "span", "rho A", "rho B", "rho C", "noise", "decrease", "cause"
+        *("", "time (s)", "duplicates", "span", "rho A", "rho B", "rho C", "noise", "decrease", "cause"),
+        "others: wireless",
     )
     for number, one in enumerate(found, 1):
         for loss in one["losses"]:
@@ -105,6 +144,7 @@ def _table(found: list[dict[str, Any]]) -> Table:
                 str(loss["duplicates"]),
                 *(f"{value:.3f}" for value in values),
                 loss["cause"],
+                ", ".join(RULES[name] for name, cause in loss["causes"].items() if cause == "wireless"),
             )
         table.add_section()
     return table

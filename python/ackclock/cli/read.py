@@ -49,7 +49,7 @@ WITHOUT: Mapping[str, Sequence[str]] = {
         completes=completing.formats,
     ),
     flag("--controllers", help="Name the controllers that flows look like, by simulations of all of them."),
-    flag("--losses", help="Tell errors from congestion, by the times of duplicate ACKs (Edwan 2010)."),
+    flag("--losses", help="Tell errors from congestion, by duplicate ACKs (Edwan, Biaz, Spike, ZigZag)."),
     flag("--together", help="All flows have the same controller: one answer from all (with --controllers)."),
     Option(
         "--interface",
