@@ -7,7 +7,7 @@ import numpy as np
 
 from ackclock import interarrival
 from ackclock.discriminators import Delays
-from ackclock.metrics import Array, MetricError, Tables, column, event_times, of_flow
+from ackclock.metrics import Array, MetricError, Tables, column, event_times, of_flow, samples
 
 UNIT = 8320 / 3e6
 """T: a packet of 1000 bytes of payload and 40 of headers on the bottleneck of ``discrimination``, in s."""
@@ -80,3 +80,18 @@ def named_rightly(run: Tables, flow: str, rule: str, cause: str) -> float:
     if not right:
         raise MetricError(f"no loss of flow `{flow}` by `{cause}` was shown by duplicate ACKs")
     return float(np.mean(right))
+
+
+def back_offs_in_recovery(run: Tables, flow: str) -> float:
+    """CDG's back-offs a second in recovery, over those a second outside.
+
+    Series and probes have rows at the same times. A back-off belongs to the state at the end of its interval.
+    """
+    chosen = of_flow(run, run.flow_series, flow)
+    states = np.array(run.flow_series["state"].to_pylist())[chosen]
+    _, counts = samples(run, flow, "backoffs")
+    rows = min(states.size, counts.size)
+    in_recovery, new = states[:rows] == "recovery", np.diff(counts[:rows], prepend=0.0)
+    if in_recovery.all() or not in_recovery.any():
+        raise MetricError(f"flow `{flow}` has no rows in recovery, or none outside")
+    return float(new[in_recovery].mean() / new[~in_recovery].mean())

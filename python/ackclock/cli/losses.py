@@ -9,7 +9,6 @@ from rich.table import Table
 
 from ackclock import _engine
 from ackclock.cli import output
-from ackclock.discriminators import RULES
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,6 +115,8 @@ class _History:
 
 def _sentence(number: int, one: dict[str, Any]) -> str:
     """The connection in words, and its losses of each cause."""
+    from ackclock.discriminators import RULES
+
     unit = one["transmission_time_s"]
     known = "too few ACKs to estimate T" if unit is None else f"T = {unit * 1e3:.4f} ms"
     wireless = sum(loss["cause"] == "wireless" for loss in one["losses"])
@@ -131,6 +132,8 @@ def _sentence(number: int, one: dict[str, Any]) -> str:
 
 
 def _table(found: list[dict[str, Any]]) -> Table:
+    from ackclock.discriminators import RULES
+
     table = Table(
         *("", "time (s)", "duplicates", "span", "rho A", "rho B", "rho C", "noise", "decrease", "cause"),
         "others: wireless",
