@@ -16,7 +16,6 @@ use units::{Bytes, Ecn, Span, Time};
 
 use super::HEADERS;
 use super::flow::{Arrived, Flow};
-use crate::emulator::PRIORITY;
 use crate::host::arrivals::Arrivals;
 use crate::host::system;
 use crate::tcp::probes::ProbeValue;
@@ -106,14 +105,9 @@ impl<'a> Ends<'a> {
 
     /// Runs on the calling thread until the end or a halt.
     pub(crate) fn run(mut self) -> Result<Report, Failure> {
-        system::run_first(PRIORITY - 1);
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
-        let begin = Time::ZERO + self.settings.lead;
-        while self.settings.clock.now() < begin {
-            system::sleep(begin.since(self.settings.clock.now()));
-        }
-        self.note_late(self.settings.clock.now().since(begin));
+        let late = self.settings.begin();
+        self.note_late(late);
         let end = Time::ZERO + self.settings.plan.duration;
         loop {
             let over = self.settings.is_over() || self.watch.conduct.is_broken();

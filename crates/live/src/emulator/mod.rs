@@ -168,7 +168,6 @@ impl<'a> Emulator<'a> {
     /// Runs on the calling thread until the end or a halt.
     pub(crate) fn run(mut self, plan: &scenario::Plan) -> Report {
         let first = system::run_first(PRIORITY);
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
         let end = self.path.start() + self.settings.end.since(Time::ZERO);
         self.lateness.record(self.settings.clock.now().since(self.path.start()).as_nanos(), 1);

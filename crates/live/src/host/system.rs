@@ -174,8 +174,10 @@ fn wait_for(child: libc::pid_t) -> libc::c_int {
     }
 }
 
-/// Lets the calling thread run before all ordinary ones (SCHED_FIFO) at `priority`. False where that is not permitted.
+/// Lets the calling thread run before all ordinary ones (SCHED_FIFO) at `priority`, and wake without timer slack. False
+/// where the priority is not permitted.
 pub(crate) fn run_first(priority: i32) -> bool {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: `parameters` outlives the call, and 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }

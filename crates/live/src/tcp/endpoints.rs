@@ -141,7 +141,6 @@ impl<'a> Endpoints<'a> {
     /// Runs on the calling thread until the end or a halt.
     pub(crate) fn run(mut self) -> Report {
         system::run_first(PRIORITY - 1);
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
         let end = Time::ZERO + self.settings.plan.duration;
         let begin = Time::ZERO + self.settings.lead;

@@ -6,7 +6,8 @@ use engine::{Job, Watch};
 use scenario::{DrawnFlow, Plan};
 use units::{Span, Time};
 
-use crate::emulator::{Clock, SharedCounters};
+use crate::emulator::{Clock, PRIORITY, SharedCounters};
+use crate::host::system;
 use crate::testbed::SETTLING;
 
 /// The plan of the endpoints, and the state that they share with other threads.
@@ -38,6 +39,17 @@ impl<'a> Settings<'a> {
     ) -> Self {
         let Watch { stop, elapsed_nanos: elapsed, .. } = watch;
         Self { clock, plan: &job.plan, drawn, seed: job.seed, lead: SETTLING, shared, halt, stop, elapsed }
+    }
+
+    /// Begins a thread of endpoints. It runs before ordinary threads, and sleeps until the run begins. Returns how late it
+    /// woke.
+    pub(crate) fn begin(&self) -> Span {
+        system::run_first(PRIORITY - 1);
+        let begin = Time::ZERO + self.lead;
+        while self.clock.now() < begin {
+            system::sleep(begin.since(self.clock.now()));
+        }
+        self.clock.now().since(begin)
     }
 
     /// True if the run is to end. A thread reads it before the clock: another thread sets it when that is past the end,

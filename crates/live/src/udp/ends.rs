@@ -12,7 +12,6 @@ use quic::{Datagram, Endpoints};
 use record::Histogram;
 use units::{Ecn, Time};
 
-use crate::emulator::PRIORITY;
 use crate::host::arrivals::Arrivals;
 use crate::host::system;
 use crate::tcp::settings::Settings;
@@ -97,14 +96,9 @@ impl<'a> Ends<'a> {
 
     /// Runs on the calling thread until the end or a halt.
     pub(super) fn run(mut self) -> Result<Ended<'a>, Failure> {
-        system::run_first(PRIORITY - 1);
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let cpu = system::thread_cpu();
-        let begin = Time::ZERO + self.settings.lead;
-        while self.settings.clock.now() < begin {
-            system::sleep(begin.since(self.settings.clock.now()));
-        }
-        self.ended.lateness.record(self.settings.clock.now().since(begin).as_nanos(), 1);
+        let late = self.settings.begin();
+        self.ended.lateness.record(late.as_nanos(), 1);
         let end = Time::ZERO + self.settings.plan.duration;
         loop {
             let over = self.settings.is_over();
