@@ -8,9 +8,9 @@ NATIVE := $(shell test "$$(uname)" = Linux && echo native)
 # Live runs and controllers for the kernel are built in where what they need is there: Linux, clang, and libelf and zlib with headers.
 LIVE := $(shell test "$$(uname)" = Linux && command -v clang >/dev/null && pkg-config --exists libelf zlib && echo live)
 # The engine `quic` takes some twenty crates more: `make build QUIC=1` has it, and so have other targets with QUIC=1.
-# QLOG=1 has the log of its stack as well, which takes a dozen more.
-QUIC ?=
-QLOG ?=
+# QLOG=1 has the log of its stack as well, which takes a dozen more. Once built in they stay, until QUIC=0 or QLOG=0 leaves them out.
+QUIC ?= $(if $(wildcard .venv/.with-*-quic*),1)
+QLOG ?= $(if $(wildcard .venv/.with-*-qlog),1)
 ON_QLOG := $(if $(filter-out 0,$(QLOG)),qlog)
 # QUICHE=1 tests quiche as well, which compiles BoringSSL for minutes, with cmake and libclang.
 QUICHE ?=
