@@ -41,8 +41,8 @@ impl<'a> Settings<'a> {
         Self { clock, plan: &job.plan, drawn, seed: job.seed, lead: SETTLING, shared, halt, stop, elapsed }
     }
 
-    /// Begins a thread of endpoints. It runs before ordinary threads, and sleeps until the run begins. Returns how late it
-    /// woke.
+    /// Begins a thread of endpoints. It runs before ordinary threads, and sleeps until the run begins. Returns how late
+    /// it woke.
     pub(crate) fn begin(&self) -> Span {
         system::run_first(PRIORITY - 1);
         let begin = Time::ZERO + self.lead;
