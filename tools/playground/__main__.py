@@ -80,6 +80,7 @@ def groups() -> list[dict[str, Any]]:
         {"name": "Examples", "scenarios": [scenario(path, _title(path)) for path in examples]},
         {"name": "Cookbook", "scenarios": of_folder("cookbook")},
         {"name": "Lessons", "scenarios": of_folder("lessons")},
+        {"name": "Exercises", "scenarios": of_folder("exercises")},
         {"name": "Networks of compare", "scenarios": [_network(path) for path in networks]},
         *papers.groups(ROOT / "papers"),
     ]
@@ -88,7 +89,16 @@ def groups() -> list[dict[str, Any]]:
 def of_folder(name: str) -> list[dict[str, Any]]:
     """The scenarios of a folder beside this module, with their runs."""
     files = sorted((SCENARIOS / name).glob("*.toml"))
-    return [scenario(path, _title(path), variants=_runs(path.with_suffix(".runs"))) for path in files]
+    return [
+        scenario(path, _title(path), variants=_runs(path.with_suffix(".runs")), **_exercise(path))
+        for path in files
+    ]
+
+
+def _exercise(path: Path) -> dict[str, Any]:
+    """The task, hint and tests of a scenario that is an exercise: its file ``.tests``."""
+    tests = path.with_suffix(".tests")
+    return {"exercise": tomllib.loads(tests.read_text("utf-8"))} if tests.exists() else {}
 
 
 def _runs(path: Path) -> str:
@@ -190,7 +200,10 @@ def page(wasm: bytes) -> str:
         data=in_script(json.dumps(data, separators=(",", ":"))),
         wasm=base64.b64encode(packed(wasm)).decode("ascii"),
         worker=lean(own("engine.js")),
-        scripts=[*scripts, *(lean(own(name)) for name in ("looks.js", "editor.js", "app.js"))],
+        scripts=[
+            *scripts,
+            *(lean(own(name)) for name in ("looks.js", "editor.js", "exercises.js", "app.js")),
+        ],
     )
 
 

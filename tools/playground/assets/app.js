@@ -136,7 +136,48 @@
       found.push({ label, of: [answer], request: request({ overrides }) });
     }
     shown = found;
+    if (opened) await mark(found[0].of[0]);
     await draw();
+  }
+
+  // Exercises.
+
+  let opened = null;
+  // The best of each exercise, with the link to it.
+  const marks = new Map();
+
+  // Shows the exercise of a file, whose scenario a link may have changed.
+  function assign(file) {
+    opened = scenarios.find((one) => one.file === file && one.exercise);
+    by("exercise").hidden = !opened;
+    if (!opened) return;
+    const { task, hint, controller, tests } = opened.exercise;
+    by("task").textContent = task;
+    by("hint").textContent = hint;
+    by("hinted").open = false;
+    by("own").open ||= Boolean(controller);
+    by("tests").replaceChildren(...tests.map(({ words, points }) => element("li", `${words} (${points})`)));
+    by("points").textContent = "";
+  }
+
+  async function mark(run) {
+    const { id, exercise, text, title } = opened;
+    const original = await checker.ask("check", request({ text }));
+    const found = judge(exercise, original.scenario, run, classes());
+    by("points").textContent = found.why ?? `${found.points} of ${found.of} points`;
+    if (found.why) return;
+    by("tests").replaceChildren(...found.tests.map(({ words, value, points, passed }) => element("li", `${words} (${points}): ${Number(value.toPrecision(4))}, ${passed ? "passed" : "not yet"}`, { class: passed ? "passed" : "open" })));
+    if (found.points >= (marks.get(id)?.points ?? 0)) marks.set(id, { title, ...found, link: await fragment() });
+  }
+
+  // A row for each test of each exercise, and a link that opens the solution. Spreadsheets take no text for a formula.
+  function marked() {
+    const student = by("student").value.trim().replace(/^[=+@-]+/, "");
+    const lines = [["student", "exercise", "test", "value", "passed", "points", "of", "solution"]];
+    for (const { title, tests, link } of marks.values()) {
+      for (const { words, value, points, passed } of tests) lines.push([student, title, words, value, passed ? "yes" : "no", passed ? points : 0, points, `app.html${link}`]);
+    }
+    return `${lines.map((cells) => cells.map(cell).join(",")).join("\n")}\n`;
   }
 
   // Labels of all that is shown, each once.
@@ -247,11 +288,12 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
+  function cell(value) {
+    if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
+    return /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+  }
+
   function csv(name) {
-    const cell = (value) => {
-      if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
-      return /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
-    };
     const runs = labelled();
     const lines = [["run", ...Object.keys(runs[0].of[0].tables[name])].join(",")];
     for (const { label, of: [{ tables }] } of runs) {
@@ -333,6 +375,7 @@
 
   function load(scenario) {
     open = { file: scenario.file, files: scenario.files ?? {} };
+    assign(scenario.file);
     by("open").value = scenario.id ?? "";
     editor.set(scenario.text);
     choose(scenario.controllers ?? []);
@@ -381,6 +424,7 @@
       by("script").value = String(state.script);
       by("own").open = unread = true;
       open = { file: scenario.file, files: scenario.files ?? {} };
+      assign(scenario.file);
       editor.set(scenario.text);
       choose(scenario.controllers ?? []);
       beside(scenario.variants);
@@ -435,6 +479,7 @@
   by("forget").addEventListener("click", () => { if (shown.length) { kept = []; draw(); } else { shown = kept.slice(-1); kept = []; draw(); } });
   by("csv").addEventListener("click", () => save(`${by("table").value}.csv`, new Blob([csv(by("table").value)], { type: "text/csv" })));
   by("figure").addEventListener("click", figure);
+  by("marks").addEventListener("click", () => save("marks.csv", new Blob([marked()], { type: "text/csv" })));
   by("capture").addEventListener("click", capture);
   by("share").addEventListener("click", async () => {
     history.replaceState(null, "", await fragment());
@@ -442,6 +487,6 @@
     by("said").textContent = copied ? "The link is copied." : "The address of this page is the link.";
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); pressed(); } });
-  window.playground = { run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, firstPage, runs: labelled };
+  window.playground = { marked, run: (asked) => runner.ask("run", asked), check: (asked) => checker.ask("check", asked), variants, csv, firstPage, runs: labelled };
   begin();
 })();
