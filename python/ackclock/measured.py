@@ -257,7 +257,9 @@ def _log(
     }
     at, sizes = (np.array([one[part] for one in sent], np.float64) for part in (0, 1))
     ends = [float(one.max()) for one in (times, at) if one.size]
-    return Log(path, title, times, metrics, at, sizes, np.array(lost, np.float64), (), max(ends, default=0.0))
+    losses = np.array(lost, np.float64)
+    unknown, never = np.full(losses.size, math.nan), np.zeros(0)
+    return Log(path, title, times, metrics, at, sizes, losses, unknown, never, (), max(ends, default=0.0))
 
 
 def _items(of: Any, key: str) -> Iterable[Mapping[str, Any]]:

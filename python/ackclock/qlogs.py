@@ -58,6 +58,10 @@ class Log:
     sent_bytes: Array
     lost: Array
     """The times at which packets were declared lost."""
+    lost_numbers: Array
+    """Their numbers, NaN where the log has none."""
+    spurious: Array
+    """The times at which packets were acknowledged that had been declared lost."""
     states: tuple[tuple[float, str], ...]
     """New states of the controller, with their times."""
     end: float
@@ -189,7 +193,9 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
     )
     rows: list[tuple[float, dict[str, float]]] = []
     sent: list[tuple[float, float]] = []
-    lost: list[float] = []
+    lost: list[tuple[float, float]] = []
+    spurious: list[float] = []
+    missing: set[tuple[str, int]] = set()
     states: list[tuple[float, str]] = []
     known: dict[str, float] = {}
     end = 0.0
@@ -201,7 +207,13 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
         elif kind == "packet_sent":
             sent.append((time, _length(data)))
         elif kind == "packet_lost":
-            lost.append(time)
+            space, packet = _packet(data)
+            lost.append((time, math.nan if packet is None else float(packet)))
+            missing |= set() if packet is None else {(space, packet)}
+        elif kind == "packet_received":
+            back = _acknowledged(data, missing)
+            spurious += [time] * len(back)
+            missing -= back
         elif kind == "congestion_state_updated":
             states.append((time, str(data.get("new"))))
     metrics = {
@@ -214,7 +226,9 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
         metrics,
         np.array([time for time, _ in sent]),
         np.array([size for _, size in sent]),
-        np.array(lost),
+        np.array([time for time, _ in lost]),
+        np.array([number for _, number in lost]),
+        np.array(spurious),
         tuple(states),
         end,
     )
@@ -261,6 +275,34 @@ def _number(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if abs(number) < MOST else None
+
+
+def _packet(data: Mapping[str, Any]) -> tuple[str, int | None]:
+    """The kind of a packet, of which each has numbers of its own, and its number."""
+    header = data.get("header")
+    header = header if isinstance(header, dict) else {}
+    number = _amount(header.get("packet_number"))
+    return str(header.get("packet_type")), None if number is None else int(number)
+
+
+def _acknowledged(data: Mapping[str, Any], missing: set[tuple[str, int]]) -> set[tuple[str, int]]:
+    """The packets among ``missing`` that a received packet acknowledges."""
+    frames = data.get("frames")
+    if not missing or not isinstance(frames, list):
+        return set()
+    kind, _ = _packet(data)
+    ranges = [one for frame in frames if isinstance(frame, dict) for one in _ranges(frame)]
+    return {one for one in missing if one[0] == kind and any(low <= one[1] <= high for low, high in ranges)}
+
+
+def _ranges(frame: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    """The ranges of packet numbers of a frame with acknowledgements."""
+    ranges = frame.get("acked_ranges")
+    for one in ranges if isinstance(ranges, list) else ():
+        ends = [_amount(end) for end in one] if isinstance(one, list) else []
+        known = [end for end in ends if end is not None]
+        if known and len(known) == len(ends):
+            yield known[0], known[-1]
 
 
 def _length(data: Mapping[str, Any]) -> float:

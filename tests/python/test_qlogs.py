@@ -88,6 +88,27 @@ def test_every_form_of_a_log_has_the_same_events(tmp_path, text):
     assert one.states == ((pytest.approx(0.03), "recovery"),)
 
 
+def test_a_lost_packet_that_is_acknowledged_later_was_not_lost(tmp_path):
+    path = tmp_path / "one.qlog"
+    frames = [{"frame_type": "ack", "acked_ranges": [[0, 1], [3], ["x", 5]]}, "none"]
+    back = [
+        {
+            "time": 1040.0 + number,
+            "name": "transport:packet_received",
+            "data": {"header": {"packet_type": kind}, "frames": frames},
+        }
+        for number, kind in enumerate(("initial", "1RTT", "1RTT"))
+    ]
+    lost = [
+        {"time": 1030.0, "name": "recovery:packet_lost", "data": {"header": header}}
+        for header in ({"packet_type": "1RTT", "packet_number": 3}, {"packet_type": "1RTT"})
+    ]
+    path.write_text(contained([*EVENTS[:2], *lost, *back]))
+    [log] = qlogs.read(path).traces
+    assert log.lost_numbers == pytest.approx([3, np.nan], nan_ok=True)
+    assert log.spurious == pytest.approx([0.041])
+
+
 def test_a_sequence_that_ends_within_an_event_is_read_up_to_there(tmp_path, capsys):
     path = tmp_path / "a.sqlog"
     path.write_text(sequence(EVENTS)[:-20])

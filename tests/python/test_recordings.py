@@ -9,7 +9,8 @@ import pytest
 
 from ackclock import _engine
 from ackclock.checks import recordings
-from ackclock.checks.recordings import Recording, check
+from ackclock.checks.recording import Recording
+from ackclock.checks.recordings import check
 from calling import refused, run
 from test_captures import classic, data
 

@@ -5,8 +5,8 @@ A recording shows one path. A law is judged where the recording exercises it, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +16,12 @@ from ackclock.capture_files import is_capture
 from ackclock.captures import connections
 from ackclock.cases.judgement import verdict
 from ackclock.cases.model import Claim, Judgement
+from ackclock.checks import recorded_bbr
+from ackclock.checks.recording import INITIAL, Measured, Recording, law
 from ackclock.errors import InputError
-from ackclock.metrics.tables import Array
 from ackclock.recorded import Recorded, largest
 from ackclock.verdict import NOT_JUDGED
 
-GROUP = "recording"
 MOST = 100
 """The most senders of a capture that are judged."""
 ENDINGS = (".qlog", ".sqlog", ".pcap", ".pcapng")
@@ -36,52 +36,12 @@ MOMENT = 1e-9
 """A new window at the instant of a loss follows it."""
 DROP = 0.95
 """A window below this share of the value before was reduced."""
-INITIAL, LEAST = 10, 2
-"""The initial and the least window in datagrams (RFC 9002, section 7.2)."""
+LEAST = 2
+"""The least window in datagrams (RFC 9002, section 7.2)."""
 SMALLEST = 1200
 """The bytes of a datagram that every path of QUIC carries (RFC 9000, section 14)."""
 MOST_GROWTH = 2.5
 """Slow start doubles the window in an RTT. One that counts ACKs twice triples it."""
-
-Measured = tuple[float | None, str]
-"""A value, or None and the reason."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What a log or a capture shows of a sender. Times are in s, data in bytes."""
-
-    name: str
-    times: Array
-    window: Array
-    """The congestion window at each time, or for a capture the data outstanding."""
-    flight: Array
-    rtt: Array
-    """The RTT at each time."""
-    lost: Array
-    """The times of losses."""
-    segment: float
-    has_window: bool
-    sent: Array
-    sent_bytes: Array
-
-    def episodes(self) -> list[tuple[float, float]]:
-        """The first loss of each round with losses, with the RTT at that time."""
-        found: list[tuple[float, float]] = []
-        for time in self.lost.tolist():
-            if not found or time > found[-1][0] + found[-1][1]:
-                rtt = self.rtt[max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)]
-                found.append((time, float(rtt)))
-        return found
-
-    def within(self, low: float, high: float) -> Array:
-        """The windows in (low, high]."""
-        rows = slice(*np.searchsorted(self.times, (low, high), side="right").tolist())
-        return self.window[rows]
-
-    def before(self, time: float) -> float:
-        """The window at a time, before what happens then."""
-        return float(self.window[max(int(np.searchsorted(self.times, time)) - 1, 0)])
 
 
 def is_recording(text: str) -> bool:
@@ -127,6 +87,10 @@ def _of_log(one: qlogs.Log) -> Recording | None:
         True,
         one.sent,
         one.sent_bytes,
+        one.metrics["pacing_rate"][known],
+        one.states,
+        one.lost_numbers,
+        one.spurious,
     )
 
 
@@ -147,16 +111,23 @@ def check(recording: Recording, names: Sequence[str]) -> list[Judgement]:
     kept = next((KEPT[name] for name in names if name in KEPT), None)
     by_rate = next((name for name in names if name in BY_RATE), None)
     found = []
-    for claim, measure, is_of_acks in LAWS:
+    for claim, (value, why) in _measured(recording, by_rate):
         of = claim
         if claim.id == "recorded-reduction" and kept is not None:
             of = replace(claim, low=kept - NEAR, high=kept + NEAR)
-        if by_rate and is_of_acks:
-            value, why = None, f"the window of {by_rate} follows a model of the path"
-        else:
-            value, why = measure(recording)
         found.append(Judgement(of, value, NOT_JUDGED if value is None else verdict(of, value), why))
     return found
+
+
+def _measured(recording: Recording, by_rate: str | None) -> Iterator[tuple[Claim, Measured]]:
+    """Each law with its value, or the reason for which it has none. BBR 3 has the cases of its draft, too."""
+    for claim, measure, is_of_acks in LAWS:
+        if by_rate and is_of_acks:
+            yield claim, (None, f"the window of {by_rate} follows a model of the path")
+        else:
+            yield claim, measure(recording)
+    if by_rate == recorded_bbr.NAME:
+        yield from recorded_bbr.cases(recording)
 
 
 def _reduction(of: Recording) -> Measured:
@@ -242,18 +213,9 @@ def _burst(of: Recording) -> Measured:
     return float((inside / allowed).max()), ""
 
 
-def _law(
-    name: str, text: str, source: str, because: str, low: float = -np.inf, high: float = np.inf
-) -> Claim:
-    return Claim(
-        id=f"recorded-{name}", text=text, source=source, because=because, low=low, high=high, measure=None,
-        group=GROUP, title=text,
-    )  # fmt: skip
-
-
 LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
     (
-        _law(
+        law(
             "reduction", "window after a loss, share of that before", "RFC 9002, section 7.3.2",
             "a loss is answered by a smaller window", LEAST_KEPT, MOST_KEPT,
         ),
@@ -261,7 +223,7 @@ LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
         True,
     ),
     (
-        _law(
+        law(
             "one-reduction", "reductions within an RTT of a loss", "RFC 9002, section 7.3.2",
             "the losses of one round are one congestion event", high=1.0,
         ),
@@ -269,7 +231,7 @@ LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
         True,
     ),
     (
-        _law(
+        law(
             "growth", "window over the window an RTT before", "RFC 9002, section 7.3.1",
             "slow start adds the bytes acknowledged, so it doubles in an RTT", high=MOST_GROWTH,
         ),
@@ -277,15 +239,15 @@ LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
         True,
     ),
     (
-        _law(
+        law(
             "application-limit", "share of the growth with the window half unused", "RFC 9002, section 7.8",
             "a window that is not used must not grow", high=0.1,
         ),
         _idle_growth,
-        False,
+        True,
     ),
     (
-        _law(
+        law(
             "least-window", "smallest window in datagrams", "RFC 9002, section 7.2",
             "the least window is two datagrams", low=LEAST - 0.01,
         ),
@@ -293,7 +255,7 @@ LAWS: tuple[tuple[Claim, Callable[[Recording], Measured], bool], ...] = (
         False,
     ),
     (
-        _law(
+        law(
             "pacing", "data in a twentieth of an RTT, over the allowed", "RFC 9002, section 7.7",
             "a sender paces, or limits bursts to the initial window", high=1.0,
         ),

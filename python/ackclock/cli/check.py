@@ -251,6 +251,7 @@ def _check_recording(target: str, algorithm: str | None, report: Report, verdict
     """Judges each sender in a log or a capture."""
     from ackclock import checks
     from ackclock.checks import recordings
+    from ackclock.checks.recording import GROUP
 
     chosen = checks.target("newreno", algorithm=algorithm, rule_sets=checks.rule_sets())
     chosen = replace(chosen, contender=replace(chosen.contender, name=target))
@@ -260,7 +261,7 @@ def _check_recording(target: str, algorithm: str | None, report: Report, verdict
     found: dict[str, list[checks.Judgement]] = {}
     for one in seen:
         sender = one.name if len(seen) > 1 else ""
-        group = f"{recordings.GROUP} {sender}".strip()
+        group = f"{GROUP} {sender}".strip()
         judged = recordings.check(one, names)
         found.setdefault(sender, []).extend(
             replace(of, claim=replace(of.claim, group=group)) for of in judged

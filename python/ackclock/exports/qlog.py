@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ackclock import _engine
 from ackclock.exports import series
-from ackclock.metrics import Array
+from ackclock.metrics import Array, column
 from ackclock.result import Run
 
 SEGMENT_BYTES = 1448
 ACK_BYTES = 52
 STATES = {"recovered": "congestion_avoidance", "loss-event": "recovery", "timeout": "slow_start"}
 """The state of a controller after an event of a run."""
+_STATE = re.compile(r"(\d+) ([^,]+)")
+_STATES = re.compile(rf"{_STATE.pattern}(, {_STATE.pattern})+")
+"""The meaning of a probe that is a state: ``1 Startup, 2 Drain``."""
 
 
 def write(run: Run, path: Path) -> None:
@@ -64,7 +69,7 @@ def _events(run: Run, flow: int) -> Iterator[dict[str, Any]]:
         }
         known = {name: value for name, value in metrics.items() if value is not None}
         yield _event(time, "recovery:metrics_updated", known)
-    yield from _packets(one)
+    lost: set[int] = set()
     new_data = one["sent_packets"] - one["retransmitted_packets"]
     for row in run.events.to_pylist():
         if row["flow"] != flow:
@@ -72,13 +77,30 @@ def _events(run: Run, flow: int) -> Iterator[dict[str, Any]]:
         if row["kind"] == "deemed-lost":
             number = int(np.searchsorted(new_data, row["sequence"], side="right"))
             if number < new_data.size:
+                lost.add(number)
                 yield _event(row["time_s"], "recovery:packet_lost", {"header": _header(number)})
         elif row["kind"] in STATES:
             new = {"new": STATES[row["kind"]], "trigger": row["kind"]}
             yield _event(row["time_s"], "recovery:congestion_state_updated", new)
+    yield from _packets(one, lost)
+    yield from _phases(run, flow)
 
 
-def _packets(one: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
+def _phases(run: Run, flow: int) -> Iterator[dict[str, Any]]:
+    """New states of a controller whose probes have them, by the names in its registry entry."""
+    cc = next(row["cc"] for row in run.flows.to_pylist() if row["flow"] == flow)
+    for one in (probe for known in _engine.controllers() if known["name"] == cc for probe in known["probes"]):
+        if not _STATES.fullmatch(one["meaning"]):
+            continue
+        names = {float(number): name for number, name in _STATE.findall(one["meaning"])}
+        own = run.probes.filter((pc.field("flow") == flow) & (pc.field("name") == one["name"]))
+        times, values = column(own, "time_s"), column(own, "value")
+        for row in np.flatnonzero(np.diff(values, prepend=np.nan)):
+            new = {"new": names[float(values[row])], "trigger": one["name"]}
+            yield _event(times[row], "recovery:congestion_state_updated", new)
+
+
+def _packets(one: Mapping[str, Array], lost: set[int]) -> Iterator[dict[str, Any]]:
     """One packet for all data sent up to a sample, and ACKs for packets that have left the network."""
     sent = np.nan_to_num(one["sent_packets"])
     left = sent - np.nan_to_num(one["in_flight_segments"])
@@ -89,10 +111,18 @@ def _packets(one: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
             yield _event(time, "transport:packet_sent", {"header": _header(number), "raw": raw, "frames": []})
         gone = int(np.searchsorted(sent, left[number], side="right"))
         if gone > acknowledged:
-            ack = {"frame_type": "ack", "acked_ranges": [[acknowledged, gone - 1]]}
-            data = {"header": _header(number), "raw": {"length": ACK_BYTES}, "frames": [ack]}
-            yield _event(time, "transport:packet_received", data)
+            if ranges := _without(acknowledged, gone, lost):
+                ack = {"frame_type": "ack", "acked_ranges": ranges}
+                data = {"header": _header(number), "raw": {"length": ACK_BYTES}, "frames": [ack]}
+                yield _event(time, "transport:packet_received", data)
             acknowledged = gone
+
+
+def _without(first: int, end: int, lost: set[int]) -> list[list[int]]:
+    """The ranges of the numbers from ``first`` to before ``end`` that are not among ``lost``."""
+    missing = sorted(one for one in lost if first <= one < end)
+    begins, ends = [first, *(one + 1 for one in missing)], [*(one - 1 for one in missing), end - 1]
+    return [[low, high] for low, high in zip(begins, ends, strict=True) if low <= high]
 
 
 def _header(number: int) -> dict[str, Any]:

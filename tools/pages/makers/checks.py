@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ackclock import checks, evaluation
+from ackclock.cases.model import Judgement
+from ackclock.checks import recorded_bbr, recordings
+from ackclock.verdict import NOT_JUDGED
 from pages.tables import PageError, Table, maker
 
 
@@ -20,6 +23,20 @@ def rules(algorithm: str) -> Table:
     if not (found := checks.rules(algorithm)):
         raise PageError(f"there are no rules of `{algorithm}`")
     return _cases(found)
+
+
+@maker("recorded")
+def recorded(kind: str) -> Table:
+    """A row for each law of recorded windows, or for each case of an algorithm."""
+    bounds = {
+        "laws": [claim for claim, _, _ in recordings.LAWS],
+        recorded_bbr.NAME: [claim for claim, _ in recorded_bbr.CASES],
+    }
+    if (claims := bounds.get(kind)) is None:
+        raise PageError(f"there are no laws of recordings for `{kind}`")
+    allowed = [Judgement(one, None, NOT_JUDGED).allowed for one in claims]
+    rows = [[f"`{one.id}`", one.text, band, one.source] for one, band in zip(claims, allowed, strict=True)]
+    return Table(("case", "measure", "allowed", "source"), rows)
 
 
 @maker("aims")

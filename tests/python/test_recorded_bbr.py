@@ -1,0 +1,199 @@
+"""The example test cases of BBR's draft, on recordings of ours, and on ones made by hand with faults."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ackclock
+from ackclock.checks import recordings
+from ackclock.checks.bbr_phases import Phases, state
+from ackclock.checks.recorded_bbr import CASES
+from ackclock.checks.recording import Recording
+from ackclock.exports import qlog
+from calling import run
+
+SUITE = Path(__file__).parents[2] / "suites" / "ccwg-bbr"
+RTT, SEGMENT = 0.04, 1250
+RATE = 10e6
+"""The rate of the path in bit/s: 40 datagrams an RTT."""
+PRODUCT = RATE * RTT / 8 / SEGMENT
+IN_ORDER = (
+    ("Startup", 8, 2.77, 2.0),
+    ("Drain", 2, 0.5, 1.0),
+    ("DOWN", 2, 0.9, 0.95),
+    ("CRUISE", 40, 1.0, 1.0),
+    ("REFILL", 1, 1.0, 1.0),
+    ("UP", 4, 1.25, 1.2),
+    ("DOWN", 2, 0.9, 0.95),
+    ("CRUISE", 40, 1.0, 1.0),
+    ("ProbeRTT", 6, 1.0, 0.5),
+    ("CRUISE", 40, 1.0, 1.0),
+)
+"""States of BBR in their order: RTTs in each, the pacing rate over the path's, and the flight at its end over
+the bandwidth-delay product."""
+
+
+def made(phases=IN_ORDER, lost=(), silent=(), window=2.0):
+    """A recording of these states, in steps of a tenth of an RTT. ``silent`` names times without packets.
+
+    The bandwidth doubles in each of the first rounds of Startup.
+    """
+    times, windows, flights, pacing, states = [], [], [], [], []
+    now = 0.0
+    for name, rounds, gain, flight in phases:
+        states.append((now, name))
+        for step in range(round(rounds * 10)):
+            reached = min(2.0 ** (step // 10 - 4), 1.0) if name == "Startup" else 1.0
+            times.append(now)
+            pacing.append(gain * RATE * reached)
+            flights.append(flight * PRODUCT * SEGMENT * reached)
+            windows.append((0.5 if name == "ProbeRTT" else window) * PRODUCT * SEGMENT)
+            now += RTT / 10
+    sent = np.arange(0.0, now, RTT / PRODUCT)
+    for begin, end in silent:
+        sent = sent[(sent < begin) | (sent > end)]
+    rows = len(times)
+    return Recording(
+        "bbr", np.array(times), np.array(windows), np.array(flights), np.full(rows, RTT), np.array(lost),
+        SEGMENT, True, sent, np.full(sent.size, float(SEGMENT)), np.array(pacing), tuple(states),
+        np.arange(len(lost)) * 2.0,
+    )  # fmt: skip
+
+
+def changed(name, number=None, **fields):
+    """The states with one, or all of that name, changed: ``state``, ``rounds``, ``gain`` or ``flight``."""
+    phases = [list(one) for one in IN_ORDER]
+    rows = [k for k, one in enumerate(phases) if one[0] == name]
+    for row in rows if number is None else [rows[number]]:
+        for field, value in fields.items():
+            phases[row][("state", "rounds", "gain", "flight").index(field)] = value
+    return phases
+
+
+def judged(recording):
+    """The cases that are judged, with their verdicts."""
+    found = recordings.check(recording, ["bbr3"])
+    prefix = "recorded-bbr-"
+    return {
+        one.claim.id.removeprefix(prefix): one.verdict
+        for one in found
+        if one.claim.id.startswith(prefix) and one.measured is not None
+    }
+
+
+def missed(recording):
+    return [name for name, verdict in judged(recording).items() if verdict == "miss"]
+
+
+def test_states_in_their_order_break_no_case():
+    assert missed(made()) == []
+    assert set(judged(made())) == {
+        "startup-next", "startup-plateau", "drain-gain", "drain-flight", "up-plateau", "down-gain",
+        "down-flight", "probe-rtt-length", "probe-rtt-window", "probe-rtt-next",
+    }  # fmt: skip
+
+
+def at(name, number=0, phases=IN_ORDER):
+    """The time at which a state is entered."""
+    row = [k for k, one in enumerate(phases) if one[0] == name][number]
+    return sum(one[1] for one in phases[:row]) * RTT
+
+
+def burst(begin, packets=12):
+    """Losses in a round trip: every second packet."""
+    return begin + np.arange(packets) * RTT / 20
+
+
+LONG_UP = changed("UP", rounds=30)
+LONG_STARTUP = changed("Startup", rounds=30)
+IDLE = changed("CRUISE", 1, rounds=200)
+
+
+@pytest.mark.parametrize(
+    ("recording", "case"),
+    [
+        (made(changed("Drain", state="CRUISE", flight=1.6)), "startup-next"),
+        (made(LONG_STARTUP), "startup-plateau"),
+        (made(LONG_STARTUP, lost=burst(0.2)), "startup-loss"),
+        (made(changed("Drain", gain=0.35)), "drain-gain"),
+        (made(changed("Drain", flight=1.6, rounds=1)), "drain-flight"),
+        (made(changed("Drain", flight=1.6, rounds=9)), "drain-time"),
+        (made(changed("UP", rounds=1)), "up-plateau"),
+        (made(changed("DOWN", gain=1.0)), "down-gain"),
+        (made(changed("DOWN", flight=1.6)), "down-flight"),
+        (made(changed("CRUISE", 0, state="DOWN", rounds=3, gain=0.9)), "down-time"),
+        (made(changed("ProbeRTT", rounds=2)), "probe-rtt-length"),
+        (made(LONG_UP, lost=burst(at("UP") + RTT)), "up-loss"),
+        (made(changed("CRUISE", 2, state="Startup")), "probe-rtt-next"),
+        (made(IDLE, silent=[(5.0, at("ProbeRTT", phases=IDLE) - RTT / 2)]), "probe-rtt-idle"),
+        (made(changed("UP", rounds=6, flight=0.3), silent=[(at("UP"), at("DOWN", 1))]), "never-ends"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_each_fault_breaks_its_case(recording, case):
+    assert case in missed(recording)
+
+
+def test_each_case_that_a_recording_does_not_exercise_says_why():
+    found = recordings.check(made(), ["bbr3"])
+    skipped = {one.claim.id: one.reason for one in found if one.measured is None}
+    assert skipped["recorded-bbr-probe-rtt-idle"] == "the recording has no silence of five seconds"
+    assert all(skipped.values())
+    without = recordings.check(made(phases=[("recovery", 20, 1.0, 1.0)]), ["bbr3"])
+    reasons = {one.reason for one in without if one.claim.id.startswith("recorded-bbr")}
+    assert reasons == {"the recording has no states of BBR"}
+
+
+def test_the_cases_are_those_of_the_draft():
+    numbers = {int(claim.source.rpartition(".")[2]) for claim, _ in CASES}
+    assert numbers == set(range(1, 23))
+
+
+def test_states_are_known_by_the_names_of_several_stacks():
+    assert state("bbr_probe_bw_up") == state("UP") == state("ProbeBW_UP") == "probe_bw_up"
+    assert state("Startup") == state("bbr_startup") == "startup"
+    assert state("ProbeRTT") == state("bbr_probe_rtt") == "probe_rtt"
+    assert state("congestion_avoidance") is None
+
+
+def test_a_pacing_rate_in_bytes_is_known_by_what_was_sent():
+    bits, by_bytes = made(), made()
+    by_bytes.pacing[:] /= 8
+    assert Phases(by_bytes).pacing == pytest.approx(Phases(bits).pacing)
+
+
+EXERCISED = {
+    "app-limited": {"never-ends", "probe-rtt-startup"},
+    "drain-time": {"drain-time", "down-time"},
+    "probe-rtt": {
+        "startup-plateau",
+        "drain-gain",
+        "drain-flight",
+        "up-plateau",
+        "down-gain",
+        "probe-rtt-length",
+    },
+    "probe-rtt-idle": {"probe-rtt-idle"},
+    "probe-up-longterm": {"up-loss"},
+    "startup-loss": {"startup-next"},
+    "sub-packet": {"sub-packet"},
+}
+"""Scenarios of the suite, with cases that a recording of each exercises."""
+
+
+@pytest.mark.parametrize("name", EXERCISED)
+def test_recordings_of_our_bbr_break_no_case(capsys, tmp_path, name):
+    document = tomllib.loads((SUITE / f"{name}.toml").read_text())
+    own = next(one["scenario"] for one in document.get("runs", ()) if one["name"] == "bbr3")
+    path = document["scenario"].get("path", {}) | own.get("path", {})
+    record = {"probes": "1ack", "flow_series": "1ack", "events": True}
+    log = tmp_path / "bbr3.qlog"
+    qlog.write(ackclock.simulate({**document["scenario"], **own, "path": path, "record": record}), log)
+    status, out, err = run(capsys, "check", log, "--as", "bbr3", "--json")
+    cases = json.loads(out)["check"]["cases"]
+    assert status == 0, err
+    passed = {one["id"].removeprefix("recorded-bbr-") for one in cases if one["verdict"] == "pass"}
+    assert passed >= EXERCISED[name]
