@@ -165,6 +165,7 @@ docs: build .venv/.developing
 	$(BIN)/zensical build --strict
 	$(MAKE) --no-print-directory playground
 	@[ -e $(PLAYGROUND) ] || PYTHONPATH=tools $(BIN)/python -m playground.absent $(PLAYGROUND)
+	PYTHONPATH=tools $(BIN)/python -m pages.offline site site/offline.zip
 
 # One file with the simulator in it.
 PLAYGROUND := site/playground/app.html
