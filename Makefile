@@ -102,6 +102,7 @@ ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 lint: build .venv/.developing
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path witness/str0m/Cargo.toml --check
 	.ci/check_sources.py
 	cargo clippy $(WORKSPACE) $(NATIVE:%=--features ackclock-python/%) $(LIVE:%=--features ackclock-python/%) \
 		$(ON_QUIC:%=--features ackclock-python/%) --all-targets --quiet \
@@ -120,6 +121,7 @@ lint: build .venv/.developing
 format: .venv/.developing
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
+	cargo fmt --manifest-path witness/str0m/Cargo.toml
 	$(BIN)/ruff format python tests papers suites tools witness fuzz .ci
 	$(BIN)/ruff check --fix python tests papers suites tools witness fuzz .ci
 

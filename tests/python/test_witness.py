@@ -2,6 +2,7 @@
 
 import json
 import struct
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -179,3 +180,35 @@ def test_an_estimator_of_rates_gets_the_times_of_each_packet(monkeypatch):
     # 18 bits of a second, modulo 64 s.
     second = made[-1].seen[-1]
     assert second[1] == pytest.approx((second[0] / 1e3 - 0.055) % 64 * 2**18, abs=0.03 * 2**18)
+
+
+def test_a_call_of_str0m_counts_the_frames_that_its_receiver_hands_out(tmp_path):
+    frames = [[20.0, 2_000_000], [39.9, 500_000], [40.0, 9], [55.0, 125_000]]
+    found = json.dumps({"calls": [frames], "queue_p95_ms": 21.4})
+    binary = tmp_path / "calls"
+    binary.write_text(f"#!/bin/sh\necho '{found}'\n")
+    binary.chmod(0o755)
+    # 2.5 MB in 20 s are 1 Mbit/s, and 125 kB in 10 s 0.1.
+    assert webrtc.called({}, binary, {}) == ["1.00", "0.10", "0.00", "0.00", "21"]
+
+
+STR0M = webrtc.TARGET / "release" / "str0m-witness"
+
+
+@pytest.mark.skipif(not STR0M.exists(), reason="needs PYTHONPATH=tools python -m witness.webrtc str0m, once")
+def test_calls_of_str0m_run_over_our_links(tmp_path):
+    file = tmp_path / "call.json"
+    path = {"rate": "2mbit", "rtt": "100ms", "queue": "300ms"}
+    calls = {"cc": "gcc", "kind": "media", "count": 2}
+    file.write_text(json.dumps({"duration": "20s", "path": path, "flows": [calls]}))
+    done = subprocess.run([STR0M, file], stdout=subprocess.PIPE, text=True, check=True)
+    first, second = json.loads(done.stdout)["calls"]
+    # ICE and DTLS take several round trips. Two calls have at most what the link carries.
+    assert min(first[0][0], second[0][0]) > 0.3
+    assert 0.5e6 < 8 * sum(size for at, size in first + second if at > 10) / 10 < 2e6
+
+
+def test_a_witness_that_is_not_there_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        webrtc.main(["pion"])
+    assert "`pion` is no witness; there are aiortc and str0m" in capsys.readouterr().err

@@ -65,9 +65,11 @@ def write(name: str, command: list[str]) -> None:
     file.write_text(text(measured) + "\n", "utf-8")
 
 
-def write_rows(name: str, command: str, rows: list[dict[str, str]]) -> None:
+def write_rows(
+    name: str, command: str, rows: list[dict[str, str]], machine: str = "simulated, the same on every machine"
+) -> None:
     """Writes the rows of a simulation that ``command`` repeats."""
-    measured = head(shlex.split(command)) | {"machine": "simulated, the same on every machine"}
+    measured = head(shlex.split(command)) | {"machine": machine}
     table = io.StringIO()
     table.writelines(f"# {key}: {value}\n" for key, value in measured.items())
     writer = csv.DictWriter(table, rows[0], lineterminator="\n")
