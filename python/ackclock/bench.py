@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ class Benchmark:
     rtt: str = "40ms"
     queue: str = "1bdp"
     start_jitter: str = "40ms"
-    receive_window: int | None = None
-    """In segments. None for the profile's."""
+    keys: dict[str, Any] = field(default_factory=dict)
+    """Other keys of the flow."""
     cores: int = 1
     """That the run may use."""
     large: bool = False
@@ -60,9 +60,8 @@ class Benchmark:
             "cc": self.controller if not self.of else f"python:0:{self.controller}",
             "count": self.flows,
             "start_jitter": self.start_jitter,
+            **self.keys,
         }
-        if self.receive_window is not None:
-            flow["transport"] = {"receive_window": self.receive_window}
         return {
             "name": self.name,
             "duration": self.duration,
@@ -79,6 +78,14 @@ CASES = (
     Benchmark("cubic-1", "cubic", 1),
     Benchmark("bbr1-1", "bbr1", 1),
     Benchmark("bbr3-1", "bbr3", 1),
+    # A call of 2.5 Mbit/s.
+    Benchmark(
+        "gcc-1-media",
+        "gcc",
+        1,
+        rate="10mbit",
+        keys={"kind": "media", "media": {"min_rate": "2.5mbit", "max_rate": "2.5mbit"}},
+    ),
     Benchmark("newreno-10-1gbit", "newreno", 10, rate="1gbit"),
     Benchmark("newreno-10-1gbit-2-cores", "newreno", 10, rate="1gbit", cores=2),
     Benchmark("newreno-10000-10gbit", "newreno", 10_000, rate="10gbit", duration="10s"),
@@ -98,7 +105,7 @@ CASES = (
         duration="1s",
         rtt="80ms",
         start_jitter="80ms",
-        receive_window=6,
+        keys={"transport": {"receive_window": 6}},
         large=True,
     ),
 )
