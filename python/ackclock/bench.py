@@ -217,12 +217,12 @@ def _run(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
     """Counts and times of one run of a case on a build."""
     if case.command:
         return _time_command(case, build, name)
-    command = _process(case, build, name)
+    command = process(case, build, name)
     counts: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return counts
 
 
-def _process(case: Benchmark, build: Build, name: str) -> list[str]:
+def process(case: Benchmark, build: Build, name: str) -> list[str]:
     """The process that runs a case on the engine called ``name`` of a build."""
     how = (case.of, str(case.cores))
     return [sys.executable, "-I", __file__, str(build.engine), json.dumps(case.scenario()), name, *how]
@@ -291,7 +291,7 @@ def _instructions(case: Benchmark, build: Build, name: str) -> float | None:
     packets: list[int] = []
     for share in (20, 10):
         short = replace(case, duration=f"{float(case.duration.removesuffix('s')) / share:g}s")
-        command = [*counter, *_process(short, build, name)]
+        command = [*counter, *process(short, build, name)]
         run = subprocess.run(command, check=True, capture_output=True, text=True)
         packets.append(json.loads(run.stdout)["data_packets"])
         counts.append(_counted(run.stderr))

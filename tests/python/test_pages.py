@@ -2,6 +2,8 @@
 
 import functools
 import json
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pages
 from ackclock import metrics
 from calling import needs_git
 from pages import __main__ as command
-from pages import markers, measure, measurements
+from pages import markers, measure, measurements, speed
 from pages.makers.scenario import keys
 from pages.measurements import MeasurementError
 from pages.tables import MAKERS
@@ -192,4 +194,33 @@ def test_a_measurement_has_a_line_for_each_item_and_eight_digits():
         ' "none": [],',
         ' "empty": {}',
         "}",
+    ]
+
+
+def test_speed_is_measured_into_the_tables_of_pages(made, monkeypatch):
+    assert [name for name in speed.TABLES if not (measure.MEASUREMENTS / f"{name}.csv").exists()] == []
+    monkeypatch.setattr(measure, "MEASUREMENTS", made)
+    (made / "performance").mkdir()
+    monkeypatch.setattr(speed, "CASES", [replace(speed.CASES[0], duration="1s")])
+    monkeypatch.setattr("ackclock.bench._instructions", lambda *_: 1640.4)
+    monkeypatch.setattr("sys.argv", ["speed", "performance/bench", "performance/instructions"])
+    speed.main()
+    _, [row] = pages.load_csv("performance/bench.csv")
+    assert (row["flows"], row["link"]) == ("1 NewReno", "100 Mbit/s")
+    assert float(row["million packets/CPU s"]) > 0.0
+    assert float(row["memory"].removesuffix(" MB")) > 5
+    measured, [row] = pages.load_csv("performance/instructions.csv")
+    assert row == {"flows": "1 NewReno", "link": "100 Mbit/s", "instructions a packet": "1,640"}
+    assert measured.command.endswith("pages.speed performance/instructions")
+
+
+def test_the_time_of_the_thesis_is_added_up_by_figures(monkeypatch):
+    experiments = [("fig7.6b", 2, 6.0), ("fig6.7", 3, 4.5), ("fig6.8", 1, 0.5), ("fig2.4", 0, 0.0)]
+    named = [{"id": f"edwan2010-{of}", "runs_done": n, "seconds": s} for of, n, s in experiments]
+    answer = json.dumps({"experiments": named})
+    done = subprocess.CompletedProcess([], 1, stdout=answer)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: done)
+    assert [list(row.values()) for row in speed.thesis()] == [
+        ["figures 6.7 and 6.8", "4", "1.2", "5"],
+        ["figure 7.6b", "2", "3.0", "6"],
     ]

@@ -43,7 +43,7 @@ def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
     shown = file.relative_to(here) if file.is_relative_to(here) else path
     papers = dict.fromkeys(result.experiment.paper for result in done.results)
     command = shlex.join(["ackclock", "reproduce", *papers, *options, "--measurements", str(shown)])
-    head = {"date": date, "commit": commit, "machine": _machine(), "command": command}
+    head = {"date": date, "commit": commit, "machine": machine(), "command": command}
     document = {**head, "options": list(options), "experiments": experiments}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lines(document) + "\n", "utf-8")
@@ -138,7 +138,7 @@ def _commit() -> str:
         return ""
 
 
-def _machine() -> str:
+def machine() -> str:
     """The processor and the number of cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
