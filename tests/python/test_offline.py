@@ -2,10 +2,14 @@
 
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from pages import offline
+from pages import lessons, offline
+from pages.tables import PageError
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
@@ -56,3 +60,21 @@ def test_a_site_in_a_zip_leads_to_its_own_files(tmp_path):
     for page in root.rglob("*.html"):
         for link in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
             assert (page.parent / link).is_file(), (page, link)
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path):
+    (tmp_path / "index.html").write_text('<a href="playground/app.html#open=a">x</a>')
+    with pytest.raises(PageError, match=r"playground/app\.html leads to no file of the site"):
+        offline.write(tmp_path, tmp_path / "offline.zip")
+
+
+def test_links_of_html_in_sources_lead_to_the_playground():
+    """Zensical takes them from the folder of the source, and writes them for the page that it makes."""
+    found = 0
+    sources = [*DOCS.rglob("*.md")]
+    for source in sources:
+        for link in re.findall(r'(?:href|src)="([^"#:]*app\.html)', source.read_text("utf-8")):
+            assert (source.parent / link).resolve() == DOCS / "playground" / "app.html", (source, link)
+            found += 1
+    assert found > 10
+    assert (lessons.LESSONS / lessons.PLAYGROUND).resolve() == DOCS / "playground" / "app.html"

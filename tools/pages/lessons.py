@@ -24,8 +24,8 @@ WRITTEN = ROOT / "target" / "lessons"
 MARKER = re.compile(r"^<!-- lesson: (?P<name>\S+) open=(?P<open>\S+) slide=(?P<key>\S+) -->$", re.MULTILINE)
 """The lesson, its scenario in the playground, and the key that the slider holds at first."""
 
-PLAYGROUND = "../../playground/app.html"
-"""The playground, from a page of a lesson."""
+PLAYGROUND = "../playground/app.html"
+"""The playground, from the folder of its source, as Zensical resolves links of HTML."""
 
 
 def executed(file: Path) -> Any:
