@@ -1,6 +1,7 @@
 """Linux as a witness: readings of the kernel, the simulation, and the tables of both."""
 
 import json
+import shutil
 import struct
 import subprocess
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import ackclock
-from witness import disciplines, modules, peers, webrtc
+from witness import disciplines, modules, peers, scream, webrtc
 from witness.__main__ import main
 
 
@@ -212,3 +213,19 @@ def test_a_witness_that_is_not_there_is_refused(capsys):
     with pytest.raises(SystemExit):
         webrtc.main(["pion"])
     assert "`pion` is no witness; there are aiortc and str0m" in capsys.readouterr().err
+
+
+def test_lines_of_ericssons_log_are_times_delays_and_rates():
+    log = "4.9503   0.010, 0.030,  17389,  26920,   3810, 0, 0.013,   4032,   3878,   3810,\nStart!\n"
+    assert scream.read(log) == [(4.9503, 10.0, 3.81)]
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler (Debian: apt install g++)")
+def test_a_folder_without_ericssons_simulator_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="is no checkout of EricssonResearch/scream"):
+        scream.built(tmp_path / "nothing", tmp_path, True)
+    for folder in ("code", "traces"):
+        (tmp_path / "other" / folder).mkdir(parents=True)
+    (tmp_path / "other" / "code" / "scream_simulator.cpp").write_text("int main() {}")
+    with pytest.raises(SystemExit, match="has no `void"):
+        scream.built(tmp_path / "other", tmp_path, True)

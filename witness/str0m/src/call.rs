@@ -96,7 +96,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call of `planned`, number `flow`, which begins at `start`. Its encoder gets `raw` estimates or smoothed ones.
+    /// The call of `planned`, number `flow`, which begins at `start`. Its encoder gets `raw` or smoothed estimates.
     pub(crate) fn new(
         planned: &PlannedFlow,
         (flow, steps): (u32, (u32, u32)),
