@@ -55,7 +55,7 @@ impl Incoming {
             let whole = self.next(number) == sequence && self.next(number + 1) == sequence + length;
             return if whole { Ok(number) } else { Err(Refusal("a segment that arrives again in other parts")) };
         }
-        if let Some(unit) = self.unit.filter(|_| sequence >= next) {
+        if let Some(unit) = self.unit {
             let even = length == unit && (sequence - next).is_multiple_of(unit);
             return if even { Ok(segments + (sequence - next) / unit) } else { Err(UNEVEN) };
         }
@@ -108,6 +108,7 @@ mod tests {
         assert_eq!(bytes.number(2501, 1000, 1), Ok(3));
         assert_eq!(bytes.block(3, 4), (2501, 3501));
         assert!(bytes.number(1501, 700, 1).is_err());
+        assert!(bytes.number(1501, 500, 1).is_err(), "half of one");
         assert_eq!(bytes.number(501, 1000, 1), Ok(1));
         assert_eq!(bytes.acknowledged(2), 1501);
     }
