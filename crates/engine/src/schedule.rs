@@ -167,4 +167,16 @@ mod tests {
         assert_eq!([0, 0, 1, 0, 0].map(|flow| rows.take(flow)), [true, false, true, false, true]);
         assert!(AckRows::new(Sampling::Off, 2).is_none());
     }
+
+    #[test]
+    fn each_table_that_counts_acks_counts_them_by_itself() {
+        let due = |record: &str| {
+            let mut due = DueAtAcks::new(&plan(record).record, 1);
+            (due.any(), [0; 3].map(|flow| due.take(flow)))
+        };
+        let (both, probes, none) = ((true, true), (false, true), (false, false));
+        assert_eq!(due("flow_series = \"3acks\", probes = \"2acks\""), (true, [both, none, probes]));
+        assert_eq!(due("probes = \"2acks\""), (true, [probes, none, probes]));
+        assert_eq!(due("flow_series = \"10ms\", probes = \"off\""), (false, [none; 3]));
+    }
 }

@@ -1,45 +1,13 @@
 //! The network of a plan by itself: counters and rows of links, with numbers worked out by hand.
 
-use engine::{Fabric, Routed, Tap, mark_bottleneck};
-use network::{Discard, Packet};
+mod segment;
+
+use engine::{Fabric, NETWORK, RECEIVERS, SENDERS, Tap, mark_bottleneck};
+use network::Discard;
 use record::EventRow;
 use scenario::Plan;
-use units::{Bytes, Ecn, Span, Time};
-
-/// A packet on its first step.
-#[derive(Debug)]
-struct Segment {
-    size: u64,
-    /// Links may duplicate it.
-    twice: bool,
-}
-
-impl Packet for Segment {
-    fn size(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::NotCapable
-    }
-    fn flow(&self) -> u32 {
-        0
-    }
-    fn duplicate(&self) -> Option<Self> {
-        self.twice.then_some(Self { ..*self })
-    }
-    fn mark_congestion(&mut self) {}
-    fn clear_ecn(&mut self) {}
-}
-
-impl Routed for Segment {
-    fn step(&self) -> u32 {
-        0
-    }
-    fn next_step(&mut self) {}
-    fn sequence(&self) -> Option<u64> {
-        Some(0)
-    }
-}
+use segment::Segment;
+use units::{Span, Time};
 
 struct Unwatched;
 
@@ -108,4 +76,43 @@ fn the_first_of_the_busiest_links_is_the_bottleneck() {
         let marked: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].is_bottleneck).collect();
         assert_eq!(marked, [indices[expected]], "{busy:?}");
     }
+}
+
+#[test]
+fn data_and_acks_of_every_flow_begin_at_steps_of_their_own() {
+    let link = |ends: &str| format!("{{ {ends}, rate = '8mbit', delay = '1ms', queue = '9p', reverse = {{}} }}");
+    let (first, second) = (link("from = 'a', to = 'b'"), link("from = 'b', to = 'c'"));
+    let flows = "{ cc = 'newreno', from = 'a', to = 'c' }, { cc = 'newreno', from = 'b', to = 'c' }";
+    let fabric = Fabric::<Segment>::new(&plan(&format!("links = [{first}, {second}]\nflows = [{flows}]")), 1, true);
+    // Two links there and a wire back, then a link and a wire.
+    assert_eq!([fabric.first_steps(0), fabric.first_steps(1)], [(0, 2), (3, 4)]);
+}
+
+#[test]
+fn a_network_is_cut_where_every_wire_between_two_places_takes_time() {
+    let cut = |network: &str| Fabric::<Segment>::cut(&plan(network), 1).map(|(_, cut)| cut.shortest_cycle());
+    let path =
+        |keys: &str| format!("flows = [{{ cc = 'newreno' }}]\npath = {{ rate = '8mbit', queue = '20p', {keys} }}");
+    // Nothing to the link, 10 ms from it to the receiver, and 10 ms back to the sender.
+    assert_eq!(cut(&path("rtt = '20ms'")), Some(Span::from_millis(20)));
+    assert_eq!(cut(&path("rtt = '0s'")), None);
+    let managed = path("rtt = '20ms'").replace("'20p'", "{ limit = '20p', discipline = 'codel' }");
+    // Rows of events depend on the instant at which such a queue is looked at.
+    for (events, expected) in [(true, None), (false, Some(Span::from_millis(20)))] {
+        assert_eq!(cut(&format!("record = {{ events = {events} }}\n{managed}")), expected);
+    }
+    let wlan = "links = [{ from = 'ap', to = 's', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }]\n\
+                wlans = [{ standard = '802.11g', stations = ['x'] }]\n\
+                flows = [{ cc = 'newreno', from = 'x', to = 's' }]";
+    assert_eq!(cut(wlan), None);
+}
+
+#[test]
+fn a_horizon_is_the_first_arrival_from_another_place() {
+    let plan = on_a_path("rate = '8mbit'");
+    let (_, cut) = Fabric::<Segment>::cut(&plan, 1).unwrap();
+    let clocks = [at(1), at(2), at(3)];
+    let millis = |place| cut.horizon(place, &clocks).as_nanos() / 1_000_000;
+    // Packets of the senders reach the link at once, leave it for the receivers 10 ms later, and ACKs take 10 ms.
+    assert_eq!([NETWORK, RECEIVERS, SENDERS].map(millis), [1000, 3010, 2010]);
 }
