@@ -35,8 +35,8 @@ def words(error: BaseException) -> str:
 
 
 def named(error: BaseException) -> str:
-    """An exception as Python shows it: its type, and its text."""
-    return f"{type(error).__name__}: {words(error)}"
+    """An exception as Python shows it: its type, and its text if it has one."""
+    return f"{type(error).__name__}: {words(error)}".removesuffix(": ")
 
 
 def lacks_memory(error: BaseException | None) -> bool:

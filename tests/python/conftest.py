@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import _engine
+from ackclock.cli.status import Interrupted
 from ackclock.engines import registry
 from ackclock.engines.simulator import Simulator, drained
 from calling import SCENARIO
@@ -93,7 +94,7 @@ def kernel(monkeypatch):
                 one.engine |= {"kind": "live", "kernel": "6.0", "valid": True, "lateness_us": punctual}
                 yield index, one
             if len(jobs) > Kernel.left:
-                raise KeyboardInterrupt
+                raise Interrupted
 
         @classmethod
         def require(cls):

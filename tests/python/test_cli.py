@@ -16,6 +16,7 @@ import pytest
 
 from ackclock import Run
 from ackclock.cli import former, main, output
+from ackclock.cli.status import Interrupted
 from ackclock.engines.simulator import Simulator
 from ackclock.report import Page
 from calling import PATIENCE, refused, run
@@ -292,7 +293,7 @@ def test_an_interrupted_reproduction_prints_its_finished_experiments_as_json(
 
     def interrupted(*arguments, **options):
         yield from islice(run_jobs(*arguments, **options), finishing)
-        raise KeyboardInterrupt
+        raise Interrupted
 
     monkeypatch.setattr(Simulator, "run", interrupted)
     ids = ("cdg2011-fig7", "cdg2011-fig4")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ackclock.cli import status
 from ackclock.cli.differential import FAULTS as NAMED
 from ackclock.replay import replay
 from ackclock.replay.differential import (
@@ -425,7 +426,7 @@ class Interrupted:
     def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
         for situation in situations[:2]:
             yield play(situation, Simulated())
-        raise KeyboardInterrupt
+        raise status.Interrupted
 
 
 @dataclass

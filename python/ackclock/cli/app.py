@@ -32,7 +32,7 @@ from ackclock import _engine
 from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
-from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER, interrupt
+from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER, Interrupted, interrupt
 from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory, named
 
 if TYPE_CHECKING:
@@ -184,7 +184,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ControllerError as error:
         place = _place(arguments, error)
         return _end(BAD_INPUT, f"{place}: {error}" if place else str(error))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        # A signal raises a class of ours, and a user's controller may raise Python's.
+        place = None if isinstance(error, Interrupted) else _place(arguments, error)
+        if place is not None:
+            return _end(BAD_INPUT, f"{place}: {named(error)}")
         return _end(INTERRUPTED, "interrupted")
     except (BrokenPipeError, SystemExit) as error:
         # Rich turns a broken pipe into SystemExit. A user's controller may raise one too.

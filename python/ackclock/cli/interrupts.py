@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
+from ackclock.cli.status import Interrupted
+
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a command. Windows has no SIGHUP."""
 
@@ -56,8 +58,11 @@ class Interrupts:
         self._stoppable = True
         try:
             yield
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             self._stoppable = False
+            # A controller of the user can raise one without a signal.
+            if not self.asked and not isinstance(error, Interrupted):
+                raise
             self.asked = True
         finally:
             self._stoppable = False
