@@ -8,8 +8,9 @@ from ackclock import papers
 from ackclock.cases.measure import Samples, quantity
 from ackclock.figure import Axis, Panel, Series
 from ackclock.metrics import Curve
-from ackclock.papers.figures import figures
+from ackclock.papers.figures import broken, figures
 from ackclock.plots import draw
+from ackclock.plots.draw import page_looks
 
 EXPERIMENTS = [
     experiment
@@ -111,3 +112,39 @@ def test_panels_have_legends_of_their_own_where_a_name_changes_its_colour():
     figure = draw(panels, Axis("x"), Axis("y"), 2)
     assert names(figure.legends[0]) == ["reported"]
     assert [names(axes.get_legend()) for axes in figure.axes] == [["flow 1"], ["flow 1"]]
+
+
+def test_a_line_is_broken_where_it_has_no_values_for_long():
+    # A step of 0.1 s is usual. 2.5 s of 100 are more than 20 of them and than a two hundredth of the whole.
+    times = np.concatenate((np.arange(0.0, 50.0, 0.1), np.arange(52.4, 100.0, 0.1)))
+    x, y = broken(times, np.ones(times.size))
+    [gap] = np.flatnonzero(np.isnan(y))
+    assert (x[gap - 1], x[gap + 1]) == pytest.approx((49.9, 52.4))
+    assert x.size == times.size + 1
+
+
+@pytest.mark.parametrize("pause", [0.4, 1.9])
+def test_a_line_keeps_short_pauses(pause):
+    # 0.4 s are less than a two hundredth of 100 s, 1.9 s less than 20 steps.
+    times = np.concatenate((np.arange(0.0, 50.0, 0.1), np.arange(50.0 + pause, 100.0, 0.1)))
+    assert broken(times, times)[1].tolist() == times.tolist()
+    assert broken(times[:1], times[:1])[0].tolist() == [0.0]
+
+
+def test_models_that_follow_each_other_have_dashes_of_their_own():
+    line = np.array([0.0, 1.0])
+    looks = [
+        ("line", "newreno"),
+        ("model", "newreno"),
+        ("model", ""),
+        ("model", ""),
+        ("line", ""),
+        ("model", ""),
+    ]
+    panel = Panel("", [Series(str(n), cc, line, line, look=look) for n, (look, cc) in enumerate(looks)])
+    [found] = page_looks([panel])
+    assert [one["dash"] for one in found] == [[], [6, 3], [6, 3], [2, 2], [], [6, 3]]
+    drawn = draw([panel], Axis(), Axis()).axes[0].get_lines()
+    styles = [one.get_linestyle() for one in drawn]
+    assert styles == ["-", "--", "--", "--", "-", "--"]
+    assert drawn[3]._unscaled_dash_pattern != drawn[2]._unscaled_dash_pattern

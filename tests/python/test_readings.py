@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -148,3 +149,23 @@ def test_the_command_prints_how_near_each_reading_comes(capsys, demo, tmp_path):
     assert "cannot be combined with --shake" in refused(capsys, *command, tmp_path / "x", "--shake", 2)
     (folder / "paper.toml").write_text(PAPER[: PAPER.index("[[readings]]")])
     assert "none of these papers lists" in refused(capsys, *command, tmp_path / "y")
+
+
+def test_a_report_begins_with_links_to_its_experiments_and_counts_misses(capsys, demo, tmp_path):
+    folder = demo.experiments[0].file.parent
+    # The same experiment with a band that no goodput of 8 Mbit/s is in.
+    other = EXPERIMENT.replace("demo-", "demo-other-").replace("low = 3.0e6", "low = 9.0e6")
+    other = other.replace("high = 5.0e6", "high = 9.9e6")
+    (folder / "fig2.toml").write_text(other)
+    text = (folder / "paper.toml").read_text().replace('["fig1"]', '["fig1", "fig2"]')
+    (folder / "paper.toml").write_text(text)
+    _, out, _ = run(capsys, "reproduce", f"{folder}/", "--quick", "--json", "--out", tmp_path / "report")
+    page = (tmp_path / "report" / "index.html").read_text()
+    entries = re.findall(r'<li><a href="#(.*?)">(.*?)</a>(.*?)</li>', page)
+    for (anchor, title, remark), one in zip(entries, json.loads(out)["experiments"], strict=True):
+        assert (anchor, title) == (one["id"], f"{one['id']}: A demonstration")
+        assert f'<h2 id="{anchor}">' in page
+        verdicts = [claim["verdict"] for claim in one["claims"]]
+        missed = f"{verdicts.count('miss')} of {len(verdicts)} claims miss"
+        assert (missed in remark) == ("miss" in verdicts)
+    assert [bool(remark) for _, _, remark in entries] == [False, True]

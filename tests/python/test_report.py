@@ -178,6 +178,16 @@ def test_a_long_curve_of_a_page_keeps_its_extremes():
     assert panel["y"]["ends"] == pytest.approx([-3.4, 5.4]), "with a twentieth of room"
 
 
+def test_a_long_curve_of_a_page_keeps_a_break_and_the_value_behind_it():
+    values = np.full(10_000, 9.0)
+    values[5000:5002] = np.nan, 3.0
+    panels = [Panel("", [Series("window", "cubic", np.arange(10_000.0), values)])]
+    (panel,) = charts.panels_as_json(panels, Axis("time (s)"), Axis("packets"), page_looks(panels))
+    (shown,) = panel["curves"]
+    at = shown["y"].index(None)
+    assert (shown["x"][at], shown["y"][at + 1]) == (5000.0, 3.0)
+
+
 def test_a_bar_aside_counts_for_the_axis_along_which_it_lies():
     ends = np.array([1.0]), np.array([100.0])
     curve = Series("reported", "", np.array([10.0]), np.array([2.0]), *ends, look="across")

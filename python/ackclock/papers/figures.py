@@ -136,6 +136,8 @@ def table(panels: Sequence[Panel]) -> pa.Table:
     return pa.table({k: pa.array(v, pa.float64() if k in number else pa.string()) for k, v in rows.items()})
 
 
+PAUSE, PAUSES = 0.005, 20
+"""A line is broken where it has no value for this share of the time drawn, and for so many usual steps."""
 ASIDE = 0.06
 """The shift between the ranges of neighbouring curves, as a share of the least distance of points."""
 
@@ -157,6 +159,8 @@ class AgainstSweep(PaperFigure):
         self.bars = str(spec.get("bars", "percentiles"))
         if self.bars not in BARS:
             raise CaseError(f'{self.where}: bars = "{self.bars}" must be one of {", ".join(BARS)}')
+        if self.bars == "range" and any(len(panel.get("curves", [])) > 1 for panel in spec["panels"]):
+            self.x = replace(self.x, label=f"{self.x.label}, curves set apart")
 
     def _leaves(self, curve: Mapping[str, Any]) -> list[Leaf]:
         tree = curve["measure"]
@@ -277,6 +281,19 @@ class SamplesOverTime(PaperFigure):
         ]
 
 
+def broken(times: Array, values: Array) -> tuple[Array, Array]:
+    """A curve with a break where it has no values for long.
+
+    ACKs of retransmissions bring no RTT sample, so a series by ACKs has no rows in recovery.
+    """
+    steps = np.diff(times)
+    if not steps.size:
+        return times, values
+    least = max(PAUSE * float(times[-1] - times[0]), PAUSES * float(np.median(steps)))
+    after = np.flatnonzero(steps > least) + 1
+    return np.insert(times, after, times[after - 1]), np.insert(values.astype(np.float64), after, np.nan)
+
+
 class Traces(PaperFigure):
     """Chosen signals of chosen flows, and queues, over time, of one repetition, as lines.
 
@@ -324,7 +341,7 @@ class Traces(PaperFigure):
                     label, look = str(curve["label"]), str(curve.get("look", "line"))
                     cc = "" if look == "background" else str(curve.get("cc", c.cc))
                     values = c.values * self.times
-                    drawn.append(Series(label, cc, c.times, values, look=look))
+                    drawn.append(Series(label, cc, *broken(c.times, values), look=look))
                     if curve.get("mean"):
                         ends = np.array([c.times[0], c.times[-1]])
                         mean = np.full(2, float(np.mean(values)))

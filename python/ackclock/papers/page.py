@@ -122,6 +122,8 @@ def write(
             f"a claim holds, each with other seeds, flows that start up to {LATER_S * 1e3:g} ms later, and "
             f"base RTTs longer or shorter by up to {RTT_SHARE:.0%}. Verdicts are about the experiment itself."
         )
+    if len(reproduction.results) > 1:
+        page.contents([_entry(result) for result in reproduction.results])
     if reproduction.readings:
         _readings(page, reproduction, folder)
     titles = {p.id: f"{p.authors}, “{p.title}”, {p.venue} {p.year}" for p in papers}
@@ -135,6 +137,14 @@ def write(
     page.details("versions and host", json.dumps(host(), indent=2))
     page.write(folder / "index.html")
     return page.undrawn
+
+
+def _entry(result: Result) -> tuple[str, str, str]:
+    """The entry of an experiment in the contents, with the number of its misses."""
+    experiment, words = result.experiment, [judgement.word for judgement in result.judgements]
+    missed = words.count("miss")
+    remark = f"{missed} of {len(words)} claims miss" if missed else ""
+    return f"{experiment.id}: {experiment.title}", experiment.id, remark
 
 
 def _readings(page: Page, reproduction: Reproduction, folder: Path) -> None:

@@ -64,6 +64,7 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
     others = [one.label for one in panel.series if one.look == "background"]
     few = len(panel.series) - len(others) <= LEGEND_LIMIT
     dashes = dashes_of([series.cc for series in panel.series])
+    turns = _turns(panel.series)
     for number, (series, colour) in enumerate(
         zip(panel.series, _colours(panel.series, controllers), strict=True)
     ):
@@ -88,7 +89,8 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
             if series.low is not None and series.high is not None:
                 axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.12, linewidth=0)
         elif series.look == "model":
-            axes.plot(series.x, series.y, "--", linewidth=1.0, **look)
+            dashed = (0, MODELS[turns[number]]) if turns[number] else "--"
+            axes.plot(series.x, series.y, linestyle=dashed, linewidth=1.0, **look)
         elif series.low is not None and series.high is not None:
             bars = [series.y - series.low, series.high - series.y]
             axes.errorbar(
@@ -105,6 +107,18 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
 
 DASHED = (6, 3)
 """The dashes of a model and of a band, on a page."""
+MODELS = (DASHED, (2, 2), (9, 3, 2, 3))
+"""The dashes of models of one controller, or of none, that follow each other."""
+
+
+def _turns(series: Sequence[Series]) -> list[int]:
+    """The place of each model in ``MODELS``."""
+    turns: list[int] = []
+    for number, one in enumerate(series):
+        before = series[number - 1] if number else None
+        follows = before is not None and (before.look, before.cc) == ("model", one.cc)
+        turns.append((turns[-1] + 1) % len(MODELS) if follows and one.look == "model" else 0)
+    return turns
 
 
 def page_looks(panels: Sequence[Panel]) -> list[list[dict[str, Any]]]:
@@ -116,7 +130,7 @@ def page_looks(panels: Sequence[Panel]) -> list[list[dict[str, Any]]]:
 def _panel_looks(series: Sequence[Series], controllers: Sequence[str]) -> list[dict[str, Any]]:
     own = dashes_of([one.cc for one in series])
     dashes: dict[str, Sequence[tuple[int, ...]]] = {"dashed": own}
-    dashes |= {look: [DASHED] * len(own) for look in ("model", "band")}
+    dashes |= {"model": [MODELS[turn] for turn in _turns(series)], "band": [DASHED] * len(own)}
     found: list[dict[str, Any]] = []
     for number, (one, colour) in enumerate(zip(series, _colours(series, controllers), strict=True)):
         dash = dashes[one.look][number] if one.look in dashes else ()

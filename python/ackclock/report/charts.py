@@ -98,12 +98,15 @@ def _shown(curve: Series) -> npt.NDArray[np.intp]:
     if curve.low is not None or curve.look == "points":
         return np.linspace(0, count - 1, MOST_POINTS).astype(int)
     ends = np.linspace(0, count, MOST_POINTS // 2 + 1).astype(int)
-    stretches = [np.nan_to_num(curve.y[low:high]) for low, high in pairwise(ends)]
-    extremes = [
-        (low + int(part.argmin()), low + int(part.argmax()))
-        for low, part in zip(ends[:-1], stretches, strict=True)
-    ]
-    return np.unique([0, *(index for pair in extremes for index in pair), count - 1])
+    shown = [0, count - 1]
+    for low, high in pairwise(ends):
+        is_break = np.isnan(curve.y[low:high])
+        values, breaks = low + np.flatnonzero(~is_break), low + np.flatnonzero(is_break)
+        # A break is shown beside the extremes.
+        shown += breaks[:1].tolist()
+        if values.size:
+            shown += [int(values[curve.y[values].argmin()]), int(values[curve.y[values].argmax()])]
+    return np.unique(shown)
 
 
 def _panel_json(panel: Panel, look: Callable[[str, str], Mapping[str, Any]]) -> dict[str, Any]:

@@ -60,6 +60,10 @@ class Page:
         """A section heading."""
         self._add("heading", text=text, anchor=anchor)
 
+    def contents(self, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Links to headings: their text, their anchor, and a remark in red or nothing."""
+        self._add("contents", rows=rows)
+
     def paragraph(self, text: str, css: str = "") -> None:
         """A paragraph of plain text."""
         self._add("paragraph", text=text, css=css)
