@@ -53,6 +53,7 @@ def test_every_measurement_is_on_a_page():
 def made(monkeypatch, tmp_path):
     """A maker of one table from a measurement, which a test writes into the folder."""
     monkeypatch.setattr(measurements, "MEASUREMENTS", tmp_path)
+    measurements._text.cache_clear()
 
     @pages.maker("made")
     def made(file, cells="1"):
