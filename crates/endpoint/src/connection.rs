@@ -6,7 +6,7 @@ use control::Controller;
 use transport::{
     Acknowledgement, Application, Data, Event, Journal, Opened, Receiver, SackBlocks, Sender, SenderState, Stack,
 };
-use units::{Ecn, Random, Span, Time};
+use units::{Bytes, Ecn, Random, Span, Time};
 
 use crate::incoming::Incoming;
 use crate::limits::Limits;
@@ -29,6 +29,8 @@ pub(crate) struct Agreement {
     pub(crate) window: u64,
     /// TSval of the last packet, where timestamps are in use.
     pub(crate) echo: Option<u32>,
+    /// The largest segment that this side has announced, less its timestamps.
+    pub(crate) largest: Bytes,
 }
 
 /// The connection from the end of its handshake on.
@@ -81,7 +83,8 @@ impl Connection {
         let stack = Arc::new(stack);
         let random = Random::stream(0, "flow", 0);
         let mut sender = Sender::new(Arc::clone(&stack), controller, Application::Interactive, random);
-        let receiver = Receiver::new(&stack, agreement.opened.since.map_or(Span::ZERO, |since| now.since(since)));
+        let mut receiver = Receiver::new(&stack, agreement.opened.since.map_or(Span::ZERO, |since| now.since(since)));
+        receiver.open_with_packets(now, agreement.largest);
         sender.open(now, agreement.opened);
         Self {
             receiver,
@@ -169,11 +172,19 @@ impl Connection {
         {
             self.echo = Some(stamps.value);
         }
+        let looks_closely = packet.payload > 0 || self.leaves_fast_path(packet);
         if packet.ack {
             self.on_acknowledgement(now, packet)?;
+            let SenderState { smoothed_rtt, timeout, .. } = self.sender.state();
+            self.receiver.note_rtt(&self.stack, smoothed_rtt, timeout);
+        }
+        if let Some(stamps) = packet.options.timestamps.filter(|_| looks_closely) {
+            self.receiver.on_echo(now, stamps.echo, packet.payload);
         }
         if packet.payload > 0 {
             self.on_data(now, packet)?;
+        } else if looks_closely {
+            self.receiver.look_at_waiting(now);
         }
         if packet.fin {
             let number = packet.sequence + u64::from(packet.payload);
@@ -181,6 +192,14 @@ impl Connection {
             self.due = true;
         }
         Ok(())
+    }
+
+    /// True if Linux finds more in a packet without data than an acknowledgement (header prediction).
+    fn leaves_fast_path(&self, packet: &Packet) -> bool {
+        let window = u64::from(packet.window) << self.their_scale;
+        let next = self.incoming.acknowledged(self.receiver.delivered_segments());
+        let has_more = packet.echo || packet.reduced || packet.fin || !packet.options.sack.is_empty();
+        has_more || window != self.window || packet.sequence != next || self.receiver.has_holes()
     }
 
     fn on_acknowledgement(&mut self, now: Time, packet: &Packet) -> Result<(), Refusal> {
@@ -372,6 +391,7 @@ impl Connection {
 
     /// The common part of all packets.
     fn header(&mut self, now: Time) -> Packet {
+        self.sender.note_packet(now);
         self.acknowledged = self.incoming.acknowledged(self.receiver.delivered_segments());
         let stamps = self.stack.timestamps.then(|| Timestamps { value: ticks(now), echo: self.echo.unwrap_or(0) });
         Packet {

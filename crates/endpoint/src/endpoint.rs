@@ -193,7 +193,8 @@ impl Endpoint {
         let theirs = &syn.options;
         let timestamps = self.stack.timestamps && theirs.timestamps.is_some();
         let largest = theirs.segment_size.unwrap_or(DEFAULT_SEGMENT_SIZE).min(SEGMENT_SIZE);
-        let size = u64::from(largest).saturating_sub(if timestamps { TIMESTAMPS_BYTES } else { 0 });
+        let stamps = if timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let size = u64::from(largest).saturating_sub(stamps);
         let stack = Stack {
             segment_size: Bytes::new(size.max(1)),
             timestamps,
@@ -210,6 +211,7 @@ impl Endpoint {
             our_scale: theirs.window_scale.map_or(0, |_| self.scale),
             window,
             echo: last.options.timestamps.or(theirs.timestamps).filter(|_| timestamps).map(|stamps| stamps.value),
+            largest: Bytes::new(u64::from(SEGMENT_SIZE) - stamps),
         };
         let mut connection = Connection::new(now, stack, controller, &agreement);
         connection.set_no_delay(self.no_delay);

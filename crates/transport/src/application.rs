@@ -133,6 +133,11 @@ impl Backlog {
         self.buffer().map_or(ack.sack, |buffer| buffer.tag(first, ack, sacked))
     }
 
+    /// True if the application hands down a train in the middle of a write.
+    pub(crate) fn pushes(&self) -> bool {
+        self.rare.as_deref().and_then(|rare| rare.buffer.as_ref()).is_some_and(SendBuffer::pushes)
+    }
+
     /// True if the application waits for room in the send buffer.
     pub(crate) fn is_full(&self) -> bool {
         self.rare.as_deref().and_then(|rare| rare.buffer.as_ref()).is_some_and(SendBuffer::is_full)

@@ -141,6 +141,12 @@ impl SendBuffer {
         self.is_full
     }
 
+    /// True if the application, which has more to write, has just filled the first piece that waits. It hands down a
+    /// train of it, however short (tcp_push_one).
+    pub(super) fn pushes(&self) -> bool {
+        !self.is_full && self.written < self.made && self.waiting.len() == 1 && self.last >= self.goal
+    }
+
     /// The receive window is `segments`: no piece is longer than half of the largest (tcp_bound_to_half_wnd).
     pub(super) fn note_peer_window(&mut self, segments: u32) {
         self.goal = self.goal.max(u64::from(segments / 2)).min(self.longest);
@@ -384,6 +390,20 @@ mod tests {
         assert_eq!((buffer.written, buffer.used()), (145, 145 * 1448 + 51 * 832));
         send_to(&mut buffer, 110);
         assert_eq!(buffer.written, 145, "the application waits");
+    }
+
+    #[test]
+    fn an_application_with_more_to_write_hands_down_the_first_piece_once_it_is_full() {
+        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
+        buffer.note_peer_window(1 << 20);
+        // Pieces of 45 segments: all that there is, and then more than the first piece holds.
+        assert!(buffer.write_piece(45) && !buffer.pushes());
+        assert!(!buffer.write_piece(45));
+        send_to(&mut buffer, 2);
+        assert!(buffer.write_piece(100) && buffer.pushes(), "two segments are filled again");
+        assert!(buffer.write_piece(100) && !buffer.pushes(), "a second piece waits");
+        fill(&mut buffer);
+        assert!(buffer.is_full() && !buffer.pushes());
     }
 
     #[test]

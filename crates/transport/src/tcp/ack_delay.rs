@@ -6,7 +6,7 @@ use crate::tcp::ticks::Ticks;
 use crate::{Delay, Timers};
 
 /// With exact timers it counts in these.
-const FINEST: Span = Span::from_millis(1);
+pub(super) const FINEST: Span = Span::from_millis(1);
 /// ATO_BITS of Linux: more it does not count.
 const MOST_TICKS: u64 = 255;
 
@@ -40,6 +40,11 @@ impl AckDelay {
             return Self { present: bound, least: bound, bound, longest: 0 };
         }
         Self { present: least, least, bound, longest: ticks(timeout) }
+    }
+
+    /// The same wait on a path that was `measured` anew.
+    pub(super) fn bounded_as(self, measured: Self) -> Self {
+        if self.varies() && measured.varies() { Self { present: self.present, ..measured } } else { measured }
     }
 
     /// True if it follows the pauses between segments.
@@ -86,7 +91,12 @@ impl AckDelay {
 
     /// The present wait of an ACK.
     pub(super) fn span(&self, tick: Span) -> Span {
-        unit(tick) * u64::from(self.present.min(self.bound))
+        unit(tick) * self.ticks()
+    }
+
+    /// The same in ticks.
+    pub(super) fn ticks(&self) -> u64 {
+        self.present.min(self.bound).into()
     }
 }
 

@@ -113,6 +113,11 @@ impl Output {
         self.trains.note_part(part);
     }
 
+    /// A packet without data leaves.
+    pub(super) fn note_packet(&mut self, now: Time) {
+        self.trains.note_packet(now);
+    }
+
     /// Something happened: whether segments of the train are ready is to be found anew.
     #[inline]
     pub(super) fn look_again(&mut self) {

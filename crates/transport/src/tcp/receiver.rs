@@ -2,13 +2,14 @@
 
 mod buffer;
 mod out_of_order;
+mod round_trip;
 
 use units::{Bytes, Span, Time};
 
 use self::buffer::ReceiveBuffer;
 use self::out_of_order::Holes;
 use crate::segment::{Acknowledgement, Data};
-use crate::tcp::ack_delay::{AckDelay, ticks_between};
+use crate::tcp::ack_delay::{AckDelay, FINEST, ticks_between};
 use crate::tcp::ticks::Ticks;
 use crate::{Conceals, Marks, Stack};
 
@@ -130,11 +131,23 @@ impl Receiver {
     pub fn on_handshake(&mut self, stack: &Stack, rtt: Span) {
         let timeout = rtt + (rtt * 2).max(TIMEOUT_MARGIN);
         self.delay = AckDelay::new(&stack.acks.delay, &stack.timers, rtt, timeout);
+        self.pause_after(stack, timeout);
+        self.compression = stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(rtt / 20));
+        self.buffer_as(stack, rtt);
+    }
+
+    /// A receiver that also sends has measured this RTT, which makes its `timeout`: they bound how long ACKs wait.
+    pub fn note_rtt(&mut self, stack: &Stack, rtt: Span, timeout: Span) {
+        let measured = AckDelay::new(&stack.acks.delay, &stack.timers, rtt, timeout);
+        let delay = self.delay.bounded_as(measured);
+        self.delay_by(delay);
+        self.pause_after(stack, timeout);
+    }
+
+    fn pause_after(&mut self, stack: &Stack, timeout: Span) {
         self.pause = if stack.acks.quick_again > 0 { timeout } else { Span::MAX };
         let varies = self.delay.varies();
         self.calm = if varies { self.delay.calm(stack.timers.tick).min(self.pause) } else { self.pause };
-        self.compression = stack.selective().map_or(Span::ZERO, |sack| sack.compression.min(rtt / 20));
-        self.buffer_as(stack, rtt);
     }
 
     fn without_rtt(stack: &Stack) -> Self {
@@ -379,7 +392,7 @@ impl Receiver {
     /// A data segment of the other direction leaves and carries the acknowledgement, without SACK blocks if none
     /// is due: nothing waits any more.
     pub fn on_acknowledged_with_data(&mut self, now: Time) {
-        if self.unacknowledged > 0 || self.due {
+        if self.unacknowledged > 0 && !self.due {
             self.use_quick_ack();
         }
         self.due = false;
@@ -390,6 +403,21 @@ impl Receiver {
         // tcp_event_data_sent: a reply leaves while an ACK of the data might wait.
         if self.quick_acks_again > 0 && self.arrived_at != Time::NEVER {
             self.answers |= self.delay.is_longer(ticks_between(self.ticks, self.arrived_at, now));
+        }
+    }
+
+    /// A packet without data arrives for which Linux leaves its fast path, so that it looks if an ACK waits. One leaves
+    /// whose timer expires within a quarter of its wait (tcp_send_delayed_ack), or which need not have waited.
+    pub fn look_at_waiting(&mut self, now: Time) {
+        if self.unacknowledged == 0 || self.due || self.compressed > 0 || self.quick_acks_again == 0 {
+            return;
+        }
+        // A timer that waits for a tick expires with the one after.
+        let due = self.ticks.number(self.deadline, FINEST) - u64::from(self.on_tick && !self.ticks.are_exact());
+        let is_near = due <= self.ticks.number(now, FINEST) + self.delay.ticks() / 4;
+        if is_near || self.quick_acks > 0 && !self.answers {
+            self.use_quick_ack();
+            self.due = true;
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct FullTrain {
     between: (Span, Span),
     /// The receive window ends within the last segment that it lets leave.
     part: bool,
+    /// When a packet without data left last.
+    without_data: Option<Time>,
 }
 
 impl FullTrain {
@@ -106,6 +108,19 @@ impl Trains {
         }
     }
 
+    /// A packet leaves, with data or without: a train is kept back as shortly after either.
+    pub(super) fn note_packet(&mut self, now: Time) {
+        self.full.get_or_insert_default().without_data = Some(now);
+    }
+
+    /// True if a packet has left a moment before `now`: data at `last`, or none (tcp_wstamp_ns).
+    #[inline]
+    fn is_recent(&self, now: Time, last: Time) -> bool {
+        let is_recent = |at: Time| now.since(at) < RECENT;
+        last != Time::NEVER && is_recent(last)
+            || self.full.as_ref().and_then(|full| full.without_data).is_some_and(is_recent)
+    }
+
     /// The next look finds anew whether segments are ready.
     #[inline]
     pub(super) fn look_again(&mut self) {
@@ -170,8 +185,7 @@ impl Trains {
         }
         let room = &room();
         let left = room.left();
-        let recent = last != Time::NEVER && now.since(last) < RECENT;
-        if recent && room.is_small(left) {
+        if room.is_small(left) && self.is_recent(now, last) {
             return self.gathers(room, waits);
         }
         self.train = left - self.rest(left, room);
@@ -293,7 +307,7 @@ impl Trains {
         if known.is_for(window, slow_start, minimum) && known.segments == segments {
             between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
         }
-        **known = FullTrain { segments, window, slow_start, minimum, between, part: known.part };
+        **known = FullTrain { segments, window, slow_start, minimum, between, ..**known };
         segments
     }
 }

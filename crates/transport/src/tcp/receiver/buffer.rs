@@ -3,10 +3,11 @@
 //!
 //! The functions in the comments are Linux's, in net/ipv4/tcp_input.c and tcp_output.c.
 
-use units::{Span, Time};
+use units::{Bytes, Span, Time};
 
 use super::Receiver;
 use super::out_of_order::Holes;
+use super::round_trip::RoundTrip;
 use crate::segment::Data;
 use crate::{Buffer, BufferRules, Stack};
 
@@ -17,7 +18,7 @@ const FIRST_RATIO: u64 = 128;
 const FIRST_WINDOW: u64 = 65_535;
 /// Segments that a sender may send at first (TCP_INIT_CWND).
 const FIRST_SEGMENTS: u64 = 10;
-/// ACKs that are quick at first (TCP_MAX_QUICKACKS): further ones follow from the growth of the window.
+/// ACKs that are quick at first, at most (TCP_MAX_QUICKACKS): further ones follow from the growth of the window.
 const QUICK: u32 = 16;
 /// Memory besides the data of a segment: the allocation for its headers, the shared information behind it, which is in
 /// the same allocation, and the descriptor (struct sk_buff).
@@ -34,6 +35,8 @@ pub(super) struct ReceiveBuffer {
     memory: u64,
     most: u64,
     segment: u64,
+    /// The largest segment that the receiver accepts (advmss).
+    largest: u64,
     /// The memory of a full segment (truesize).
     taken: u64,
     ratio: u64,
@@ -47,10 +50,7 @@ pub(super) struct ReceiveBuffer {
     of_round: u64,
     round_at: Time,
     round_from: u64,
-    /// The RTT of the handshake, the shortest one-way delay, and the smoothed RTT (rcv_rtt_est).
-    base: Span,
-    shortest: Span,
-    smoothed: Span,
+    round_trip: RoundTrip,
     /// The application takes segments below this number.
     application: u64,
 }
@@ -72,6 +72,7 @@ impl ReceiveBuffer {
             memory,
             most,
             segment,
+            largest: segment,
             taken: (segment + HEADERS + SHARED).next_power_of_two() + DESCRIPTOR,
             ratio: FIRST_RATIO,
             threshold: 0,
@@ -81,19 +82,28 @@ impl ReceiveBuffer {
             of_round: 0,
             round_at: Time::NEVER,
             round_from: 0,
-            base: Span::ZERO,
-            shortest: Span::MAX,
-            smoothed: Span::ZERO,
+            round_trip: RoundTrip::of_path(Span::ZERO),
             application: u64::MAX,
         };
-        // tcp_select_initial_window.
-        let first = buffer.window_of(memory);
-        buffer.threshold = if first > segment { first - first % segment } else { first };
-        buffer.end = buffer.threshold.min(FIRST_WINDOW);
-        buffer.announced = buffer.end;
-        // tcp_init_buffer_space.
-        buffer.of_round = buffer.threshold.min(FIRST_SEGMENTS * segment);
+        buffer.begin();
         Some(buffer)
+    }
+
+    /// The window of the SYN or SYN-ACK.
+    fn begin(&mut self) {
+        // tcp_select_initial_window.
+        let (first, segment) = (self.window_of(self.memory), self.largest);
+        self.threshold = if first > segment { first - first % segment } else { first };
+        self.end = self.threshold.min(FIRST_WINDOW);
+        self.announced = self.end;
+        // tcp_init_buffer_space.
+        self.of_round = self.threshold.min(FIRST_SEGMENTS * segment);
+    }
+
+    /// ACKs that are quick at first: one for each two segments of the window, of which it has two at least
+    /// (tcp_incr_quickack).
+    fn quick_acks(&self) -> u32 {
+        u32::try_from(self.end / (2 * self.segment)).unwrap_or(u32::MAX).clamp(2, QUICK)
     }
 
     /// The window that `memory` makes (tcp_win_from_space).
@@ -139,7 +149,7 @@ impl ReceiveBuffer {
             self.memory
         } else {
             // A window that no longer fits comes down (tcp_set_window_clamp).
-            (self.threshold + room.min(2 * self.segment)).min(self.window_of(self.memory))
+            (self.threshold + room.min(2 * self.largest)).min(self.window_of(self.memory))
         };
         room > 0
     }
@@ -150,7 +160,7 @@ impl ReceiveBuffer {
         if self.round_at == Time::NEVER {
             (self.round_at, self.round_from) = (now, bytes);
         }
-        if now.since(self.round_at) < self.smoothed {
+        if self.round_trip.smoothed().is_none_or(|rtt| now.since(self.round_at) < rtt) {
             return;
         }
         let read = bytes - self.round_from;
@@ -173,25 +183,13 @@ impl ReceiveBuffer {
         self.memory = self.memory.max(wanted.min(self.most));
     }
 
-    /// The one-way delay of a segment gives the RTT, as only the path to the receiver has a queue
-    /// (tcp_rcv_rtt_measure_ts).
-    fn sample(&mut self, one_way_delay: Span) {
-        self.shortest = self.shortest.min(one_way_delay);
-        let rtt = self.base + one_way_delay.saturating_sub(self.shortest);
-        self.smoothed = if rtt < self.smoothed || self.smoothed.is_zero() {
-            rtt
-        } else {
-            self.smoothed - self.smoothed / 8 + rtt / 8
-        };
-    }
-
     /// A segment arrives, full or not, with `early` ones out of order and `last_ack` segments acknowledged. Says
     /// whether the window grows.
     fn arrives(&mut self, one_way_delay: Span, last_ack: u64, early: u64, is_full: bool) -> bool {
         if self.last_ack != last_ack {
             (self.last_ack, self.announced) = (last_ack, self.end);
         }
-        self.sample(one_way_delay);
+        self.round_trip.on_segment(one_way_delay);
         is_full && self.grow(early)
     }
 
@@ -199,6 +197,7 @@ impl ReceiveBuffer {
     /// of the window at once: it sees less than half of it, and there is twice as much (tcp_cleanup_rbuf).
     fn settle(&mut self, now: Time, next: u64, early: u64) -> bool {
         let bytes = next * self.segment;
+        self.round_trip.on_data(now, bytes, self.announced.saturating_sub(self.last_ack * self.segment));
         self.adjust(now, bytes, early);
         self.select(bytes, early);
         let left = self.announced.saturating_sub(bytes);
@@ -249,11 +248,33 @@ impl Receiver {
     /// The receive buffer is that of `stack`, on a path whose handshake took `rtt`.
     pub(super) fn buffer_as(&mut self, stack: &Stack, rtt: Span) {
         let Some(mut buffer) = ReceiveBuffer::of(stack) else { return };
-        (buffer.base, buffer.smoothed) = (rtt, rtt);
-        self.quick_acks = self.quick_acks.min(QUICK);
+        let has_delays = stack.timestamps || buffer.rules == BufferRules::Payload;
+        buffer.round_trip = if has_delays { RoundTrip::of_path(rtt) } else { RoundTrip::of_packets() };
+        self.quick_acks = self.quick_acks.min(buffer.quick_acks());
         self.usual_payload = u32::MAX;
         self.edge = buffer.end / buffer.segment;
         self.rare.get_or_insert_default().buffer = Some(buffer);
+    }
+
+    /// The connection opens at `now` between hosts of which one is no part of the simulation: the receive buffer finds
+    /// the RTT in the packets. The receiver has announced segments of `largest` bytes.
+    pub fn open_with_packets(&mut self, now: Time, largest: Bytes) {
+        let Some(buffer) = self.buffer() else { return };
+        buffer.round_trip = RoundTrip::of_packets();
+        buffer.round_at = now;
+        buffer.largest = largest.get();
+        buffer.begin();
+        let quick = buffer.quick_acks();
+        self.edge = buffer.edge();
+        self.quick_acks = self.quick_acks.min(quick);
+    }
+
+    /// A packet of this `payload` echoes a timestamp, in milliseconds.
+    pub fn on_echo(&mut self, now: Time, echo: u32, payload: u32) {
+        let is_full = payload >= self.segment_size;
+        if let Some(buffer) = self.buffer() {
+            buffer.round_trip.on_echo(now, echo, is_full);
+        }
     }
 
     fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
@@ -296,8 +317,6 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use units::Bytes;
-
     use super::*;
     use crate::{freebsd_9, linux, linux_3_5};
 

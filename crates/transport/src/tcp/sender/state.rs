@@ -138,6 +138,11 @@ impl Sender {
         self.output.note_part(part);
     }
 
+    /// A packet without data leaves.
+    pub fn note_packet(&mut self, now: Time) {
+        self.output.note_packet(now);
+    }
+
     /// When a timer expires that is set at `now` for `wait`, by the clock of the host.
     pub fn expiry(&self, now: Time, wait: Span) -> Time {
         self.repair.expiry(now, wait, &self.stack)

@@ -143,7 +143,8 @@ impl Sender {
                 let next = flight.next() + 1;
                 // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
                 let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
-                !repair.stage().is_repairing() && due && backlog.written_or_held(now, next) > next
+                let may_wait = due && !repair.stage().is_repairing() && !backlog.pushes();
+                may_wait && backlog.written_or_held(now, next) > next
             },
         )
     }
