@@ -75,7 +75,8 @@ fn a_setting_that_is_refused_says_why() {
 #[test]
 fn what_sack_rules_out_is_left_out() {
     let settings = [("net.ipv4.tcp_early_retrans", "3"), ("net.ipv4.tcp_sack", "0")];
-    assert_eq!(json!(configured(&linux(), &settings).unwrap()), json!({ "sack": false }));
+    let found = json!(configured(&linux(), &settings).unwrap());
+    assert_eq!(found, json!({ "receive_buffer": "4096 131072 6291456", "sack": false }));
 }
 
 #[test]
@@ -88,7 +89,15 @@ fn probes_are_on_with_two_of_five_values() {
 #[test]
 fn a_profile_without_a_rule_gets_it_by_its_setting() {
     let found = configured(&linux_3_5(), &[("net.ipv4.tcp_frto", "1"), ("net.ipv4.tcp_recovery", "1")]).unwrap();
-    assert_eq!(json!(found), json!({ "forward_rto": true }));
+    assert_eq!(json!(found), json!({ "forward_rto": true, "receive_buffer": "4096 87380 6291456" }));
+}
+
+#[test]
+fn a_host_has_its_usual_receive_buffer_until_another_is_set() {
+    let buffer = |profile, settings: &[(&str, &str)]| configured(&profile, settings).unwrap()["receive_buffer"].clone();
+    assert_eq!(buffer(linux(), &[]), "4096 131072 6291456");
+    assert_eq!(buffer(linux(), &[("net.ipv4.tcp_rmem", "4096 8388608 268435456")]), "unlimited");
+    assert_eq!(buffer(transport::real_1992(), &[]), "unlimited");
 }
 
 #[test]

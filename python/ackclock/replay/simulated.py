@@ -28,7 +28,6 @@ FLAGS = {
 OPTIONS_WITHOUT_EFFECT = {
     "SO_REUSEADDR",
     "SO_SNDBUF",
-    "SO_RCVBUF",
     "SO_KEEPALIVE",
     "IP_TOS",
     "IP_MTU_DISCOVER",
@@ -40,10 +39,12 @@ OF_LINUX: Mapping[str, Mapping[str, Any]] = {
 }
 """Controllers of Linux that have another name here."""
 LARGEST_WINDOW_FIELD = 65535
+LARGEST_BUFFER = 4 << 20
+"""``net.core.rmem_max`` of Linux 6.18, the largest SO_RCVBUF."""
 DEFAULT_SCALE = 7
 """The window scale for a receive buffer of at most 6 MiB, the default of Linux."""
 UNCONFIGURED: Mapping[str, Any] = {"transport": {}, "controller": None, "window_scale": None, "ecn": None}
-"""The meaning of no sysctls."""
+"""Until the profile is known."""
 ASKS_FOR_ECN = (1, 4)
 """Values of ``tcp_ecn`` with which a SYN asks for ECN."""
 ACCURATE, ASKS_FOR_ACCURATE = (3, 4, 5), 3
@@ -72,6 +73,8 @@ class Simulated:
         self._kernel_controller = "cubic"
         self._connects = False
         self._no_delay = False
+        self._receive_buffer: int | None = None
+        """SO_RCVBUF."""
         self._endpoint: _engine.Endpoint | None = None
         self._nanos = START_NANOS
         self._sent: deque[tuple[float, Packet]] = deque()
@@ -79,6 +82,7 @@ class Simulated:
         self._read = 0
         self._is_shut = False
         self._built()  # refuses an unknown profile or controller at once
+        self._configured = _configured(profile, [])
 
     @property
     def now(self) -> float:
@@ -91,10 +95,7 @@ class Simulated:
     def configure(self, setting: Setting) -> None:
         """Sets a sysctl as an option of the profile."""
         settings = [*self._settings, (setting.name, setting.value)]
-        try:
-            configured = _engine.configure(self._profile, settings)
-        except ValueError as error:
-            raise UnsupportedError(str(error)) from None
+        configured = _configured(self._profile, settings)
         if not configured["acts"]:
             return
         if self._endpoint is not None:
@@ -107,6 +108,8 @@ class Simulated:
         options = dict(self._configured["transport"])
         if self._connects and self._configured["ecn"] not in ASKS_FOR_ECN:
             options.pop("ecn", None)
+        if self._receive_buffer is not None:
+            options["receive_buffer"] = f"{self._receive_buffer}B"
         name = self._kernel_controller if self._controller is None else self._controller
         flow = {**OF_LINUX.get(name, {"cc": name}), "profile": self._profile, "transport": options}
         document = {
@@ -242,6 +245,8 @@ class Simulated:
             self._endpoint.end_quick_acks()
         elif option == "TCP_CONGESTION" and isinstance(value, Text) and self._endpoint is None:
             self._kernel_controller = str(value)
+        elif option == "SO_RCVBUF" and isinstance(number, int) and self._endpoint is None:
+            self._receive_buffer = min(number, LARGEST_BUFFER)
         elif option not in OPTIONS_WITHOUT_EFFECT:
             raise UnsupportedError(f"the socket option {option} is not modelled")
         return 0, None
@@ -324,6 +329,14 @@ class Simulated:
         if not isinstance(descriptor, int) or descriptor not in self._sockets:
             raise UnsupportedError(f"there is no socket {descriptor}")
         return descriptor
+
+
+def _configured(profile: str, settings: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+    """The meaning of sysctls for a host with this profile."""
+    try:
+        return _engine.configure(profile, settings)
+    except ValueError as error:
+        raise UnsupportedError(str(error)) from None
 
 
 def _to_engine(packet: Packet) -> dict[str, Any]:

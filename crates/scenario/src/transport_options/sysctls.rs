@@ -156,10 +156,10 @@ impl TransportOptions {
 /// # Errors
 /// Why the last one that is refused cannot be simulated.
 pub fn configure(profile: &Stack, settings: &[(String, String)]) -> Result<Configured, String> {
-    let own = TransportOptions::of(profile);
-    let mut given = own;
+    // A host has a receive buffer, which opens its window and makes ACKs quick. Its application waits for room to send.
+    let mut given = TransportOptions { receive_buffer: profile.buffers.usual.receive, ..TransportOptions::of(profile) };
     let mut configured = Configured::default();
-    let mut set = Vec::new();
+    let mut set = vec!["receive_buffer"];
     for (name, value) in settings {
         let short = name.strip_prefix(FOLDER).unwrap_or_default();
         let refuse = |why: String| format!("the sysctl {name}={value} is not modelled: {why}");
