@@ -16,7 +16,7 @@ from ackclock.cli import captured
 from ackclock.recorded import Recorded
 from calling import refused, run
 from test_captures import A, B, ack, classic, data, packet, syn
-from test_live import ENDED, live  # noqa: F401
+from test_live import ENDED
 
 PORTS = (40000, 5001)
 RTT = 0.1

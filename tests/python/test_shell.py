@@ -20,7 +20,7 @@ from ackclock import _engine
 from ackclock.cli import main
 from ackclock.result import Run
 from calling import PATIENCE, refused
-from test_live import ATTEMPTS, ENDED, live  # noqa: F401
+from test_live import ATTEMPTS, ENDED
 
 pytestmark = pytest.mark.usefixtures("live")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from calling import PATIENCE, refused, run
-from test_live import ENDED, live  # noqa: F401
+from test_live import ENDED
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
