@@ -1,0 +1,68 @@
+//! A wireless medium in the network of a plan: counters, rows and events of its stations.
+
+mod segment;
+
+use engine::{Fabric, Tap};
+use network::Discard;
+use record::{EventKind, EventRow, FrameRow};
+use segment::Segment;
+use units::{Span, Time};
+
+/// All that a network reports.
+#[derive(Default)]
+struct Seen {
+    discarded: Vec<u32>,
+    events: Vec<(EventKind, u32)>,
+    frames: Vec<u32>,
+}
+
+impl Tap<Segment> for Seen {
+    fn discarded(&mut self, link: u32, _packet: Segment, _at: Time, _why: Discard) {
+        self.discarded.push(link);
+    }
+    fn event(&mut self, row: EventRow) {
+        self.events.push((row.kind, row.link));
+    }
+    fn frame(&mut self, row: FrameRow) {
+        self.frames.push(row.link);
+    }
+}
+
+/// Five packets at once from a station whose queue has room for one beside the frame on the air: the index of its
+/// queue, its counters, and the reports.
+fn five_packets(keys: &str) -> (u32, [u64; 4], Seen) {
+    let text = format!(
+        "duration = '9s'\nflows = [{{ cc = 'newreno', from = 'x', to = 'ap' }}]\n\
+         links = [{{ from = 'ap', to = 's', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }}]\n\
+         wlans = [{{ standard = '802.11g', stations = ['x'], queue = '1p'{keys} }}]\n"
+    );
+    let plan = scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    let end = Time::ZERO + Span::from_secs(1);
+    let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
+    for _ in 0..5 {
+        fabric.forward(Time::ZERO, Segment { size: 1000, twice: false }, &mut seen);
+    }
+    fabric.advance(end, &mut seen);
+    let station = fabric.station_rows(end, &plan).into_iter().find(|row| !row.is_access_point).unwrap();
+    assert_eq!(station.dropped_frames, fabric.rows(end, &plan)[station.link as usize].lost_packets);
+    let row = &fabric.rows(end, &plan)[station.link as usize];
+    let counters = [row.arrived_packets, row.departed_packets, row.dropped_packets, row.lost_packets];
+    (station.link, counters, seen)
+}
+
+#[test]
+fn a_station_drops_packets_beyond_its_queue() {
+    let (link, counters, seen) = five_packets("");
+    assert_eq!(counters, [5, 2, 3, 0]);
+    assert_eq!((seen.discarded, seen.events), (vec![link; 3], vec![(EventKind::Drop, link); 3]));
+    assert_eq!(seen.frames, [link; 2]);
+}
+
+#[test]
+fn a_station_gives_a_frame_up_that_is_never_acknowledged() {
+    let (link, counters, seen) = five_packets(", frame_errors = '100%', retry_limit = 2");
+    assert_eq!(counters, [5, 0, 3, 2]);
+    assert_eq!(seen.events[3..], [(EventKind::Lost, link); 2]);
+    // Each is sent twice.
+    assert_eq!((seen.discarded, seen.frames), (vec![link; 5], vec![link; 4]));
+}
