@@ -6,8 +6,8 @@
 //! | media timeout (section 4.2) | after [`Breaker::media_timeout`] reports in a row without a new packet |
 //! | congestion (section 4.3) | if it sends more than ten times the rate of a TCP over [`Breaker::congestion_interval`] reports |
 //!
-//! An interval of the breaker stands for one RTCP report: feedback within it counts together. Media usability
-//! (section 4.4) is the application's.
+//! An interval of the breaker stands for one RTCP report: feedback within it counts together. If none arrives, the
+//! interval goes on until one does. Media usability (section 4.4) is the application's.
 
 use std::collections::VecDeque;
 
@@ -40,8 +40,16 @@ struct Interval {
     delivered: u32,
     lost: u32,
     reports: u32,
+    length: Span,
     /// The RTT at its end.
     rtt: Span,
+}
+
+impl Interval {
+    /// The share of its packets that were lost, as its report says.
+    fn fraction_lost(&self) -> f64 {
+        f64::from(self.lost) / f64::from((self.lost + self.delivered).max(1))
+    }
 }
 
 /// The breaker of one sender.
@@ -52,8 +60,11 @@ pub(super) struct Breaker {
     /// G Tf: the time in which the encoder can change its rate, a frame.
     frame: Span,
     current: Interval,
-    /// The last ones, as many as the check of congestion needs.
+    /// The last ones with a report, at most those of [`LONGEST_INTERVAL`] times [`TIMEOUT_INTERVALS`].
     closed: VecDeque<Interval>,
+    /// Intervals with a report, and how many of the last ones the next check of congestion looks at.
+    reported: u32,
+    congestion_interval: u32,
     without_progress: u32,
     closes_at: Time,
     timeout_at: Time,
@@ -62,15 +73,19 @@ pub(super) struct Breaker {
 impl Breaker {
     /// A breaker for reports each `interval` of an encoder that makes a frame in each time of `frame`.
     pub(super) fn new(interval: Span, frame: Span) -> Self {
-        Self {
+        let mut new = Self {
             interval,
             frame,
             current: Interval::default(),
             closed: VecDeque::new(),
+            reported: 0,
+            congestion_interval: 0,
             without_progress: 0,
             closes_at: Time::NEVER,
             timeout_at: Time::NEVER,
-        }
+        };
+        new.congestion_interval = new.congestion_interval(Span::ZERO);
+        new
     }
 
     /// A packet leaves.
@@ -104,17 +119,24 @@ impl Breaker {
             return None;
         }
         self.closes_at = now + self.interval;
+        self.current.length += self.interval;
+        if self.current.reports == 0 {
+            return None;
+        }
         let closed = Interval { rtt, ..std::mem::take(&mut self.current) };
         if closed.delivered > 0 {
             self.without_progress = 0;
-        } else if closed.reports > 0 && closed.sent > 0 {
+        } else if closed.sent > 0 {
             self.without_progress += 1;
         }
         self.closed.push_back(closed);
+        self.reported += 1;
+        let is_congested = self.is_congested();
+        self.congestion_interval = self.congestion_interval(rtt);
         if self.without_progress >= self.media_timeout(rtt) {
             return Some(Stopped::MediaTimeout);
         }
-        self.is_congested(self.congestion_interval(rtt) as usize).then_some(Stopped::Congestion)
+        is_congested.then_some(Stopped::Congestion)
     }
 
     /// MEDIA_TIMEOUT = ceil(k max(Tf, Tr, Tdr) / Tdr) (section 4.2).
@@ -130,20 +152,21 @@ impl Breaker {
         (wanted.min(most).as_secs_f64() / self.interval.as_secs_f64()).ceil() as u32
     }
 
-    /// True if more packets left in the last `count` intervals than ten times those of a TCP with the same losses and
-    /// RTT, 1 / (Tr sqrt(2 p / 3)) a second.
-    fn is_congested(&mut self, count: usize) -> bool {
-        if self.closed.len() < count {
+    /// True if more packets left in the last intervals than ten times those of a TCP with the same losses and RTT,
+    /// 1 / (Tr sqrt(2 p / 3)) a second. The fraction lost p is the mean over time of those that are reported.
+    fn is_congested(&mut self) -> bool {
+        let most = LONGEST_INTERVAL.as_secs_f64() * TIMEOUT_INTERVALS as f64 / self.interval.as_secs_f64();
+        self.closed.drain(..self.closed.len().saturating_sub(most.ceil() as usize));
+        let count = self.congestion_interval as usize;
+        if self.reported as usize <= count || self.closed.len() < count {
             return false;
         }
-        self.closed.drain(..self.closed.len() - count);
-        let sum = |of: fn(&Interval) -> f64| self.closed.iter().map(of).sum::<f64>();
-        let lost = sum(|one| f64::from(one.lost));
-        let share = lost / (lost + sum(|one| f64::from(one.delivered)));
-        let rtt = sum(|one| one.rtt.as_secs_f64()) / count as f64;
-        let rate = sum(|one| f64::from(one.sent)) / (count as f64 * self.interval.as_secs_f64());
-        // Without reports the share is no number, and the comparison is false.
-        rate * rtt * (2.0 * share / 3.0).sqrt() > MULTIPLE
+        let judged = || self.closed.range(self.closed.len() - count..);
+        let time: f64 = judged().map(|one| one.length.as_secs_f64()).sum();
+        let lost = judged().map(|one| one.fraction_lost() * one.length.as_secs_f64()).sum::<f64>() / time;
+        let rtt = judged().map(|one| one.rtt.as_secs_f64()).sum::<f64>() / count as f64;
+        let rate = judged().map(|one| f64::from(one.sent)).sum::<f64>() / time;
+        rate * rtt * (2.0 * lost / 3.0).sqrt() > MULTIPLE
     }
 }
 
@@ -171,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn ten_times_the_rate_of_a_tcp_stops_it_after_three_reports() {
+    fn ten_times_the_rate_of_a_tcp_stops_it_after_more_than_three_reports() {
         // Half is lost: a TCP has 1 / (0.2 sqrt(1/3)) = 8.66 packets a second at 200 ms, and 17.3 at 100 ms.
         let ms = Span::from_millis;
-        assert_eq!(stops(&mut breaker(), (100, 50, 50), ms(200)), Some((3, Stopped::Congestion)));
+        assert_eq!(stops(&mut breaker(), (100, 50, 50), ms(200)), Some((4, Stopped::Congestion)));
         assert_eq!(stops(&mut breaker(), (86, 43, 43), ms(200)), None);
         assert_eq!(stops(&mut breaker(), (100, 50, 50), ms(100)), None);
         // Ten RTTs of 450 ms are five intervals.
-        assert_eq!(stops(&mut breaker(), (100, 50, 50), ms(450)), Some((5, Stopped::Congestion)));
+        assert_eq!(stops(&mut breaker(), (100, 50, 50), ms(450)), Some((6, Stopped::Congestion)));
         // Without loss no rate is too high.
         assert_eq!(stops(&mut breaker(), (10_000, 10_000, 0), ms(450)), None);
     }
@@ -193,6 +216,33 @@ mod tests {
             // A sixth is lost: a TCP has 1 / (0.2 / 3) = 15 packets a second.
             assert_eq!(breaker.check(at(1000 * second + 1000), Span::from_millis(200)), None);
         }
+    }
+
+    #[test]
+    fn each_report_counts_by_its_time_and_not_by_its_packets() {
+        let mut breaker = breaker();
+        let mut second = |(sent, lost): (u32, u32), at_second: u64| {
+            (0..sent).for_each(|_| breaker.on_sent(at(1000 * at_second)));
+            breaker.on_report(at(1000 * at_second + 500), sent - lost, lost);
+            breaker.check(at(1000 * at_second + 1000), Span::from_millis(200))
+        };
+        // Fractions of 0, 0 and 1/2: a sixth. A TCP has 15 packets a second, and 600 in 3 s are more than ten times as
+        // many. By packets a thirtieth is lost: 33.5 packets a second.
+        let found = [(280, 0), (280, 0), (280, 0), (40, 20)].into_iter().zip(0..).map(|(one, at)| second(one, at));
+        assert_eq!(found.collect::<Vec<_>>(), [None, None, None, Some(Stopped::Congestion)]);
+    }
+
+    #[test]
+    fn an_interval_goes_on_until_a_report_arrives() {
+        let mut breaker = breaker();
+        let found = (0..10).find_map(|second| {
+            (0..100).for_each(|_| breaker.on_sent(at(1000 * second)));
+            if second % 2 == 1 {
+                breaker.on_report(at(1000 * second + 500), 100, 100);
+            }
+            breaker.check(at(1000 * second + 1000), Span::from_millis(200)).map(|stopped| (second + 1, stopped))
+        });
+        assert_eq!(found, Some((8, Stopped::Congestion)), "the fourth report");
     }
 
     #[test]
