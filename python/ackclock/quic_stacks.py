@@ -10,6 +10,9 @@ OWN: Mapping[str, Sequence[str]] = {
 }
 """The controllers of each stack itself. One in C is the user's, and gives its own any names."""
 
+ALGORITHMS: Mapping[str, str] = {"reno": "newreno"}
+"""The algorithms of controllers that a stack calls otherwise."""
+
 
 def without_stack(controller: str) -> str:
     """``controller`` without the stack before its name or file: ``noq:./mine.rs`` is ``./mine.rs``."""

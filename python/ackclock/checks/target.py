@@ -81,7 +81,7 @@ def target(
     stack, colon, name = contender.cc.partition(":")
     foreign = contender.cc not in known
     of_stack = bool(colon) and stack in STACKS
-    own = name if of_stack else contender.cc
+    own = quic_stacks.ALGORITHMS.get(name, name) if of_stack else contender.cc
     named = [one.strip() for one in (algorithm or "").split(",") if one.strip()]
     if algorithm is not None and not named:
         raise InputError(f"--as {algorithm}: names no algorithm")
