@@ -47,6 +47,7 @@ use self::resume::Resume;
 use self::window::{STARTUP_PACING_GAIN, Window};
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
+use crate::parts::bounded::Bounded as _;
 use crate::range::{above, from};
 use crate::{Ack, Context, Controller, Loss, Marks, Probe, Reports, SegmentReport, TransmitStart, Wants};
 
@@ -250,7 +251,7 @@ impl Bbr3 {
     /// SetPacingRateWithGain().
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.model.bw() * (1.0 - self.settings.pacing_margin);
-        self.window.set_pacing_rate(rate.max(self.resume.rate()), self.full_pipe.is_reached());
+        self.window.set_pacing_rate(rate.at_least(self.resume.rate()), self.full_pipe.is_reached());
     }
 
     /// `gain` times the product of `bandwidth` and BBR.min_rtt.
@@ -266,7 +267,7 @@ impl Bbr3 {
     /// QuantizationBudget().
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let more = if self.state == State::Up { 2.0 } else { 0.0 };
-        inflight_cap.max(OFFLOAD_QUANTA * self.window.quantum()).max(MIN_PIPE_CWND) + more
+        inflight_cap.at_least(OFFLOAD_QUANTA * self.window.quantum()).at_least(MIN_PIPE_CWND) + more
     }
 
     /// Inflight().
@@ -276,7 +277,7 @@ impl Bbr3 {
 
     /// TargetInflight().
     fn target_inflight(&self) -> f64 {
-        self.bdp_multiple(1.0).min(self.window.cwnd())
+        self.bdp_multiple(1.0).at_most(self.window.cwnd())
     }
 
     /// InflightWithHeadroom().
@@ -285,12 +286,12 @@ impl Bbr3 {
         if most.is_infinite() {
             return most;
         }
-        (most - (HEADROOM * most).max(1.0)).max(MIN_PIPE_CWND)
+        (most - (HEADROOM * most).at_least(1.0)).at_least(MIN_PIPE_CWND)
     }
 
     /// ProbeRTTCwnd().
     fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(MIN_PIPE_CWND)
+        self.bdp_multiple(PROBE_RTT_CWND_GAIN).at_least(MIN_PIPE_CWND)
     }
 
     /// SetCwnd(), with UpdateMaxInflight(), BoundCwndForProbeRTT() and BoundCwndForModel().
@@ -298,7 +299,7 @@ impl Bbr3 {
         let most = self.bdp_multiple(self.cwnd_gain()) + self.aggregation.extra_acked();
         let min_rtt = self.min_rtt.get().unwrap_or_default();
         let resumed = self.resume.rate() * min_rtt.as_secs_f64() * self.cwnd_gain();
-        let (max_inflight, least) = (self.quantization_budget(most.max(resumed)), MIN_PIPE_CWND.max(resumed));
+        let (max_inflight, least) = (self.quantization_budget(most.at_least(resumed)), MIN_PIPE_CWND.at_least(resumed));
         let Sample { newly_acked, total_delivered, .. } = self.rs;
         self.window.grow(newly_acked, max_inflight, total_delivered, self.full_pipe.is_reached());
         self.window.raise_to(least);
@@ -310,7 +311,7 @@ impl Bbr3 {
             State::ProbeRtt | State::Cruise => self.inflight_with_headroom(),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        self.window.cap_at(cap.min(self.model.inflight_shortterm()).max(least));
+        self.window.cap_at(cap.at_most(self.model.inflight_shortterm()).at_least(least));
     }
 }
 
@@ -320,7 +321,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        self.window.start(cx.segment_size.get().max(1) as f64, cx.initial_window.max(1.0));
+        self.window.start(cx.segment_size.get().max(1) as f64, cx.initial_window.at_least(1.0));
         self.min_rtt.start(cx.now);
         self.aggregation.restart(cx.now);
         self.window.init_pacing_rate(Span::from_millis(1));

@@ -1,5 +1,6 @@
 //! Parts that several controllers share.
 
+pub(crate) mod bounded;
 pub(crate) mod decongestion;
 pub(crate) mod epoch_measures;
 pub(crate) mod gradient;

@@ -3,6 +3,7 @@
 use units::Span;
 
 use crate::Ack;
+use crate::parts::bounded::Bounded as _;
 
 /// RS, the rate sample of an ACK, in segments, and C's counts as of that ACK.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,12 +124,12 @@ impl Model {
 
     /// BBR.max_bw.
     pub(super) fn max_bw(&self) -> f64 {
-        self.max_bw_filter[0].max(self.max_bw_filter[1])
+        self.max_bw_filter[0].at_least(self.max_bw_filter[1])
     }
 
     /// BBR.bw (BoundBWForModel()).
     pub(super) fn bw(&self) -> f64 {
-        self.max_bw().min(self.bounds.bw_shortterm)
+        self.max_bw().at_most(self.bounds.bw_shortterm)
     }
 
     /// BBR.inflight_shortterm.
@@ -145,7 +146,7 @@ impl Model {
     pub(super) fn update_max_bw(&mut self, rs: &Sample) {
         let rate = rs.delivery_rate;
         if rate > 0.0 && (rate >= self.max_bw() || !rs.is_app_limited) {
-            self.max_bw_filter[1] = self.max_bw_filter[1].max(rate);
+            self.max_bw_filter[1] = self.max_bw_filter[1].at_least(rate);
         }
     }
 
@@ -156,8 +157,8 @@ impl Model {
 
     /// UpdateLatestDeliverySignals(), the part of the model.
     pub(super) fn update_latest(&mut self, rs: &Sample) {
-        self.bw_latest = self.bw_latest.max(rs.delivery_rate);
-        self.inflight_latest = self.inflight_latest.max(rs.delivered);
+        self.bw_latest = self.bw_latest.at_least(rs.delivery_rate);
+        self.inflight_latest = self.inflight_latest.at_least(rs.delivered);
     }
 
     /// AdvanceLatestDeliverySignals(), at the end of a round trip.
@@ -180,8 +181,8 @@ impl Model {
         if inflight_shortterm.is_infinite() {
             *inflight_shortterm = cwnd;
         }
-        *bw_shortterm = self.bw_latest.max(beta * *bw_shortterm);
-        *inflight_shortterm = self.inflight_latest.max(beta * *inflight_shortterm);
+        *bw_shortterm = self.bw_latest.at_least(beta * *bw_shortterm);
+        *inflight_shortterm = self.inflight_latest.at_least(beta * *inflight_shortterm);
     }
 
     /// ResetShortTermModel().
@@ -191,7 +192,7 @@ impl Model {
 
     /// Startup found this much in flight to be too much, or the latest if that was more.
     pub(super) fn bound_after_startup(&mut self, bdp: f64) {
-        self.bounds.inflight_longterm = bdp.max(self.inflight_latest);
+        self.bounds.inflight_longterm = bdp.at_least(self.inflight_latest);
     }
 
     /// A probe found this much in flight to be too much.
@@ -201,7 +202,7 @@ impl Model {
 
     /// The path held this much in flight.
     pub(super) fn raise_long_term(&mut self, inflight: f64) {
-        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(inflight);
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.at_least(inflight);
     }
 
     /// A probe goes up by so many segments.
@@ -217,9 +218,9 @@ impl Model {
     /// A spurious recovery: the bounds are not below those that it began with.
     pub(super) fn restore(&mut self, before: Bounds) {
         let Bounds { bw_shortterm, inflight_shortterm, inflight_longterm } = &mut self.bounds;
-        *bw_shortterm = bw_shortterm.max(before.bw_shortterm);
-        *inflight_shortterm = inflight_shortterm.max(before.inflight_shortterm);
-        *inflight_longterm = inflight_longterm.max(before.inflight_longterm);
+        *bw_shortterm = bw_shortterm.at_least(before.bw_shortterm);
+        *inflight_shortterm = inflight_shortterm.at_least(before.inflight_shortterm);
+        *inflight_longterm = inflight_longterm.at_least(before.inflight_longterm);
     }
 }
 

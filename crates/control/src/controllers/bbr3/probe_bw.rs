@@ -4,6 +4,7 @@
 use units::{Span, Time};
 
 use crate::Context;
+use crate::parts::bounded::Bounded as _;
 
 /// The time between two probes: so long, and up to a second more.
 const PROBE_WAIT: f64 = 2.0;
@@ -117,7 +118,7 @@ impl ProbeBw {
 
     /// IsTimeToProbeBW().
     pub(super) fn is_due(&self, now: Time, target_inflight: f64) -> bool {
-        now > self.cycle_stamp + self.wait || self.rounds_since_up as f64 >= target_inflight.min(RENO_ROUNDS)
+        now > self.cycle_stamp + self.wait || self.rounds_since_up as f64 >= target_inflight.at_most(RENO_ROUNDS)
     }
 
     /// A round trip begins: whether the feedback of the last probe is complete with it.
@@ -152,7 +153,7 @@ impl ProbeBw {
     fn raise_slope(&mut self, cwnd: f64) {
         let growth_this_round = f64::from(1_u32 << self.up_rounds);
         self.up_rounds = (self.up_rounds + 1).min(MOST_UP_ROUNDS);
-        self.up_acked_per_inc = (cwnd / growth_this_round).max(1.0);
+        self.up_acked_per_inc = (cwnd / growth_this_round).at_least(1.0);
     }
 
     /// When the cycle began.

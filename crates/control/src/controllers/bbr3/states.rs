@@ -3,6 +3,7 @@
 
 use super::losses::{BETA, Undo, inflight_at_loss, is_inflight_too_high};
 use super::{Bbr3, State};
+use crate::parts::bounded::Bounded as _;
 use crate::{Context, Loss, Marks, SegmentReport};
 
 /// Drain takes no longer.
@@ -209,7 +210,7 @@ impl Bbr3 {
         self.probe_bw.end_probe(true);
         if !self.rs.is_app_limited {
             let least = self.target_inflight() * BETA;
-            self.model.bound_long_term(self.rs.tx_in_flight.max(least));
+            self.model.bound_long_term(self.rs.tx_in_flight.at_least(least));
         }
         if self.state == State::Up {
             self.losses.ended(State::Up);

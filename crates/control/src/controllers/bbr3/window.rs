@@ -2,6 +2,8 @@
 
 use units::Span;
 
+use crate::parts::bounded::Bounded as _;
+
 /// A quantum takes so long at the pacing rate, and is no longer than this, in bytes. It has two segments at least.
 const QUANTUM_SECONDS: f64 = 0.001;
 const LONGEST_QUANTUM: f64 = 65_536.0;
@@ -59,14 +61,14 @@ impl Window {
 
     /// InitPacingRate(): the initial window in `rtt` at the gain of Startup.
     pub(super) fn init_pacing_rate(&mut self, rtt: Span) {
-        self.pace_at(STARTUP_PACING_GAIN * self.initial_cwnd / rtt.as_secs_f64().max(1e-9));
+        self.pace_at(STARTUP_PACING_GAIN * self.initial_cwnd / rtt.as_secs_f64().at_least(1e-9));
     }
 
     /// The rate is `rate` from now on, which sets the quantum (SetSendQuantum()).
     fn pace_at(&mut self, rate: f64) {
         if rate != self.pacing_rate {
             let most = LONGEST_QUANTUM / self.segment;
-            self.quantum = (rate * QUANTUM_SECONDS).min(most).max(SHORTEST_QUANTUM).floor();
+            self.quantum = (rate * QUANTUM_SECONDS).at_most(most).at_least(SHORTEST_QUANTUM).floor();
             self.pacing_rate = rate;
         }
     }
@@ -93,12 +95,12 @@ impl Window {
 
     /// SaveCwnd(); while it is `disturbed` the window is not the one to go back to.
     pub(super) fn save(&mut self, disturbed: bool) {
-        self.prior_cwnd = if disturbed { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+        self.prior_cwnd = if disturbed { self.prior_cwnd.at_least(self.cwnd) } else { self.cwnd };
     }
 
     /// RestoreCwnd().
     pub(super) fn restore(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = self.cwnd.at_least(self.prior_cwnd);
     }
 
     /// OnEnterRTO(): one segment, as all that was in flight is deemed lost.
@@ -109,7 +111,7 @@ impl Window {
     /// SetCwnd(): growth by `newly_acked` up to `max_inflight`, before the pipe was full only from below it.
     pub(super) fn grow(&mut self, newly_acked: f64, max_inflight: f64, delivered: u64, full_bw_reached: bool) {
         if full_bw_reached {
-            self.cwnd = (self.cwnd + newly_acked).min(max_inflight);
+            self.cwnd = (self.cwnd + newly_acked).at_most(max_inflight);
         } else if self.cwnd < max_inflight || (delivered as f64) < self.initial_cwnd {
             self.cwnd += newly_acked;
         }
@@ -117,12 +119,12 @@ impl Window {
 
     /// The window is at least this.
     pub(super) fn raise_to(&mut self, least: f64) {
-        self.cwnd = self.cwnd.max(least);
+        self.cwnd = self.cwnd.at_least(least);
     }
 
     /// The window is at most this.
     pub(super) fn cap_at(&mut self, most: f64) {
-        self.cwnd = self.cwnd.min(most);
+        self.cwnd = self.cwnd.at_most(most);
     }
 }
 
