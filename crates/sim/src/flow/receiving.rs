@@ -24,7 +24,9 @@ pub(crate) enum ReceivingEnd {
     Echo(Box<DatagramSink>),
     Tfrc(Box<TfrcSink>),
     Media(Box<MediaSink>),
-    /// TCP before the first data.
+    /// TCP before its SYN, or without a handshake before the first data. It is always there until it is taken then.
+    Waiting(Option<Box<CacheAligned<Receiver>>>),
+    /// TCP from its SYN to the first data.
     Opening(Box<Opening>),
 }
 
@@ -34,9 +36,9 @@ pub(crate) enum Report {
     Media(MediaReport),
 }
 
-/// A TCP receiver to which no data has come.
+/// A TCP receiver to which a SYN has come and no data.
 pub(crate) struct Opening {
-    /// None once the connection is open, and without a handshake.
+    /// None once the connection is open.
     open: Option<PassiveOpen>,
     /// Always there: it is taken when data come.
     receiver: Option<Box<CacheAligned<Receiver>>>,
@@ -79,13 +81,10 @@ impl ReceivingEnd {
         Ok(match plan.kind {
             Kind::Tcp => {
                 let mut receiver = Receiver::new(stack, plan.base_rtt);
-                let mut open = stack.handshake.then(|| PassiveOpen::new(Arc::clone(stack)));
                 if !stack.timers.tick.is_zero() {
                     receiver.up_for(uptime(seed));
-                    open.iter_mut().for_each(|open| open.up_for(uptime(seed)));
                 }
-                let receiver = Some(Box::new(CacheAligned::new(receiver)));
-                Self::Opening(Box::new(Opening { open, receiver }))
+                Self::Waiting(Some(Box::new(CacheAligned::new(receiver))))
             }
             Kind::Datagram { echo: false, .. } => Self::Datagram(Box::default()),
             Kind::Datagram { echo: true, .. } => Self::Echo(Box::default()),
@@ -102,8 +101,20 @@ impl ReceivingEnd {
     pub(crate) fn tcp(&mut self) -> Option<&mut Receiver> {
         match self {
             Self::Tcp(receiver) => Some(receiver),
+            Self::Waiting(receiver) => receiver.as_deref_mut().map(|receiver| &mut **receiver),
             Self::Opening(opening) => opening.receiver.as_deref_mut().map(|receiver| &mut **receiver),
             Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Media(_) => None,
+        }
+    }
+
+    /// The first SYN is about to arrive, at a host whose TCP follows `stack`.
+    pub(crate) fn listen(&mut self, stack: &Arc<Stack>, seed: u64) {
+        if let Self::Waiting(receiver) = self {
+            let mut open = PassiveOpen::new(Arc::clone(stack));
+            if !stack.timers.tick.is_zero() {
+                open.up_for(uptime(seed));
+            }
+            *self = Self::Opening(Box::new(Opening { open: Some(open), receiver: receiver.take() }));
         }
     }
 
@@ -136,9 +147,14 @@ impl ReceivingEnd {
     /// The first `data` arrive.
     #[inline(never)]
     fn begin(&mut self, now: Time, data: &Data, congestion: bool, acks: &mut Acks) -> Option<(AckSlot, u32)> {
-        let Self::Opening(opening) = self else { return None };
-        opening.end(now, Time::NEVER);
-        let mut receiver = opening.receiver.take()?;
+        let mut receiver = match self {
+            Self::Waiting(receiver) => receiver.take(),
+            Self::Opening(opening) => {
+                opening.end(now, Time::NEVER);
+                opening.receiver.take()
+            }
+            _ => None,
+        }?;
         receiver.on_data(now, data, congestion);
         let ack = poll_ack(&mut receiver, now, acks);
         *self = Self::Tcp(receiver);
@@ -183,7 +199,7 @@ impl ReceivingEnd {
         acks: &mut Acks,
     ) -> Option<(AckSlot, u32)> {
         match self {
-            Self::Opening(_) => {
+            Self::Waiting(_) | Self::Opening(_) => {
                 first();
                 self.begin(now, data, congestion, acks)
             }
@@ -215,7 +231,7 @@ impl ReceivingEnd {
         match self {
             Self::Tfrc(sink) => sink.take(number).map(Report::Tfrc),
             Self::Media(sink) => sink.take(number).map(Report::Media),
-            Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) | Self::Opening(_) => None,
+            Self::Tcp(_) | Self::Datagram(_) | Self::Echo(_) | Self::Waiting(_) | Self::Opening(_) => None,
         }
     }
 
@@ -230,7 +246,7 @@ impl ReceivingEnd {
                 opening.open.iter_mut().for_each(|open| open.on_timeout(now));
                 None
             }
-            Self::Datagram(_) | Self::Echo(_) => None,
+            Self::Datagram(_) | Self::Echo(_) | Self::Waiting(_) => None,
             Self::Tfrc(sink) => {
                 sink.on_timeout(now);
                 poll_report(sink, now, acks)
@@ -246,7 +262,7 @@ impl ReceivingEnd {
     pub(crate) fn deadline(&self) -> Option<Time> {
         match self {
             Self::Tcp(receiver) => receiver.poll_timeout(),
-            Self::Datagram(_) | Self::Echo(_) => None,
+            Self::Datagram(_) | Self::Echo(_) | Self::Waiting(_) => None,
             Self::Tfrc(sink) => sink.poll_timeout(),
             Self::Media(sink) => sink.poll_timeout(),
             Self::Opening(opening) => opening.open.as_ref()?.poll_timeout(),
@@ -255,7 +271,7 @@ impl ReceivingEnd {
 
     /// True if datagrams arrive here.
     pub(crate) fn takes_datagrams(&self) -> bool {
-        !matches!(self, Self::Tcp(_) | Self::Opening(_))
+        !matches!(self, Self::Tcp(_) | Self::Waiting(_) | Self::Opening(_))
     }
 
     pub(crate) fn delivered_bytes(&self) -> u64 {
@@ -264,7 +280,7 @@ impl ReceivingEnd {
             Self::Datagram(sink) | Self::Echo(sink) => sink.delivered().get(),
             Self::Tfrc(sink) => sink.delivered().get(),
             Self::Media(sink) => sink.delivered().get(),
-            Self::Opening(_) => 0,
+            Self::Waiting(_) | Self::Opening(_) => 0,
         }
     }
 
@@ -272,7 +288,8 @@ impl ReceivingEnd {
     pub(crate) fn delivered_segments(&self) -> u64 {
         match self {
             Self::Tcp(receiver) => receiver.delivered_segments(),
-            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Media(_) | Self::Opening(_) => 0,
+            Self::Datagram(_) | Self::Echo(_) | Self::Tfrc(_) | Self::Media(_) => 0,
+            Self::Waiting(_) | Self::Opening(_) => 0,
         }
     }
 

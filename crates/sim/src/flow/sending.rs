@@ -79,17 +79,11 @@ impl SendingEnd {
                 (None, None) => Application::Greedy,
             };
             let ticks = !options.timers.tick.is_zero();
-            let mut open = options.handshake.then(|| ActiveOpen::new(Arc::clone(&options)));
             let mut sender = Sender::new(options, controller, application, random);
             if ticks {
                 sender.up_for(uptime(seed));
-                open.iter_mut().for_each(|open| open.up_for(uptime(seed)));
             }
-            let sender = Box::new(CacheAligned::new(Metered::new(sender)));
-            return match open {
-                Some(open) => Self::Opening(Box::new(Opening { open, granted: None, sender })),
-                None => Self::Tcp(sender),
-            };
+            return Self::Tcp(Box::new(CacheAligned::new(Metered::new(sender))));
         }
         if let Kind::Media { .. } = plan.kind {
             return Self::Media(Box::new(Metered::new(engine::media_source(plan, drawn, controller, seed))));
@@ -118,17 +112,26 @@ impl SendingEnd {
         }
     }
 
-    /// The flow starts, with the rate that routers `granted`, if it asked for one.
-    pub(crate) fn start(&mut self, now: Time, granted: Option<Rate>) {
-        match self {
-            Self::Tcp(tcp) => tcp.end.start(now),
-            Self::Opening(opening) => {
-                opening.granted = granted;
-                opening.open.start(now);
-            }
+    /// The flow starts, with the rate that routers `granted`, if it asked for one. TCP follows `stack`. The state of a
+    /// handshake is made here: a million flows would have it from the start of the run.
+    pub(crate) fn start(mut self, now: Time, granted: Option<Rate>, stack: &Arc<Stack>, seed: u64) -> Self {
+        match &mut self {
+            Self::Tcp(tcp) if !stack.handshake => tcp.end.start(now),
+            Self::Tcp(_) | Self::Opening(_) => {}
             Self::Datagram(source) => source.end.start(now),
             Self::Tfrc(source) => source.end.0.start(now),
             Self::Media(source) => source.end.start(now),
+        }
+        match self {
+            Self::Tcp(sender) if stack.handshake => {
+                let mut open = ActiveOpen::new(Arc::clone(stack));
+                if !stack.timers.tick.is_zero() {
+                    open.up_for(uptime(seed));
+                }
+                open.start(now);
+                Self::Opening(Box::new(Opening { open, granted, sender }))
+            }
+            started => started,
         }
     }
 

@@ -49,6 +49,9 @@ impl<A: Agents> Partition<'_, A> {
             return;
         }
         let Some(end) = &mut receiver.end else { return };
+        if packet.kind == OpeningKind::Syn {
+            end.listen(&self.of.stacks[self.drawn[index as usize].of], self.of.seed);
+        }
         if let Some(ack) = end.on_opening(now, packet, &mut self.endpoints.acks) {
             self.acknowledge(now, index, ack);
         }

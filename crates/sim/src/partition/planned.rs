@@ -4,7 +4,7 @@ use engine::Failure;
 use record::EventKind;
 use units::Time;
 
-use super::Partition;
+use super::{Of, Partition};
 use crate::agenda::Planned;
 use crate::agents::Agents;
 use crate::endpoints::Endpoints;
@@ -68,12 +68,11 @@ impl<A: Agents> Partition<'_, A> {
         if let Some((capture, _)) = self.endpoints.captured() {
             capture.starts(now, index);
         }
+        let Of { stacks, seed, .. } = self.of;
         let sender: &mut SenderHalf = &mut self.endpoints.senders[i];
         sender.running = true;
         sender.start = now;
-        if let Some(end) = &mut sender.end {
-            end.start(now, granted);
-        }
+        sender.end = sender.end.take().map(|end| end.start(now, granted, &stacks[self.drawn[i].of], seed));
         self.active.push(index);
         self.endpoints.recorder.event(now, EventKind::Start, index);
         self.send(now, index);
