@@ -283,3 +283,22 @@ def test_a_controller_of_noq_runs_on_its_engine(capsys):
         return
     status, out, _ = run(capsys, *command)
     assert (status, verdicts(json.loads(out))) == (0, {"after-slow-link": "pass"})
+
+
+def test_a_failure_is_said_as_soon_as_it_is_known_and_once(capsys, monkeypatch, mine):
+    """Short cases run first, so it comes while the long ones run."""
+    from ackclock.checks import judging
+
+    order = []
+    add = judging.CheckInProgress.add
+    monkeypatch.setattr(
+        judging.CheckInProgress,
+        "add",
+        lambda self, *of: (order.append(self.case.id), add(self, *of))[1],
+    )
+    only = "idle-path,after-burst"
+    status, _, err = run(capsys, "check", f"{mine}:Stuck", "--only", only, "--engine", "sim:threads=1")
+    assert status == 1
+    assert order[-1] == "idle-path/100-mbit-s"
+    lines = [line for line in err.splitlines() if line.startswith("after-burst fails: ")]
+    assert len(lines) == 1

@@ -90,6 +90,11 @@ def longest_first(works: Sequence[Any]) -> list[repetitions.Point[Any]]:
     return sorted((point for work in works for point in work.points()), key=_bits, reverse=True)
 
 
+def shortest_first(works: Sequence[Any]) -> list[repetitions.Point[Any]]:
+    """The points of cases in progress, so that most of them are judged early."""
+    return longest_first(works)[::-1]
+
+
 def _bits(point: repetitions.Point[Any]) -> float:
     """The bits that the bottleneck of a plan can carry: a measure of how long its run takes."""
     about = point.plan.inspect()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ackclock import _engine, repetitions
 from ackclock.cases.judgement import Measures
 from ackclock.cases.model import Claim, Condition, Judgement
-from ackclock.cases.running import CaseInProgress, longest_first
+from ackclock.cases.running import CaseInProgress, shortest_first
 from ackclock.checks.cases import OWN, TargetCase
 from ackclock.checks.target import Target
 from ackclock.contenders import place_in
@@ -21,6 +22,9 @@ from ackclock.verdict import NOT_JUDGED, Verdict
 
 WORDS: Mapping[Verdict, str] = {"pass": "pass", "miss": "fail", NOT_JUDGED: "skipped"}
 """The words of `ackclock check` for verdicts."""
+
+Judged = Callable[[Sequence[Judgement]], None]
+"""Takes the judgements on a case."""
 
 
 def as_json(one: Judgement) -> dict[str, Any]:
@@ -95,25 +99,40 @@ def check(
     engine: Engine,
     seed: int = 1,
     progress: Progress | None = None,
+    judged: Judged | None = None,
 ) -> list[Judgement]:
-    """Runs the cases and judges them, in their order. Raises InputError if none can run, or none ends."""
+    """Runs the cases and judges them, in their order. Raises InputError if none can run, or none ends.
+
+    Short cases run first. ``judged`` gets the judgements on each as soon as its runs have ended.
+    """
     works = [CheckInProgress(case, target, seed, engine) for case in cases]
     if works and all(work.refused for work in works):
         raise InputError(works[0].refused)
-    run(works, engine, target, progress)
+    run(works, engine, target, progress, judged)
     if works and all(work.plans and len(work.broken) == len(work.plans) for work in works):
         raise InputError(next(iter(works[0].broken.values())))
     return [judgement for work in works for judgement in work.judgements()]
 
 
 def run(
-    works: Sequence[CheckInProgress], engine: Engine, target: Target, progress: Progress | None = None
+    works: Sequence[CheckInProgress],
+    engine: Engine,
+    target: Target,
+    progress: Progress | None = None,
+    judged: Judged | None = None,
 ) -> None:
-    """Runs cases with a target in them."""
-    for result in repetitions.survivors(longest_first(works), engine, progress):
+    """Runs cases with a target in them. ``judged`` gets the cases whose runs all end, as in ``check``."""
+    points = shortest_first(works)
+    left = Counter(dict.fromkeys(works, 0))
+    for point in points:
+        left[point.key[0]] += len(point.seeds)
+    for result in repetitions.survivors(points, engine, progress):
         work, condition = result.key
         if isinstance(result, repetitions.Broken):
             place = place_in([target.text], result.error)
             work.broken[condition] = f"{place}: {result.why}" if place else result.why
         else:
             work.add(condition, result.repetition, result.run)
+            left[work] -= 1
+            if not left[work] and judged is not None:
+                judged(work.judgements())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -218,12 +218,13 @@ def check(
     factory = chosen.contender.factory
     runner = kind.make(**kind.with_python([] if factory is None else [factory]))
     found: list[checks.Judgement] = []
+    told: set[str] = set()
     with Interrupts() as interrupts:
         with interrupts.stoppable():
             interrupts.check()
             first = 1 if seed is None else seed
             if stack is None:
-                found = _judged(judged, chosen, runner, first, whole=not only)
+                found = _judged(judged, chosen, runner, first, told, whole=not only)
             else:
                 with output.progress(f"{len(judged)} cases live") as at:
                     found = stacks.check(judged, stack, first, at)
@@ -231,7 +232,7 @@ def check(
             raise click.exceptions.Exit(INTERRUPTED)
     aim_text = checks.AIMS[chosen.aim]
     _write(found, chosen, f"Judged as a controller for {aim_text}.", report, verdicts)
-    _finish({"": found}, chosen, f", for {aim_text}", report)
+    _finish({"": found}, chosen, f", for {aim_text}", report, told)
 
 
 def _is_recording(target: str) -> bool:
@@ -272,11 +273,16 @@ def _check_recording(target: str, algorithm: str | None, report: Report, verdict
 
 
 def _finish(
-    found: Mapping[str, Sequence[checks.Judgement]], chosen: checks.Target, about: str, report: Report
+    found: Mapping[str, Sequence[checks.Judgement]],
+    chosen: checks.Target,
+    about: str,
+    report: Report,
+    told: Collection[str] = (),
 ) -> None:
     """Prints the verdicts on each sender, and ends with their exit status.
 
-    The only sender has no name. ``about`` follows the name of the target in titles.
+    The only sender has no name. ``about`` follows the name of the target in titles. The failures of ``told``
+    were printed before.
     """
     every = [one for judged in found.values() for one in judged]
     tables = [
@@ -286,11 +292,8 @@ def _finish(
     output.show(*tables, _tally(every), as_json=report.as_json)
     for sender, judged in found.items():
         for one in judged:
-            if one.verdict != "pass":
-                word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
-                of = f" of {sender}" if sender else ""
-                line = f"{one.claim.id}{of} {word}: {one.sentence}"
-                notes.print(line, markup=False, highlight=False, soft_wrap=True)
+            if one.verdict != "pass" and one.claim.id not in told:
+                _tell(one, sender)
     if report.as_json:
         output.print_json({"check": checks_document(every, chosen)})
     if raised := [one.reason for one in every if one.raised]:
@@ -299,6 +302,14 @@ def _finish(
         raise click.exceptions.Exit(FAILED)
     if not all(one.valid for one in every):
         raise click.exceptions.Exit(INVALID)
+
+
+def _tell(one: checks.Judgement, sender: str = "") -> None:
+    """Says why a bound is not kept, or was not judged."""
+    word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
+    of = f" of {sender}" if sender else ""
+    line = f"{one.claim.id}{of} {word}: {one.sentence}"
+    notes.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _check_each(report: Report, verdicts: Path | None) -> None:
@@ -346,17 +357,29 @@ def _stack(target: str | None, server: str | None, client: str | None, download:
 
 
 def _judged(
-    cases: Sequence[checks.TargetCase], chosen: checks.Target, runner: NamedEngine, seed: int, *, whole: bool
+    cases: Sequence[checks.TargetCase],
+    chosen: checks.Target,
+    runner: NamedEngine,
+    seed: int,
+    told: set[str],
+    *,
+    whole: bool,
 ) -> list[checks.Judgement]:
-    """The verdicts on the cases.
+    """The verdicts on the cases. A failure is printed as soon as it is known, and added to ``told``.
 
     A ``whole`` check adds the suites and the comparison with our own controllers.
     """
     from ackclock import checks
     from ackclock.checks import reference, suites
 
+    def judged(of: Sequence[checks.Judgement]) -> None:
+        for one in of:
+            if one.verdict == "miss":
+                told.add(one.claim.id)
+                _tell(one)
+
     with output.progress(f"{len(cases)} cases") as at:
-        found = checks.check(cases, chosen, runner, seed, at)
+        found = checks.check(cases, chosen, runner, seed, at, judged)
     if not whole:
         return found
     if chosen.algorithm in chosen.rules:
