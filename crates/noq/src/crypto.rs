@@ -1,57 +1,31 @@
 //! Sessions and keys without cryptography. Nothing here is random, so a run is a function of its seed.
+//!
+//! noq and quinn have the same text. `shims.rs` of each has the traits that differ.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use noq_proto::crypto::{
-    ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair, Keys,
-    PacketKey, ServerConfig, Session, UnsupportedVersion,
-};
-use noq_proto::transport_parameters::TransportParameters;
-use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 use stack::handshake::{self, Handshake};
 
+use crate::proto::crypto::{
+    CryptoError, ExportKeyingMaterialError, HeaderKey, HmacKey, KeyPair, Keys, PacketKey, Session,
+};
+use crate::proto::transport_parameters::TransportParameters;
+use crate::proto::{Side, TransportError};
+use crate::shims::Identifier;
+
 /// The tag of AES-GCM and ChaCha20-Poly1305, and the sample of a header that is protected with either.
-const TAG: usize = 16;
+pub(crate) const TAG: usize = 16;
 
 /// Keys that change nothing.
-struct Plain;
+pub(crate) struct Plain;
 
 fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
     KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }
 }
 
-fn keys() -> Keys {
+pub(crate) fn keys() -> Keys {
     Keys { header: KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }, packet: packet_keys() }
-}
-
-impl PacketKey for Plain {
-    fn encrypt(&self, _path_id: PathId, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
-
-    fn decrypt(
-        &self,
-        _path_id: PathId,
-        _packet: u64,
-        _header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
-        payload.truncate(length);
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        TAG
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        u64::MAX
-    }
 }
 
 impl HeaderKey for Plain {
@@ -65,14 +39,14 @@ impl HeaderKey for Plain {
 }
 
 /// One side of a handshake.
-struct Plaintext {
+pub(crate) struct Plaintext {
     side: Side,
     handshake: Handshake,
     peer: Option<TransportParameters>,
 }
 
 impl Plaintext {
-    fn new(side: Side, parameters: &TransportParameters) -> Self {
+    pub(crate) fn new(side: Side, parameters: &TransportParameters) -> Self {
         let mut own = Vec::new();
         parameters.write(&mut own);
         Self { side, handshake: Handshake::new(side.is_client(), own), peer: None }
@@ -80,7 +54,7 @@ impl Plaintext {
 }
 
 impl Session for Plaintext {
-    fn initial_keys(&self, _dst_cid: ConnectionId, _side: Side) -> Keys {
+    fn initial_keys(&self, _dst_cid: Identifier<'_>, _side: Side) -> Keys {
         keys()
     }
 
@@ -123,7 +97,7 @@ impl Session for Plaintext {
         Some(packet_keys())
     }
 
-    fn is_valid_retry(&self, _orig_dst_cid: ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, _orig_dst_cid: Identifier<'_>, _header: &[u8], _payload: &[u8]) -> bool {
         false
     }
 
@@ -140,31 +114,6 @@ impl Session for Plaintext {
 /// Makes sessions, and the keys beside them.
 pub(crate) struct NoCrypto;
 
-impl ClientConfig for NoCrypto {
-    fn start_session(
-        &self,
-        _version: u32,
-        _server_name: &str,
-        params: &TransportParameters,
-    ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(Box::new(Plaintext::new(Side::Client, params)))
-    }
-}
-
-impl ServerConfig for NoCrypto {
-    fn initial_keys(&self, _version: u32, _dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        Ok(keys())
-    }
-
-    fn retry_tag(&self, _version: u32, _orig_dst_cid: ConnectionId, _packet: &[u8]) -> [u8; 16] {
-        [0; 16]
-    }
-
-    fn start_session(&self, _version: u32, params: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Plaintext::new(Side::Server, params))
-    }
-}
-
 impl HmacKey for NoCrypto {
     fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
         handshake::sign(data, signature_out);
@@ -176,16 +125,6 @@ impl HmacKey for NoCrypto {
 
     fn verify(&self, _data: &[u8], _signature: &[u8]) -> Result<(), CryptoError> {
         Ok(())
-    }
-}
-
-impl HandshakeTokenKey for NoCrypto {
-    fn seal(&self, _token_nonce: u128, _data: &mut Vec<u8>) -> Result<(), CryptoError> {
-        Ok(())
-    }
-
-    fn open<'a>(&self, _token_nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
-        Ok(data)
     }
 }
 

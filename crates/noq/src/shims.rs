@@ -6,9 +6,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
+use noq_proto::crypto::{ClientConfig, CryptoError, HandshakeTokenKey, Keys, PacketKey, Session, UnsupportedVersion};
+use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{
-    ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig,
+    ConnectError, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, PathId,
+    SendStream, ServerConfig, Side,
 };
+
+use crate::crypto::{NoCrypto, Plain, Plaintext, TAG, keys};
 
 /// At most one datagram leaves in a call.
 pub(crate) const ONE: NonZeroUsize = NonZeroUsize::MIN;
@@ -38,4 +43,70 @@ pub(crate) fn handle(
 /// So many bytes were written.
 pub(crate) fn write(stream: &mut SendStream<'_>, piece: Bytes) -> usize {
     stream.write_chunks(&mut &mut [piece][..]).unwrap_or(0)
+}
+
+/// An identifier of a connection in calls.
+pub(crate) type Identifier<'a> = ConnectionId;
+
+impl PacketKey for Plain {
+    fn encrypt(&self, _path_id: PathId, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+
+    fn decrypt(
+        &self,
+        _path_id: PathId,
+        _packet: u64,
+        _header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
+        payload.truncate(length);
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+impl ClientConfig for NoCrypto {
+    fn start_session(
+        &self,
+        _version: u32,
+        _server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(Box::new(Plaintext::new(Side::Client, params)))
+    }
+}
+
+impl noq_proto::crypto::ServerConfig for NoCrypto {
+    fn initial_keys(&self, _version: u32, _dst_cid: Identifier<'_>) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys())
+    }
+
+    fn retry_tag(&self, _version: u32, _orig_dst_cid: Identifier<'_>, _packet: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(&self, _version: u32, params: &TransportParameters) -> Box<dyn Session> {
+        Box::new(Plaintext::new(Side::Server, params))
+    }
+}
+
+impl HandshakeTokenKey for NoCrypto {
+    fn seal(&self, _token_nonce: u128, _data: &mut Vec<u8>) -> Result<(), CryptoError> {
+        Ok(())
+    }
+
+    fn open<'a>(&self, _token_nonce: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
+        Ok(data)
+    }
 }

@@ -1,10 +1,11 @@
 //! The QUIC stack quinn as [`Stack`], for shared objects: with its own controllers, or with one of a user.
 //!
-//! quinn is the ancestor of noq, so clock, export and most of a connection are the same text as in `crates/noq`.
+//! quinn is the ancestor of noq, so clock, export, keys and most of a connection are the same text as in `crates/noq`.
 
 #[path = "../../noq/src/clock.rs"]
 mod clock;
 mod controllers;
+#[path = "../../noq/src/crypto.rs"]
 mod crypto;
 #[path = "../../noq/src/export.rs"]
 mod export;
