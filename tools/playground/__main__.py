@@ -120,8 +120,8 @@ def _network(path: Path) -> dict[str, Any]:
 def all_looks() -> dict[str, Any]:
     """Colours and dashes for the charts, as ``style.looks`` chooses them.
 
-    ``of`` has the looks of each controller curve by curve, and of other names. ``near`` names those whose
-    colours no figure may have beside each other, ``spare`` the looks that the later of two takes then.
+    ``of`` has the looks of each controller curve by curve, and of other names. ``near`` has the places there
+    of names whose colours no figure may have beside each other, ``spare`` the looks that the later one takes.
     """
     spare = {f"spare {number}": colour for number, colour in enumerate(spares())}
     names = [one["name"] for one in _engine.controllers()]
@@ -134,7 +134,11 @@ def all_looks() -> dict[str, Any]:
         found[name] = [{"colour": one, "dark": on_dark(one), "dash": []} for one in shades]
     first = {name: curves[0]["colour"] for name, curves in found.items()}
     near = {
-        name: [other for other in first if other != name and not are_apart(colour, first[other])]
+        name: [
+            place
+            for place, (other, theirs) in enumerate(first.items())
+            if other != name and not are_apart(colour, theirs)
+        ]
         for name, colour in first.items()
     }
     grey = [*looks([("", "")]).values()]

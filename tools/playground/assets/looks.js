@@ -9,9 +9,10 @@ const looked = (() => {
     const chosen = new Map();
     const taken = [];
     let others = 0;
+    const place = Object.keys(looks.of);
     for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
       const own = name in looks.of ? name : `other ${others++ % 6}`;
-      const free = (one) => !taken.some((other) => one === other || (looks.near[one] ?? []).includes(other));
+      const free = (one) => !taken.some((other) => one === other || (looks.near[one] ?? []).includes(place.indexOf(other)));
       const colours = own ? ([own, ...looks.spare].find(free) ?? own) : own;
       if (own) taken.push(colours);
       chosen.set(name, { own, colours });
