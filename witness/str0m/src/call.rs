@@ -22,7 +22,7 @@ const ESTIMATES: Duration = Duration::from_millis(50);
 const RESOLUTION: Span = Span::from_micros(1);
 /// The addresses of the peers.
 const ADDRESSES: [([u8; 4], u16); 2] = [([10, 0, 0, 1], 5000), ([10, 0, 0, 2], 5000)];
-/// The rate of the RTP clock of video (RFC 3551, section 4).
+/// Ticks a second of the RTP clock of video.
 const RTP_CLOCK: f64 = 90_000.0;
 
 /// A datagram on its way.
