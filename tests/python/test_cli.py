@@ -99,6 +99,21 @@ def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
     assert (out_folder / "csv" / "flows.csv").read_text().startswith('"flow"')
 
 
+def test_run_puts_two_versions_of_an_engine_beside_each_other(capsys, scenario, tmp_path):
+    # As two kernels, `uml:linux=6.1` and `uml:linux=6.12`, or two copies of a QUIC stack.
+    engines = ("--engine", "sim:threads=1", "--beside", "sim:threads=2")
+    status, printed, err = run(capsys, "run", scenario, *engines, "--json", "--pcap", tmp_path / "a.pcapng")
+    assert status == 0, err
+    assert sorted(one.name for one in tmp_path.glob("*.pcapng")) == [
+        f"a-sim_threads_{number}-seed-1.pcapng" for number in (1, 2)
+    ]
+    runs = json.loads(printed)["runs"]
+    assert [one["label"] for one in runs] == ["sim:threads=1", "sim:threads=2"]
+    assert runs[0]["flows"] == runs[1]["flows"]
+    status, _, err = run(capsys, "run", scenario, *engines[:3], "sim:threads=1")
+    assert (status, err) == (2, "ackclock: --beside sim:threads=1: is the engine that runs it already\n")
+
+
 def test_run_puts_live_beside_simulated(capsys, scenario, tmp_path, kernel):
     out = tmp_path / "out"
     command = ("run", scenario, "--beside", "live", "--repeat", 2, "--json", "--out", out)

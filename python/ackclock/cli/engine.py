@@ -40,6 +40,12 @@ class Chosen:
         """The option with which the command line chooses it."""
         return registry.spelled(self.name)
 
+    @property
+    def text(self) -> str:
+        """Its name and the options that were given, as ``--engine`` takes them."""
+        given = ",".join(f"{options.spelled(option)}={value}" for option, value in self.given.items())
+        return f"{self.name}:{given}" if given else self.name
+
     def make(self, **more: Any) -> NamedEngine:
         """The engine, with its options and ``more`` arguments from the command."""
         return self.kind(**self.given, **more)

@@ -315,7 +315,10 @@ def points(
     """Labels and plans as the points of a sweep. All have the seeds of the first."""
     first = next(iter(plans.values())).seed if seed is None else seed
     seeds = repetitions.seeds(first, repeat)
-    names = [f"{label}-seed-{one}" if len(plans) > 1 else f"seed-{one}" for label in plans for one in seeds]
+    of = file_names(plans)
+    names = [
+        f"{of[label]}-seed-{one}" if len(plans) > 1 else f"seed-{one}" for label in plans for one in seeds
+    ]
     files = captures(pcap, names)
     return [
         repetitions.Point(label, plan, seeds, files[number * repeat : (number + 1) * repeat])

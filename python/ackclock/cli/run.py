@@ -44,11 +44,9 @@ def run(
 
     Example: `ackclock run examples/quickstart.toml --set path.queue=1bdp --repeat 5 --out results`
     """
-    chosen = [one for one in (engine, beside) if one is not None]
-    engines = {SIMULATED if one.name == registry.DEFAULT else one.name: one for one in chosen}
-    if len(engines) < len(chosen):
-        raise InputError(f"--beside {chosen[1].name}: is the engine that runs it already")
-    runners = {label: one.make(pcap_at=output.point_of(pcap)) for label, one in engines.items()}
+    runners = {
+        label: one.make(pcap_at=output.point_of(pcap)) for label, one in _labelled(engine, beside).items()
+    }
     report.check()
     text = _read(file)
     files = trust.all_named() if trusted else trust.named(settings=repeats.settings, beside=file.parent)
@@ -72,6 +70,16 @@ def run(
     from ackclock.cli.outcome import Outcome
 
     Outcome(titles.with_settings(title, repeats.settings), report).run(points, runner)
+
+
+def _labelled(engine: Chosen, beside: Chosen | None) -> dict[str, Chosen]:
+    """The engines by their names, or two of one name with their options."""
+    if beside is None or beside.name != engine.name:
+        chosen = [engine] if beside is None else [engine, beside]
+        return {SIMULATED if one.name == registry.DEFAULT else one.name: one for one in chosen}
+    if beside.text == engine.text:
+        raise InputError(f"--beside {beside.text}: is the engine that runs it already")
+    return {one.text: one for one in (engine, beside)}
 
 
 def _read(file: Path) -> str:
