@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | RTCP timeout (section 4.1) | after three intervals of 5 s without a report |
 //! | media timeout (section 4.2) | after [`Breaker::media_timeout`] reports in a row without a new packet |
-//! | congestion (section 4.3) | if it sends more than ten times the rate of a TCP over [`Breaker::congestion_interval`] reports |
+//! | congestion (section 4.3) | if above ten times the rate of a TCP in [`Breaker::congestion_interval`] reports |
 //!
 //! An interval of the breaker stands for one RTCP report: feedback within it counts together. If none arrives, the
 //! interval goes on until one does. Media usability (section 4.4) is the application's.
