@@ -1,7 +1,7 @@
 """Measures the tables of speed: ``PYTHONPATH=tools python -m pages.speed [TABLE…]``, then ``make tables``.
 
-It needs an idle machine, valgrind, and a release build with its symbols (``make build``). Half an hour of two
-cores goes to the last table, and a quarter to the others.
+It needs an idle machine, valgrind and a release build (``make build``), with symbols for the parts of memory.
+Half an hour of two cores goes to the last table, and a quarter to the others.
 """
 
 from __future__ import annotations
@@ -135,6 +135,8 @@ def parts() -> list[Row]:
         if any(re.search(OURS, frame) for frame in stack):
             fitting = (part for frame in stack for part, of in PARTS.items() if re.search(of, frame))
             sizes[next(fitting, "the rest")] += point["gb"]
+    if not sizes:
+        sys.exit("the build has no symbols: set `strip = false` in pyproject.toml, then `make build`")
     return [
         {"part": part, "bytes a flow": f"{size / STARTING.flows:.0f}"} for part, size in sizes.most_common()
     ]
