@@ -198,6 +198,7 @@ def test_a_measurement_has_a_line_for_each_item_and_eight_digits():
     ]
 
 
+@needs_git
 def test_speed_is_measured_into_the_tables_of_pages(made, monkeypatch):
     assert [name for name in speed.TABLES if not (measure.MEASUREMENTS / f"{name}.csv").exists()] == []
     monkeypatch.setattr(measure, "MEASUREMENTS", made)
