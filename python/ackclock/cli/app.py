@@ -32,7 +32,15 @@ from ackclock import _engine
 from ackclock._engine import ControllerError, MachineError, ScenarioError
 from ackclock.cli import former
 from ackclock.cli.command import Group
-from ackclock.cli.status import INTERRUPTED, LIMIT, LIMITED, NO_CURRENT_FOLDER, Interrupted, interrupt
+from ackclock.cli.status import (
+    BAD_INPUT,
+    INTERRUPTED,
+    LIMIT,
+    LIMITED,
+    NO_CURRENT_FOLDER,
+    Interrupted,
+    interrupt,
+)
 from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory, named
 
 if TYPE_CHECKING:
@@ -51,7 +59,6 @@ NAMES = [name for names in COMMANDS.values() for name in names]
 HIDDEN = ("bench",)
 """Commands that help leaves out: they serve the development of ackclock."""
 
-BAD_INPUT = 2
 FAULT = 70
 BROKEN_PIPE = 141
 

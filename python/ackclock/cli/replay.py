@@ -12,7 +12,7 @@ from ackclock.cli import completing, output
 from ackclock.cli.command import FILE, Argument, Option, command
 from ackclock.cli.engine import LIVE, VIRTUAL, Chosen, engine_options
 from ackclock.cli.options import JSON, JUNIT, SET
-from ackclock.cli.status import INVALID
+from ackclock.cli.status import BAD_INPUT, INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.report import junit
@@ -25,7 +25,14 @@ DEFAULT_RETRIES = 3
 
 
 @command(
-    Argument("files", nargs=-1, required=True, type=FILE, metavar="FILE…", help="Packet scripts (.pkt)."),
+    Argument(
+        "files",
+        nargs=-1,
+        required=True,
+        type=FILE,
+        metavar="FILE…",
+        help="Packet scripts (.pkt), or folders of them.",
+    ),
     Option("--profile", default="linux", help="The stack: its TCP options.", completes=completing.profiles),
     Option(
         "--cc",
@@ -54,8 +61,10 @@ def replay(
     Example: `ackclock replay tests/packetdrill/limited-transmit.pkt`
     """
     from ackclock import replay as scripts
+    from ackclock.replay import tally
     from ackclock.replay.simulated import Simulated
 
+    files = tally.scripts_in(files)
     overrides = output.overrides(settings)
     if engine.name not in (registry.DEFAULT, LIVE, VIRTUAL):
         raise InputError(f"{engine.spelled}: packet scripts run simulated, live and in virtual time only")
@@ -66,15 +75,21 @@ def replay(
 
         verdicts = replay_virtual(files, cc, engine.option("linux"))
     elif engine.name == LIVE:
-        verdicts = [scripts.replay_live(file, cc, engine.option("retries")) for file in files]
+        retries = engine.option("retries")
+        verdicts = scripts.each(files, lambda file: scripts.replay_live(file, cc, retries))
     else:
-        verdicts = [scripts.replay(file, lambda: Simulated(profile, cc, overrides)) for file in files]
+        verdicts = scripts.each(
+            files, lambda file: scripts.replay(file, lambda: Simulated(profile, cc, overrides))
+        )
     if as_json:
-        output.print_json({"scripts": [verdict.as_dict() for verdict in verdicts]})
+        rows = [verdict.as_dict() for verdict in verdicts]
+        output.print_json({"scripts": rows, "counts": tally.counts(verdicts)})
     else:
         _show(verdicts)
     if junit_file is not None:
         junit.write(junit_file, "ackclock replay", [_case(verdict) for verdict in verdicts])
+    if any(verdict.verdict == "no script" for verdict in verdicts):
+        return BAD_INPUT
     if any(verdict.verdict == "divergence" and verdict.is_valid for verdict in verdicts):
         return 1
     judged = all(verdict.is_valid and verdict.verdict != "unsupported" for verdict in verdicts)
@@ -87,12 +102,24 @@ def _case(verdict: scripts.Verdict) -> junit.Entry:
     why = f"line {row['line']}: {row['why']}" if row["line"] else row["why"]
     verdicts: dict[str, Verdict] = {"match": "pass", "divergence": "miss"}
     found = verdicts.get(verdict.verdict, NOT_JUDGED) if verdict.is_valid else NOT_JUDGED
-    return junit.Entry(str(file.parent), file.stem, found, why)
+    return junit.Entry(str(file.parent), file.stem, found, why, raised=verdict.verdict == "no script")
 
 
 def _show(verdicts: list[scripts.Verdict]) -> None:
-    table = Table("script", "verdict", "line", "why")
+    from ackclock.replay import tally
+
+    folder = tally.folder([verdict.file for verdict in verdicts])
+    table = Table("script", "verdict", "line", "why", title=f"in {folder}" if folder else None)
     for verdict in verdicts:
         row = verdict.as_dict()
-        table.add_row(row["file"], row["verdict"], str(row["line"] or ""), row["why"])
+        name = str(Path(row["file"]).relative_to(folder)) if folder else row["file"]
+        table.add_row(name, row["verdict"], str(row["line"] or ""), row["why"])
     output.show(table, as_json=False)
+    if len(verdicts) == 1:
+        return
+    if lacking := tally.lacking(verdicts):
+        table = Table("not modelled", "scripts")
+        for why, number in lacking:
+            table.add_row(why, str(number))
+        output.show(table, as_json=False)
+    output.show(tally.sentence(verdicts), as_json=False)

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+BAD_INPUT = 2
 INVALID = 3
 """Something was not judged: a live run past its error budget, or a packet script that is not modelled."""
 INTERRUPTED = 130

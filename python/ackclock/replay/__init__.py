@@ -7,7 +7,7 @@ does so on the kernel's TCP.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,15 @@ from ackclock.replay.parser import parse
 from ackclock.replay.player import Player
 from ackclock.replay.script import DivergenceError, ScriptError, UnsupportedError
 
-__all__ = ["DivergenceError", "ScriptError", "UnsupportedError", "Verdict", "replay", "replay_live"]
+__all__ = [
+    "DivergenceError",
+    "ScriptError",
+    "UnsupportedError",
+    "Verdict",
+    "each",
+    "replay",
+    "replay_live",
+]
 
 LATENESS_S = 0.001
 """The lateness up to which a divergence on the kernel's TCP counts: well below the tolerance of times."""
@@ -33,9 +41,9 @@ class Verdict:
     """The result of a script."""
 
     file: str
-    verdict: Literal["match", "divergence", "unsupported"]
+    verdict: Literal["match", "divergence", "unsupported", "no script"]
     line: int | None = None
-    """The divergence, or the unsupported statement. None for a match."""
+    """The divergence, or the unsupported statement. None for a match. What is no script has it in ``why``."""
     why: str = ""
     late_s: float = 0.0
     """The largest lateness of packets and calls on the kernel's TCP."""
@@ -82,10 +90,26 @@ def replay_live(file: Path, controller: str | None = None, retries: int = 0) -> 
         retries -= 1
 
 
+def each(files: Sequence[Path], run: Callable[[Path], Verdict]) -> list[Verdict]:
+    """The verdict of ``run`` on each file. One of several that is no script has that as its verdict.
+
+    Raises InputError for a file that cannot be read, and ScriptError for the only file.
+    """
+    verdicts = []
+    for file in files:
+        try:
+            verdicts.append(run(file))
+        except ScriptError as error:
+            if len(files) == 1:
+                raise
+            verdicts.append(Verdict(str(file), "no script", why=str(error)))
+    return verdicts
+
+
 def _read(file: Path) -> str:
     try:
         return reading.text(file, LARGEST_FILE)
     except UnicodeDecodeError:
-        raise InputError(f"{file}: is no text in UTF-8") from None
+        raise ScriptError(f"{file}: is no text in UTF-8") from None
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from None

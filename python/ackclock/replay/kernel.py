@@ -304,9 +304,8 @@ class Kernel:
         number = value[0] if isinstance(value, list) and value else value
         if not isinstance(number, int | Text):
             number = _constant(number)
-        self._socket(arguments).setsockopt(
-            level, option, str(number).encode() if isinstance(number, str) else number
-        )
+        written = str(number).encode() if isinstance(number, str) else struct.pack("=I", number & 0xFFFFFFFF)
+        self._socket(arguments).setsockopt(level, option, written)
         return 0
 
     def _call_getsockopt(self, arguments: list[Value]) -> int:

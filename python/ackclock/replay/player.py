@@ -114,7 +114,10 @@ class Player:
         arguments = list(call.arguments)
         if arguments and isinstance(arguments[0], int):
             arguments[0] = self._descriptors.get(arguments[0], arguments[0])
-        result, errno = self._endpoint.call(call.name, arguments, blocks)
+        try:
+            result, errno = self._endpoint.call(call.name, arguments, blocks)
+        except (IndexError, TypeError, ValueError):
+            raise UnsupportedError(f"a call of {call.name} with these arguments is not modelled") from None
         if blocks or call.result is ...:
             return
         if call.name in OPENING and errno is None and isinstance(call.result, int) and call.result >= 0:

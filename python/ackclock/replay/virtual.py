@@ -7,11 +7,12 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from ackclock._engine import MachineError
 from ackclock.errors import InputError
-from ackclock.replay import Verdict, replay_live
+from ackclock.replay import Verdict, each, replay_live
 from ackclock.uml import guest, kernels
 from ackclock.uml.machine import REPORT, Machine
 
@@ -35,11 +36,14 @@ class Scripts:
         guest.wait_for_begin()
         guest.seed_randomness(results, 1)
         os.chdir(self.folder)
-        found = []
+        numbers = count()
+
+        def replayed(file: Path) -> Verdict:
+            (results / REPORT).write_text(str(next(numbers)), "utf-8")
+            return replay_live(file, self.controller)
+
         try:
-            for number, file in enumerate(self.files):
-                (results / REPORT).write_text(str(number), "utf-8")
-                found.append(replay_live(file, self.controller))
+            found = each(self.files, replayed)
         except (InputError, MachineError) as error:
             (results / ERROR).write_bytes(pickle.dumps(error))
         else:
