@@ -1,4 +1,4 @@
-"""QUIC stacks that are not built in: quiche, with its own clock and BoringSSL, and stacks in C."""
+"""QUIC stacks that are not built in: quiche, with its own clock and BoringSSL, stacks in C, and ngtcp2."""
 
 import json
 import os
@@ -24,6 +24,9 @@ in_c = pytest.mark.skipif(
 in_quiche = pytest.mark.skipif(
     os.environ.get("QUICHE", "0") in ("", "0"), reason="BoringSSL takes minutes to compile: QUICHE=1 runs it"
 )
+
+CHECKOUT = os.environ.get("NGTCP2", "")
+in_ngtcp2 = pytest.mark.skipif(not CHECKOUT, reason="NGTCP2=FOLDER names a checkout of ngtcp2")
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +125,79 @@ def test_a_stack_in_c_that_cannot_run_is_said_in_one_sentence(capsys, mine):
     assert "mine` does not compile: stack.c:1:" in refused()
     (mine / "stack.c").write_text("int none;\n")
     assert refused().endswith("mine` has no stack")
+
+
+def adapted(capsys, folder, checkout):
+    """The folder of an adapter of a checkout of ngtcp2."""
+    assert run(capsys, "new", "stack", "adapter", "--from", str(checkout))[0] == 0
+    return folder / "adapter"
+
+
+@in_c
+@in_ngtcp2
+def test_ngtcp2_runs_its_own_controllers_in_the_time_of_the_run(capsys, folder):
+    adapter = adapted(capsys, folder, CHECKOUT)
+    for name in ("reno", "cubic", "bbr"):
+        first = tables(f"c:{name}", c=str(adapter))
+        [row] = first.flows.to_pylist()
+        assert row["profile"] == "c"
+        # Its clock is the run's: no RTT is below that of the path.
+        assert 40 <= row["rtt_min_ms"] < 42
+        assert_repaired(first, extra=0)
+        assert row["delivered_bytes"] * 8 / 10 > 3e6
+        assert first.flow_series.equals(tables(f"c:{name}", c=str(adapter)).flow_series)
+
+
+@in_c
+@in_ngtcp2
+def test_ngtcp2_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys, folder):
+    adapter = adapted(capsys, folder, CHECKOUT)
+    Path("all.toml").write_text(
+        'duration = "20s"\npath = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
+        'flows = [{ cc = "c:cubic" }, { cc = "noq:cubic" },'
+        ' { cc = "c:cubic", kind = "datagram", source = { rate = "1mbit" } },'
+        ' { cc = "c:cubic", bytes = "100kB" }]\n'
+    )
+    status, out, err = run(capsys, "run", "all.toml", "--engine", f"quic:c={adapter}", "--json")
+    assert status == 0, err
+    [found] = json.loads(out)["runs"]
+    own, noq, media, file = found["flows"]
+    assert min(own["goodput_bps"], noq["goodput_bps"]) > 2e6
+    assert 0.8e6 < media["goodput_bps"] < 1e6
+    assert file["delivered_bytes"] == 100_000
+
+
+@in_c
+@in_ngtcp2
+def test_a_fault_in_a_changed_copy_of_ngtcp2_is_found(capsys, folder):
+    copy = folder / "ngtcp2"
+    shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(".git"))
+    only = (
+        "--engine",
+        f"quic:c={adapted(capsys, folder, copy)}",
+        "--only",
+        "decrease,one-reduction,answers-loss",
+    )
+    assert checked(capsys, "c:reno", *only) == set()
+    source = copy / "lib" / "ngtcp2_cc.c"
+    text = source.read_text()
+    planted = text.replace("cstat->cwnd >>= NGTCP2_LOSS_REDUCTION_FACTOR_BITS;", "")
+    assert planted != text
+    source.write_text(planted)
+    assert checked(capsys, "c:reno", *only) != set()
+
+
+def test_a_folder_without_ngtcp2_is_refused(capsys, folder):
+    status, _, err = run(capsys, "new", "stack", "adapter", "--from", str(folder))
+    assert status != 0
+    assert "is no checkout of ngtcp2" in err
+    spaced = folder / "two words" / "lib" / "includes" / "ngtcp2"
+    spaced.mkdir(parents=True)
+    (spaced / "ngtcp2.h").touch()
+    status, _, err = run(capsys, "new", "stack", "adapter", "--from", "two words")
+    assert status != 0
+    assert "`make` takes no path with spaces" in err
+    assert not (folder / "adapter").exists()
 
 
 @in_quiche

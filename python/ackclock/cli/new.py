@@ -157,20 +157,43 @@ def engine(name: str, tree: Path | None, force: bool) -> None:
     )
 
 
-@command(WRITTEN, REPLACE)
-def stack(name: str, force: bool) -> None:
-    """Write a transport in C, with the interface by which `--engine quic` runs it.
+@command(
+    WRITTEN,
+    Option(
+        "--from",
+        "checkout",
+        type=FILE,
+        metavar="DIR",
+        help="A checkout of ngtcp2: writes an adapter that compiles it as it is.",
+    ),
+    REPLACE,
+)
+def stack(name: str, checkout: Path | None, force: bool) -> None:
+    """Write a transport in C, or an adapter of ngtcp2, with the interface by which `--engine quic` runs it.
 
     Example: `ackclock new stack mine`
     """
     folder = Path(_checked(name).text)
-    files = ("stack.c", "parts.h", "ackclock_stack.h", "Makefile")
-    _write({folder / file: f"stack/{file}" for file in files}, name, force)
+    shared = ("parts.h", "ackclock_stack.h")
+    source = "stack" if checkout is None else "stack/ngtcp2"
+    files = {file: f"{source}/{file}" for file in ("stack.c", "Makefile")}
+    files |= {file: f"stack/{file}" for file in shared}
+    sources = None if checkout is None else _sources_of(checkout)
+    _write({folder / file: template for file, template in files.items()}, name, force)
+    if sources is None:
+        _next(
+            f"{folder}/ackclock_stack.h: the functions of a stack",
+            f"{folder}/stack.c: a transport with New Reno; make it yours, or an adapter of a stack elsewhere",
+            f"{folder}/Makefile: how it is built; ackclock runs it",
+            f"try it with `ackclock compare c:newreno newreno --engine quic:c={folder}`",
+        )
+        return
+    makefile = folder / "Makefile"
+    makefile.write_text(makefile.read_text("utf-8").replace("CHECKOUT", sources), "utf-8")
     _next(
-        f"{folder}/ackclock_stack.h: the functions of a stack",
-        f"{folder}/stack.c: a transport with New Reno; make it yours, or an adapter of a stack elsewhere",
-        f"{folder}/Makefile: how it is built; ackclock runs it",
-        f"try it with `ackclock compare c:newreno newreno --engine quic:c={folder}`",
+        f"{folder}/stack.c: the adapter, with the controllers `c:reno`, `c:cubic` and `c:bbr`",
+        f"{folder}/Makefile: compiles {sources}, again after each change there",
+        f"try it with `ackclock compare c:cubic cubic --engine quic:c={folder}`",
     )
 
 
@@ -215,6 +238,17 @@ def _controller_of_tree(name: _Name, force: bool) -> None:
         "`make snapshots` writes its trajectories, the schema and its shares beside others: review them",
         f"try it with `make build` and `ackclock compare newreno {name.text}`",
     )
+
+
+def _sources_of(checkout: Path) -> str:
+    """The folder of a checkout of ngtcp2, as ``make`` takes it."""
+    header = Path("lib/includes/ngtcp2/ngtcp2.h")
+    if not (checkout / header).is_file():
+        raise InputError(f"--from {checkout}: is no checkout of ngtcp2: there is no {header}")
+    path = str(checkout.resolve())
+    if re.search(r"[\s#$:%\\]", path):
+        raise InputError(f"--from {path}: `make` takes no path with spaces or one of # $ : % \\")
+    return path
 
 
 def _checked(name: str) -> _Name:

@@ -33,7 +33,7 @@ struct ranges {
 		}                                                                                       \
 	} while (0)
 
-static void *resized(void *at, size_t bytes)
+static inline void *resized(void *at, size_t bytes)
 {
 	void *moved = realloc(at, bytes);
 	if (!moved)
@@ -41,13 +41,13 @@ static void *resized(void *at, size_t bytes)
 	return moved;
 }
 
-static void put(uint8_t *at, uint64_t number)
+static inline void put(uint8_t *at, uint64_t number)
 {
 	for (int i = 7; i >= 0; i--, number >>= 8)
 		at[i] = (uint8_t)number;
 }
 
-static uint64_t get(const uint8_t *at)
+static inline uint64_t get(const uint8_t *at)
 {
 	uint64_t number = 0;
 	for (int i = 0; i < 8; i++)
@@ -56,7 +56,7 @@ static uint64_t get(const uint8_t *at)
 }
 
 /* Adds first..last. Returns how many of them are new. */
-static uint64_t add(struct ranges *of, uint64_t first, uint64_t last)
+static inline uint64_t add(struct ranges *of, uint64_t first, uint64_t last)
 {
 	uint64_t added = last - first + 1;
 	size_t from = of->count, to;
