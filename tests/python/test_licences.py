@@ -24,6 +24,16 @@ def test_every_crate_of_the_wheel_has_an_allowed_licence(crates):
     assert [crate for crate in crates if not is_allowed(crate.licence, listed)] == []
 
 
+def test_the_workflow_checks_every_lock_of_crates():
+    # Examples and builds of users have locks that are not the project's.
+    places = (Path(), Path("fuzz"), *(folder.relative_to(ROOT) for folder in (ROOT / "witness").iterdir()))
+    locked = {place / "Cargo.toml" for place in places if (ROOT / place / "Cargo.lock").is_file()}
+    steps = (ROOT / ".github/workflows/tests.yml").read_text().split("cargo-deny-action@")[1:]
+    given = [re.match(r"v\d+\n +with:\n +manifest-path: \./(\S+)", step) for step in steps]
+    checked = {Path(one[1] if one else "Cargo.toml") for one in given}
+    assert checked == locked
+
+
 def test_every_wheel_of_the_lock_has_a_permissive_licence():
     names = [line.partition("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()]
     assert "numpy" in names
