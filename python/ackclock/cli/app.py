@@ -217,14 +217,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(arguments: Sequence[str], error: Exception) -> int:
     """The status of a command that ended with an exception which is no sentence, which it says here."""
-    if lacks_memory(error):
-        return _end(BAD_INPUT, NO_MEMORY)
-    from ackclock.cli.supervised import is_confined
+    from ackclock.cli.supervised import code, is_confined
 
-    why = named(error)
-    place = _place(arguments, error)
+    lacks = lacks_memory(error)
+    why = NO_MEMORY if lacks else named(error)
+    # Without a file there is no line, and the search would need memory itself.
+    place = _place(arguments, error) if code(arguments) or not lacks else None
     if place is not None:
         return _end(BAD_INPUT, f"{place}: {why}")
+    if lacks:
+        return _end(BAD_INPUT, NO_MEMORY)
     if is_confined():
         # Libraries fail in any way where an allocation does.
         return _end(BAD_INPUT, f"{NO_MEMORY} (`ulimit -v`), or this is a fault of ackclock: {why}")
