@@ -1,7 +1,11 @@
 """Mutants of Rust, all of a sample in one build by switches in the source files, and mutants of Python."""
 
 import ast
+from types import SimpleNamespace
 
+import pytest
+
+from mutants import package
 from mutants.listed import Mutant
 from mutants.package import listed, naming
 from mutants.switch import blamed, can_switch, switched
@@ -80,3 +84,23 @@ def test_the_naming_a_module_name_it_or_what_is_in_it():
         "most.py": "from ackclock.errors import InputError, lacks_memory",
     }
     assert naming("python/ackclock/errors.py", tests) == ["most.py", "once.py"]
+
+
+@pytest.mark.parametrize("ends", [["pytest ends with status 1"] * 2, ["pytest ends with status -24", ""]])
+def test_a_pytest_that_fails_without_a_mutant_notices_none(monkeypatch, tmp_path, ends):
+    written = []
+    copy = SimpleNamespace(
+        folder=tmp_path,
+        originals={"half.py": PYTHON.encode()},
+        text=lambda _: PYTHON,
+        write=lambda _, content: written.append(content),
+    )
+    left = list(ends)
+    monkeypatch.setattr(package, "trial", lambda *_: left.pop(0))
+    one = Mutant(1, *next(listed("half.py", PYTHON)))
+    if ends[1]:
+        with pytest.raises(SystemExit, match=f"without a mutant, too: {ends[1]}"):
+            package.outcome(copy, one, ["test_half.py"])
+    else:
+        assert package.outcome(copy, one, ["test_half.py"]) == ends[0]
+    assert [len(content) - len(PYTHON.encode()) for content in written] == [1, 0]

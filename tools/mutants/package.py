@@ -150,12 +150,12 @@ def outcomes(mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
     }
     found: dict[Mutant, str | None] = {}
     for mutant in mutants:
-        found[mutant] = _outcome(copy, mutant, naming(mutant.file, tests))
+        found[mutant] = outcome(copy, mutant, naming(mutant.file, tests))
         sys.stderr.write(f"{mutant.number}/{len(mutants)} {mutant.name}: {found[mutant] or 'SURVIVES'}\n")
     return found
 
 
-def _outcome(copy: Copy, mutant: Mutant, files: list[str]) -> str:
+def outcome(copy: Copy, mutant: Mutant, files: list[str]) -> str:
     """The first test that fails with the mutant and passes without it, or empty."""
     text = copy.text(mutant.file)
     start, end = mutant.span
@@ -164,7 +164,11 @@ def _outcome(copy: Copy, mutant: Mutant, files: list[str]) -> str:
         failed = trial(copy.folder, files)
         copy.write(mutant.file, copy.originals[mutant.file])
         name = failed.partition("::")[0]
-        if name not in files or not trial(copy.folder, [failed]):
+        if name not in files:
+            if trial(copy.folder, files) == failed:
+                raise SystemExit(f"without a mutant, too: {failed}")
+            return failed
+        if not trial(copy.folder, [failed]):
             return failed
         # This file fails in the copy in any case.
         files = [file for file in files if file != name]
