@@ -4,7 +4,7 @@ mod segment;
 
 use engine::{Fabric, NETWORK, RECEIVERS, SENDERS, Tap, mark_bottleneck};
 use network::Discard;
-use record::EventRow;
+use record::{EventKind, EventRow};
 use scenario::Plan;
 use segment::Segment;
 use units::{Span, Time};
@@ -29,12 +29,49 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
 }
 
+const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
+
+/// The links a-b, b-c and c-e in a row, and d-b. All take 1 ms, but for b-c, which has these `keys`. Flows are the names
+/// of their two ends.
+fn in_a_row(keys: &str, flows: &str) -> Plan {
+    let link = |ends: &str| {
+        let (from, to) = ends.split_at(1);
+        let keys = if ends == "bc" { keys } else { "rate = '8mbit', delay = '1ms'" };
+        format!("{{ from = '{from}', to = '{to}', queue = '9p', reverse = {{}}, {keys} }}")
+    };
+    let flow = |ends: &str| {
+        let (from, to) = ends.split_at(1);
+        format!("{{ cc = 'newreno', from = '{from}', to = '{to}' }}")
+    };
+    let (links, flows) = (["ab", "bc", "ce", "db"].map(link), Vec::from_iter(flows.split(' ').map(flow)));
+    plan(&format!("links = [{}]\nflows = [{}]", links.join(", "), flows.join(", ")))
+}
+
+/// Lets everything happen before `until`. Returns the sizes of the packets at the end of their routes.
+fn arrivals(fabric: &mut Fabric<Segment>, until: Time, tap: &mut impl Tap<Segment>) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    while fabric.next() < until {
+        let now = fabric.next();
+        let Some(wire) = fabric.begin(now, tap) else { continue };
+        while let Some(mut packet) = fabric.pop_due(wire, now) {
+            if fabric.is_last(&packet) {
+                sizes.push(packet.size);
+            } else {
+                packet.step += 1;
+                fabric.forward(now, packet, tap);
+            }
+        }
+        fabric.end(wire);
+    }
+    sizes
+}
+
 #[test]
 fn a_duplicate_is_an_arrival_of_its_own() {
     let plan = on_a_path("rate = '8mbit', duplicate = '100%'");
     for (twice, arrived) in [(true, 2), (false, 1)] {
         let mut fabric = Fabric::new(&plan, 1, true);
-        fabric.forward(Time::ZERO, Segment { size: 1000, twice }, &mut Unwatched);
+        fabric.forward(Time::ZERO, Segment { twice, ..Segment::new(1000) }, &mut Unwatched);
         fabric.advance(at(1), &mut Unwatched);
         let row = &fabric.rows(at(1), &plan)[0];
         assert_eq!([row.arrived_packets, row.departed_packets, row.dropped_packets], [arrived, arrived, 0]);
@@ -56,7 +93,7 @@ fn tokens_at_the_start_of_the_interval_are_capacity_of_it() {
     assert_eq!(rows(&mut fabric, 3), 2_010_000.0);
     // 4 kB left at the instant at which it ends, so 6 kB are there.
     let mut fabric = Fabric::new(&plan, 1, true);
-    fabric.forward(at(1), Segment { size: 4000, twice: false }, &mut Unwatched);
+    fabric.forward(at(1), Segment::new(4000), &mut Unwatched);
     fabric.begin_measuring(at(1), &mut Unwatched);
     assert_eq!(rows(&mut fabric, 3), 2_006_000.0);
 }
@@ -115,4 +152,122 @@ fn a_horizon_is_the_first_arrival_from_another_place() {
     let millis = |place| cut.horizon(place, &clocks).as_nanos() / 1_000_000;
     // Packets of the senders reach the link at once, leave it for the receivers 10 ms later, and ACKs take 10 ms.
     assert_eq!([NETWORK, RECEIVERS, SENDERS].map(millis), [1000, 3010, 2010]);
+}
+
+#[test]
+fn packets_overtake_where_a_path_lets_them_and_its_delay_varies() {
+    let in_order = |keys: &str| {
+        let plan = plan(&format!("flows = [{{ cc = 'newreno' }}]\npath = {{ rate = '8mbit', queue = '20p', {keys} }}"));
+        let mut fabric = Fabric::new(&plan, 1, true);
+        let mut sizes = Vec::new();
+        for number in 0..40 {
+            // Each takes 0.1 ms on the link. The delay becomes 16 ms shorter when half of them have left.
+            let now = MS(980 + number);
+            sizes.extend(arrivals(&mut fabric, now, &mut Unwatched));
+            fabric.forward(now, Segment::new(100 + number), &mut Unwatched);
+        }
+        sizes.extend(arrivals(&mut fabric, at(2), &mut Unwatched));
+        assert_eq!(sizes.len(), 40);
+        sizes.is_sorted()
+    };
+    let (constant, shorter) = ("rtt = '40ms'", "rtt = [['0s', '40ms'], ['1s', '8ms']]");
+    for (delay, jitter) in
+        [(constant, ""), (shorter, ""), (constant, ", jitter = '9ms'"), (shorter, ", jitter = '9ms'")]
+    {
+        assert!(in_order(&format!("{delay}{jitter}")), "{delay} {jitter}");
+        let varies = delay == shorter || !jitter.is_empty();
+        if varies {
+            assert!(!in_order(&format!("{delay}{jitter}, reorder = true")), "{delay} {jitter}");
+        }
+    }
+}
+
+#[test]
+fn a_link_whose_queue_drops_at_its_head_is_looked_at_when_a_service_starts() {
+    let queue = "queue = { limit = '20p', discipline = 'codel' }";
+    let path = format!("path = {{ rate = '8mbit', rtt = '20ms', {queue} }}");
+    let plan = plan(&format!("flows = [{{ cc = 'newreno' }}]\n{path}"));
+    let mut fabric = Fabric::new(&plan, 1, true);
+    for _ in 0..2 {
+        fabric.forward(Time::ZERO, Segment::new(1000), &mut Unwatched);
+    }
+    // The service of the second starts after 1 ms, and the first arrives 10 ms later.
+    assert_eq!(fabric.next(), MS(1));
+    assert_eq!((fabric.begin(MS(1), &mut Unwatched), fabric.next()), (None, MS(11)));
+    assert_eq!((fabric.begin(MS(11), &mut Unwatched), fabric.pop_due(0, MS(11)).is_some()), (Some(0), true));
+    fabric.end(0);
+    assert_eq!(fabric.next(), MS(12));
+}
+
+#[test]
+fn a_waiting_packet_arrives_no_earlier_than_its_service_and_its_wire_let_it() {
+    let mut fabric = Fabric::new(&on_a_path("rate = '8mbit'"), 1, true);
+    for _ in 0..2 {
+        fabric.forward(Time::ZERO, Segment::new(1000), &mut Unwatched);
+    }
+    assert_eq!([0, 10, 11].map(|ms| fabric.timeout_after(MS(ms))), [MS(11), MS(11), Time::NEVER]);
+    // The first is taken. The service of the second starts after 1 ms.
+    assert!(fabric.pop_due(0, MS(11)).is_some());
+    assert_eq!([0, 10, 11].map(|ms| fabric.timeout_after(MS(ms))), [MS(11), MS(11), Time::NEVER]);
+}
+
+#[test]
+fn packets_that_begin_together_come_to_their_own_links() {
+    let plan = in_a_row("rate = '8mbit', delay = '1ms'", "ac bc");
+    let mut fabric = Fabric::new(&plan, 1, true);
+    let [(first, _), (second, _)] = [0, 1].map(|flow| fabric.first_steps(flow));
+    let steps = [first, second, second, first, first];
+    let mut packets = (0..).zip(steps).map(|(ms, step)| (MS(ms), Segment { step, ..Segment::new(100) }));
+    fabric.forward_all(&mut Unwatched, |_, _| packets.next());
+    fabric.advance(at(1), &mut Unwatched);
+    let rows = fabric.rows(at(1), &plan);
+    let arrived = |name: &str| rows.iter().find(|row| row.name == name).unwrap().arrived_packets;
+    assert_eq!(["a-b", "b-c", "d-b"].map(arrived), [3, 2, 0]);
+}
+
+/// The kinds and values of events, and the packets discarded.
+#[derive(Default)]
+struct Seen(Vec<(EventKind, f64)>, u32);
+
+impl Tap<Segment> for Seen {
+    fn discarded(&mut self, _link: u32, _packet: Segment, _at: Time, _why: Discard) {
+        self.1 += 1;
+    }
+    fn event(&mut self, row: EventRow) {
+        self.0.push((row.kind, row.value));
+    }
+}
+
+#[test]
+fn a_full_queue_drops_and_a_link_loses() {
+    let three = |keys: &str| {
+        let plan = on_a_path(keys);
+        let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
+        for _ in 0..23 {
+            fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
+        }
+        fabric.advance(at(1), &mut seen);
+        let row = &fabric.rows(at(1), &plan)[0];
+        ([row.arrived_packets, row.departed_packets, row.dropped_packets, row.lost_packets], seen)
+    };
+    // One is in service and 20 wait.
+    let (counters, seen) = three("rate = '8mbit'");
+    assert_eq!((counters, seen.0, seen.1), ([23, 21, 2, 0], vec![(EventKind::Drop, 20.0); 2], 2));
+    let (counters, seen) = three("rate = '8mbit', loss = '100%'");
+    assert_eq!((counters, seen.1), ([23, 0, 0, 23], 23));
+    assert!(seen.0.iter().all(|&(kind, value)| kind == EventKind::Lost && value.is_nan()));
+}
+
+#[test]
+fn a_wire_without_delay_is_cut_where_its_packets_keep_their_order() {
+    let cut = |keys, flows| Fabric::<Segment>::cut(&in_a_row(keys, flows), 1).map(|(_, cut)| cut.shortest_cycle());
+    let steady = "rate = '8mbit', delay = '0ms'";
+    // A shaper lets packets leave at the instant at which they come.
+    let bucket = "rate = { rate = '8mbit', burst = '10kB' }, delay = '0ms'";
+    // From the last link to the receiver 1 ms, and the ACKs take 2 ms, or 1 ms from e to b.
+    let [three, two] = [3, 2].map(|ms| Some(Span::from_millis(ms)));
+    // A service takes its time. So does the wire before a link that packets reach by it alone.
+    assert_eq!([cut(steady, "ae"), cut(steady, "ae be"), cut(bucket, "ae")], [three, two, three]);
+    // A flow enters at that link, or comes to it by a later wire.
+    assert_eq!([cut(bucket, "be"), cut(bucket, "ae be"), cut(bucket, "ae de")], [None; 3]);
 }

@@ -5,6 +5,7 @@ mod segment;
 use engine::{Fabric, Tap};
 use network::Discard;
 use record::{EventKind, EventRow, FrameRow};
+use scenario::Plan;
 use segment::Segment;
 use units::{Span, Time};
 
@@ -14,9 +15,13 @@ struct Seen {
     discarded: Vec<u32>,
     events: Vec<(EventKind, u32)>,
     frames: Vec<u32>,
+    taken: Vec<(u32, bool)>,
 }
 
 impl Tap<Segment> for Seen {
+    fn taken(&mut self, link: u32, _packet: &Segment, _at: Time, marked: bool) {
+        self.taken.push((link, marked));
+    }
     fn discarded(&mut self, link: u32, _packet: Segment, _at: Time, _why: Discard) {
         self.discarded.push(link);
     }
@@ -28,19 +33,23 @@ impl Tap<Segment> for Seen {
     }
 }
 
-/// Five packets at once from a station whose queue has room for one beside the frame on the air: the index of its
-/// queue, its counters, and the reports.
-fn five_packets(keys: &str) -> (u32, [u64; 4], Seen) {
+fn plan(keys: &str) -> Plan {
     let text = format!(
         "duration = '9s'\nflows = [{{ cc = 'newreno', from = 'x', to = 'ap' }}]\n\
          links = [{{ from = 'ap', to = 's', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }}]\n\
          wlans = [{{ standard = '802.11g', stations = ['x'], queue = '1p'{keys} }}]\n"
     );
-    let plan = scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap()
+}
+
+/// Five packets at once from a station whose queue has room for one beside the frame on the air: the index of its
+/// queue, its counters, and the reports.
+fn five_packets(keys: &str) -> (u32, [u64; 4], Seen) {
+    let plan = plan(keys);
     let end = Time::ZERO + Span::from_secs(1);
     let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
     for _ in 0..5 {
-        fabric.forward(Time::ZERO, Segment { size: 1000, twice: false }, &mut seen);
+        fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
     }
     fabric.advance(end, &mut seen);
     let station = fabric.station_rows(end, &plan).into_iter().find(|row| !row.is_access_point).unwrap();
@@ -55,7 +64,7 @@ fn a_station_drops_packets_beyond_its_queue() {
     let (link, counters, seen) = five_packets("");
     assert_eq!(counters, [5, 2, 3, 0]);
     assert_eq!((seen.discarded, seen.events), (vec![link; 3], vec![(EventKind::Drop, link); 3]));
-    assert_eq!(seen.frames, [link; 2]);
+    assert_eq!((seen.frames, seen.taken), (vec![link; 2], vec![(link, false); 2]));
 }
 
 #[test]
@@ -65,4 +74,22 @@ fn a_station_gives_a_frame_up_that_is_never_acknowledged() {
     assert_eq!(seen.events[3..], [(EventKind::Lost, link); 2]);
     // Each is sent twice.
     assert_eq!((seen.discarded, seen.frames), (vec![link; 5], vec![link; 4]));
+}
+
+#[test]
+fn a_medium_is_looked_at_until_its_packets_have_arrived() {
+    let plan = plan("");
+    let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
+    for _ in 0..2 {
+        fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
+    }
+    let mut arrived = 0;
+    while fabric.next() != Time::NEVER {
+        let now = fabric.next();
+        if let Some(wire) = fabric.begin(now, &mut seen) {
+            arrived += std::iter::from_fn(|| fabric.pop_due(wire, now)).count();
+            fabric.end(wire);
+        }
+    }
+    assert_eq!((arrived, fabric.queued_packets(), seen.frames.len()), (2, 0, 2));
 }

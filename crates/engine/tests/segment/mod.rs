@@ -1,15 +1,24 @@
-//! A packet of tests, which goes one step.
+//! A packet of tests.
 
 use engine::Routed;
 use network::Packet;
 use units::{Bytes, Ecn};
 
-/// A packet on its first step.
-#[derive(Debug)]
+/// A packet on a step of its route.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub(crate) size: u64,
     /// Links may duplicate it.
     pub(crate) twice: bool,
+    /// The step that it is on.
+    pub(crate) step: u32,
+}
+
+impl Segment {
+    /// A packet on the first step, which no link duplicates.
+    pub(crate) const fn new(size: u64) -> Self {
+        Self { size, twice: false, step: 0 }
+    }
 }
 
 impl Packet for Segment {
@@ -23,7 +32,7 @@ impl Packet for Segment {
         0
     }
     fn duplicate(&self) -> Option<Self> {
-        self.twice.then_some(Self { ..*self })
+        self.twice.then_some(*self)
     }
     fn mark_congestion(&mut self) {}
     fn clear_ecn(&mut self) {}
@@ -31,9 +40,11 @@ impl Packet for Segment {
 
 impl Routed for Segment {
     fn step(&self) -> u32 {
-        0
+        self.step
     }
-    fn next_step(&mut self) {}
+    fn next_step(&mut self) {
+        self.step += 1;
+    }
     fn sequence(&self) -> Option<u64> {
         Some(0)
     }
