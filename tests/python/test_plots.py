@@ -1,5 +1,6 @@
 """Figures: axes, legends and colours."""
 
+import itertools
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,8 @@ from ackclock import plots
 from ackclock.figure import Axis, Panel, Plane, Series, Ticks
 from ackclock.overview import Overview, overview
 from ackclock.plots import difference
+from ackclock.plots.draw import DOT, LARGE_DOT
+from ackclock.plots.draw import draw as draw_panels
 from ackclock.plots.overview import stack
 from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks
 from handmade import handmade
@@ -297,3 +300,26 @@ def test_the_plane_has_an_ellipse_from_three_points_on():
     three = plots.delay_throughput({"x": [handmade(), handmade()]})
     assert len(three.axes[0].patches) == 1
     assert not plots.delay_throughput({"x": [handmade()]}).axes[0].patches
+
+
+def test_labels_of_a_logarithmic_axis_do_not_touch_in_small_panels():
+    for low, high in ((2e-5, 2e-3), (1e-7, 1e-2), (3e3, 4e5), (0.2, 30.0)):
+        values = np.array([low, high])
+        panels = [Panel(title="", series=[Series("Reno", "newreno", values, values)])] * 5
+        axis = Axis("loss probability", scale="log")
+        figure = draw_panels(panels, axis, axis, columns=3)
+        figure.draw_without_rendering()
+        drawn = figure.axes[4].xaxis
+        shown = [label for label in drawn.get_ticklabels() if low <= label.get_position()[0] <= high]
+        boxes = [label.get_window_extent() for label in shown]
+        assert len(boxes) >= 2
+        for before, after in itertools.pairwise(boxes):
+            assert before.x1 < after.x0, [label.get_text() for label in shown]
+
+
+def test_few_dots_are_large():
+    for count, size in ((40, LARGE_DOT), (400, DOT)):
+        values = np.linspace(1.0, 2.0, count)
+        series = Series("stepped", "newreno", values, values, look="points")
+        figure = draw_panels([Panel(title="", series=[series])], Axis("x"), Axis("y"))
+        assert figure.axes[0].lines[0].get_markersize() == size

@@ -22,6 +22,8 @@ MARKERS = "os^Dv<>P*X"
 LEGEND_LIMIT = 10
 """A panel with more curves than this has no legend: it would be too long to read."""
 LEGEND_COLUMNS = 4
+DOT, LARGE_DOT, FEW_DOTS = 2.2, 6.0, 50
+"""Sizes of dots: of a cloud, and of so few that each has to be found."""
 HAIR_SPACE = "\u200a"
 LEGEND_ROW_POINTS = 13
 LEGEND_HANDLE_POINTS = 38
@@ -74,7 +76,8 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
             together = f"{others[0]} to {others[-1]}" if series.label == others[0] else ""
             axes.plot(series.x, series.y, color=NEUTRAL, linewidth=0.6, alpha=0.45, label=in_legend(together))
         elif series.look == "points":
-            axes.plot(series.x, series.y, ".", markersize=2.2, alpha=0.7, **look)
+            size = DOT if len(series.x) > FEW_DOTS else LARGE_DOT
+            axes.plot(series.x, series.y, ".", markersize=size, alpha=0.7, **look)
         elif series.look in ("reported", "across"):
             at = series.y if series.look == "reported" else series.x
             ends = [at if end is None else end for end in (series.low, series.high)]

@@ -5,6 +5,7 @@ The palettes are by Okabe and Ito, and by Tol. Colour-blind readers can distingu
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock import _engine
 from ackclock.plots import difference
@@ -231,8 +232,13 @@ def on_dark(colour: str) -> str:
     return _mixed(colour, max(0.0, (0.5 - 0.55 * brightness) / (1.0 - brightness)))
 
 
+def _plainly(value: float, _: object) -> str:
+    """The shortest spelling of a number, such as 1e-7: longer ones touch on axes of small panels."""
+    return f"{value:g}".replace("e-0", "e-").replace("e+0", "e")
+
+
 SHORT_LOG_AXIS = 300.0
-"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well."""
+"""A logarithmic axis that covers less than this factor has labels at 2 and 5 as well, if there is room."""
 
 
 def logarithmic(axis: Axis) -> None:
@@ -241,8 +247,8 @@ def logarithmic(axis: Axis) -> None:
     Matplotlib writes formulas at the minor ticks of short logarithmic axes, which ``STYLE`` shows as text.
     """
     (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_major_formatter(FuncFormatter(_plainly))
     axis.set_minor_formatter(NullFormatter())
     low, high = axis.get_view_interval()
-    if high < SHORT_LOG_AXIS * low:
+    if high < SHORT_LOG_AXIS * low and 3 * math.log10(high / low) <= axis.get_tick_space():
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
