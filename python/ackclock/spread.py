@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -9,9 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ackclock.metrics import Array
 
-CONFIDENCE = 0.95
-"""The confidence of the interval."""
-RESAMPLES = 9999
+TAIL = 0.025
+"""The share of bootstrap medians beyond each end of an interval: its confidence is 95 %."""
 LEAST = 3
 """With fewer repetitions the bootstrap has nothing to draw from."""
 INTERVAL = "95 % bootstrap interval of the median"
@@ -28,7 +30,7 @@ class Spread:
     q3: float
     high: float
     interval: tuple[float, float] | None
-    """:data:`INTERVAL`; None with fewer than :data:`LEAST` repetitions, or without SciPy."""
+    """:data:`INTERVAL`; None with fewer than :data:`LEAST` repetitions."""
 
     def as_json(self) -> dict[str, object]:
         """The numbers by name."""
@@ -51,36 +53,40 @@ def spread(values: Array) -> Spread | None:
     if not known.size:
         return None
     low, q1, median, q3, high = np.percentile(known, (0, 25, 50, 75, 100)).tolist()
-    return Spread(known.size, low, q1, median, q3, high, _interval(tuple(known.tolist())))
+    ends = interval(known.tolist()) if known.size >= LEAST else None
+    return Spread(known.size, low, q1, median, q3, high, ends)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """:data:`INTERVAL` of some values. Of one or two it has the ends of these."""
+    low, high = ranks(len(values))
+    ordered = sorted(values)
+    return ordered[low], ordered[high]
 
 
 @cache
-def _interval(values: tuple[float, ...]) -> tuple[float, float] | None:
-    """The bootstrap interval of the median, by percentiles. It is the same for the same values."""
-    if len(values) < LEAST:
-        return None
-    if min(values) == max(values):
-        return values[0], values[0]
-    import numpy as np
+def ranks(count: int) -> tuple[int, int]:
+    """The places in order, from 0, of the ends of the interval of ``count`` values.
 
-    try:
-        from scipy.stats import bootstrap
-    except ImportError:
-        return None
-    found = bootstrap(
-        (np.array(values),),
-        np.median,
-        confidence_level=CONFIDENCE,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(1),
-    )
-    ends = found.confidence_interval
-    return float(ends.low), float(ends.high)
+    They are exact, so they need no random draws: a bootstrap median is at most the k-th value if at least
+    half of the drawn values are, and each is with the probability k / count. An even number of values has
+    two in the middle: the lower one makes the lower end, the upper one the upper end.
+    """
+    lower, upper = (count + 1) // 2, count // 2 + 1
+    places = range(1, count + 1)
+    low = bisect_left(places, TAIL, key=lambda k: _at_least(lower, count, k / count))
+    high = bisect_left(places, 1.0 - TAIL, key=lambda k: _at_least(upper, count, k / count))
+    return low, min(high, count - 1)
 
 
-def has_intervals() -> bool:
-    """True where SciPy is installed, which makes the intervals."""
-    from importlib.util import find_spec
-
-    return find_spec("scipy") is not None
+def _at_least(wins: int, draws: int, chance: float) -> float:
+    """The probability of at least so many wins in independent draws."""
+    if chance >= 1.0:
+        return 1.0
+    won, lost = math.log(chance), math.log1p(-chance)
+    all_orders = math.lgamma(draws + 1)
+    total = 0.0
+    for k in range(wins, draws + 1):
+        orders = all_orders - math.lgamma(k + 1) - math.lgamma(draws - k + 1)
+        total += math.exp(orders + k * won + (draws - k) * lost)
+    return total

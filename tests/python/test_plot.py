@@ -59,7 +59,7 @@ def test_results_that_cannot_be_plotted(capsys, results, tmp_path):
     assert "--also: needs --out DIR" in refused(capsys, "read", folder, "--also", "pdf")
 
 
-def test_an_interval_is_that_of_scipy_and_always_the_same():
+def test_an_interval_is_exact_and_always_the_same():
     values = np.array([1.0, 2.0, 3.0, 4.0, 100.0])
     found = spread.spread(values)
     assert (found.low, found.q1, found.median, found.q3, found.high) == (1.0, 2.0, 3.0, 4.0, 100.0)
@@ -69,6 +69,20 @@ def test_an_interval_is_that_of_scipy_and_always_the_same():
     assert spread.spread(np.array([1.0, 2.0])).interval is None
     assert spread.spread(np.array([2.0, 2.0, 2.0])).interval == (2.0, 2.0)
     assert spread.spread(np.array([np.nan])) is None
+
+
+@pytest.mark.parametrize("count", [7, 10, 25])
+def test_an_interval_holds_95_percent_of_drawn_medians(count):
+    values = np.sort(np.random.default_rng(count).exponential(size=count))
+    drawn = np.random.default_rng(1).choice(values, (20_000, count))
+    low, high = spread.interval(values.tolist())
+    # An end is a value, and some medians are on it.
+    assert np.mean(np.median(drawn, axis=1) < low) <= 0.025 + 0.004
+    assert np.mean(np.median(drawn, axis=1) > high) <= 0.025 + 0.004
+    lower = np.sort(drawn, axis=1)[:, (count + 1) // 2 - 1]
+    upper = np.sort(drawn, axis=1)[:, count // 2]
+    assert np.mean(lower <= low) >= 0.025 - 0.004
+    assert np.mean(upper >= high) >= 0.025 - 0.004
 
 
 def test_bins_of_a_goodput_share_no_sample(results):

@@ -25,7 +25,7 @@ def test_a_sweep_is_read_again_with_figures_in_other_formats(capsys, tmp_path, s
     status, printed, shown = run(capsys, "read", folder, "--json", "--out", out, "--also", "pdf,svg")
     assert (status, json.loads(printed)) == (0, rows)
     # Three repetitions have intervals.
-    assert "median [20th, 80th percentile]" in " ".join(shown.split())
+    assert "median of the repetitions [95 % bootstrap interval of the median]" in " ".join(shown.split())
     figures = [name for name in before if name.endswith(".png")]
     assert figures
     for name in figures:

@@ -75,7 +75,7 @@ def findings() -> Iterator[Requirement]:
     yield Requirement("controllers in Rust", "cargo", cargo, "install Rust, by rustup")
     yield Requirement("captures", "tshark, to read them", tshark, "apt install tshark")
     for purpose, module, package in (
-        ("draws and intervals", "scipy", "scipy"),
+        ("draws of sweeps", "scipy", "scipy"),
         ("sweeps on a cluster", "distributed", "'dask[distributed]'"),
         ("learning", "gymnasium", "gymnasium"),
         ("controllers of captures", "sklearn", "scikit-learn"),

@@ -36,8 +36,6 @@ def plot(results: Sequence[Path], report: Report) -> None:
     finish = output.show_early(*outcome.tables(done), as_json=report.as_json)
     if report.as_json:
         output.print_json(outcome.document(done))
-    for sentence in outcome.warnings(done):
-        output.notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
     if (out := report.out) is None:
         finish()
         return

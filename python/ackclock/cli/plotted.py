@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock import spread, summary
+from ackclock import summary
 from ackclock.cli.first_page import draw_overview
 from ackclock.cli.outcome import Finished, Outcome
 from ackclock.figure import StripRow
@@ -17,8 +17,6 @@ from ackclock.report.notebook import cells, heads
 
 __all__ = ["Finished", "PlotOutcome"]
 
-NO_INTERVALS = "intervals need SciPy: python -m pip install scipy"
-
 
 class PlotOutcome(Outcome):
     """The end of the command: boxes over the repetitions of each label, then the overview of all."""
@@ -26,11 +24,6 @@ class PlotOutcome(Outcome):
     def tables(self, done: Finished) -> Sequence[Any]:
         """The boxes in numbers."""
         return (advice.table(_rows(done), ("run",), f"results ({advice.DELAY})"),)
-
-    def warnings(self, done: Finished) -> list[str]:
-        """A note if intervals are missing."""
-        several = any(len(of) >= spread.LEAST for of in done.by_label.values())
-        return [NO_INTERVALS] if several and not spread.has_intervals() else []
 
     def draw(self, page: Page, done: Finished, folder: Path) -> None:
         """The boxes, and the overview."""

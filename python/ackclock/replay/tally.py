@@ -1,4 +1,4 @@
-"""Many packet scripts: those in folders, and their verdicts counted."""
+"""Many packet scripts: they are found in folders, and their verdicts counted."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _overlapping(runs: NearRuns) -> list[str]:
 def table(rows: Sequence[StripRow], heads: Sequence[str], title: str) -> Table:
     """A line for each strip: ``heads`` of its row and label, and medians with their intervals."""
     counts = [one.values.size for row in rows for one in row.cells[0].strips]
-    if max(counts) >= spread.LEAST and spread.has_intervals():
+    if max(counts) >= spread.LEAST:
         title = f"{title}; medians of {max(counts)} runs, [{spread.INTERVAL}]"
     elif max(counts) > 1:
         title = f"{title}; medians of {max(counts)} runs"

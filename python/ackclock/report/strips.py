@@ -31,7 +31,7 @@ def key(rows: Sequence[StripRow]) -> str:
 
 
 def _have_intervals(counts: Sequence[int]) -> bool:
-    return max(counts, default=0) >= spread.LEAST and spread.has_intervals()
+    return max(counts, default=0) >= spread.LEAST
 
 
 def _cell(strips: Strips) -> dict[str, Any]:

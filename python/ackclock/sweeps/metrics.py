@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ackclock import spread
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
     Array = np.ndarray[Any, Any]
 
-LOW, HIGH = 20.0, 80.0
-"""The percentiles at the ends of an interval."""
-
-INTERVAL = f"median [{LOW:.0f}th, {HIGH:.0f}th percentile] of the repetitions"
+INTERVAL = f"median of the repetitions [{spread.INTERVAL}]"
+"""A number with an interval in words."""
 
 
 class Metric(NamedTuple):

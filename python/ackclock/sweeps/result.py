@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ackclock import spread
 from ackclock.errors import InputError, did_you_mean
 from ackclock.result import ResultError, flow_summary, link_summary
 from ackclock.scenario import display_name
@@ -19,8 +20,6 @@ from ackclock.sweeps.folder import RUNS
 from ackclock.sweeps.metrics import (
     COLUMNS,
     DELIVERED,
-    HIGH,
-    LOW,
     METRICS,
     Interval,
     Place,
@@ -145,7 +144,7 @@ class Sweep:
         return prefixed if prefixed in file.schema_arrow.names else key
 
     def interval(self, place: Place, metric: str) -> Interval | None:
-        """Median and percentiles of a metric over the repetitions of a place. None if no run has a value."""
+        """The median of a metric over the repetitions, with its interval. None if no run has a value."""
         return self._intervals[metric].get(place)
 
     @cached_property
@@ -259,7 +258,7 @@ class Sweep:
 
 
 def _intervals(values: Mapping[Place, Sequence[float]]) -> dict[Place, Interval]:
-    """Median and percentiles of the values of each place that has some. NaN and infinity are left out."""
+    """The median of the values of each place that has some, with its interval, of finite numbers."""
     import numpy as np
 
     known = {place: [value for value in of if math.isfinite(value)] for place, of in values.items()}
@@ -267,8 +266,10 @@ def _intervals(values: Mapping[Place, Sequence[float]]) -> dict[Place, Interval]
     # Places with as many values are computed at once: a call for each would take longer than its runs.
     for size in {len(of) for of in known.values()} - {0}:
         places = [place for place, of in known.items() if len(of) == size]
-        ends = np.percentile(np.array([known[place] for place in places]), (LOW, 50.0, HIGH), axis=1)
-        found |= {place: Interval(*of) for place, of in zip(places, ends.T.tolist(), strict=True)}
+        ordered = np.sort(np.array([known[place] for place in places]), axis=1)
+        low, high = spread.ranks(size)
+        ends = np.stack((ordered[:, low], np.median(ordered, axis=1), ordered[:, high]), axis=1)
+        found |= {place: Interval(*of) for place, of in zip(places, ends.tolist(), strict=True)}
     return {place: found[place] for place in known if place in found}
 
 
