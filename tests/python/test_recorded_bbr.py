@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ the bandwidth-delay product."""
 
 
 def made(phases=IN_ORDER, lost=(), silent=(), window=2.0):
-    """A recording of these states, in steps of a tenth of an RTT. ``silent`` names times without packets.
+    """A recording of these states, in steps of a twentieth of an RTT. ``silent`` names times without packets.
 
     The bandwidth doubles in each of the first rounds of Startup.
     """
@@ -45,13 +46,13 @@ def made(phases=IN_ORDER, lost=(), silent=(), window=2.0):
     now = 0.0
     for name, rounds, gain, flight in phases:
         states.append((now, name))
-        for step in range(round(rounds * 10)):
-            reached = min(2.0 ** (step // 10 - 4), 1.0) if name == "Startup" else 1.0
+        for step in range(round(rounds * 20)):
+            reached = min(2.0 ** (step // 20 - 4), 1.0) if name == "Startup" else 1.0
             times.append(now)
             pacing.append(gain * RATE * reached)
             flights.append(flight * PRODUCT * SEGMENT * reached)
             windows.append((0.5 if name == "ProbeRTT" else window) * PRODUCT * SEGMENT)
-            now += RTT / 10
+            now += RTT / 20
     sent = np.arange(0.0, now, RTT / PRODUCT)
     for begin, end in silent:
         sent = sent[(sent < begin) | (sent > end)]
@@ -184,16 +185,42 @@ EXERCISED = {
 """Scenarios of the suite, with cases that a recording of each exercises."""
 
 
-@pytest.mark.parametrize("name", EXERCISED)
-def test_recordings_of_our_bbr_break_no_case(capsys, tmp_path, name):
+def checked(capsys, tmp_path, name, every):
+    """The cases of our BBR in a scenario of the suite, with rows so often in its log."""
     document = tomllib.loads((SUITE / f"{name}.toml").read_text())
     own = next(one["scenario"] for one in document.get("runs", ()) if one["name"] == "bbr3")
     path = document["scenario"].get("path", {}) | own.get("path", {})
-    record = {"probes": "1ack", "flow_series": "1ack", "events": True}
+    record = {"probes": every, "flow_series": every, "events": True}
     log = tmp_path / "bbr3.qlog"
     qlog.write(ackclock.simulate({**document["scenario"], **own, "path": path, "record": record}), log)
     status, out, err = run(capsys, "check", log, "--as", "bbr3", "--json")
     cases = json.loads(out)["check"]["cases"]
     assert status == 0, err
+    return cases
+
+
+@pytest.mark.parametrize("name", ["aggregation", "app-limited", "drain-time", "probe-rtt", "ten-times-down"])
+def test_rare_rows_in_a_log_accuse_no_right_bbr(capsys, tmp_path, name):
+    assert checked(capsys, tmp_path, name, "5ms")
+
+
+def test_rare_rows_in_a_log_are_the_reason_to_judge_no_flight(capsys, tmp_path):
+    cases = {one["id"]: one for one in checked(capsys, tmp_path, "probe-rtt", "20ms")}
+    for name in ("drain-flight", "down-flight"):
+        assert cases[f"recorded-bbr-{name}"]["verdict"] == "skipped"
+        assert "the metrics are too far apart" in cases[f"recorded-bbr-{name}"]["reason"]
+
+
+def test_a_pacing_rate_that_falls_for_most_of_a_log_keeps_its_unit():
+    slow = made(changed("CRUISE", 2, rounds=400, gain=0.05))
+    rows = slow.times[-1] - 400 * RTT
+    keep = (slow.sent < rows) | (np.arange(slow.sent.size) % 20 == 0)
+    slow = replace(slow, sent=slow.sent[keep], sent_bytes=slow.sent_bytes[keep])
+    assert Phases(slow).pacing == pytest.approx(slow.pacing / 8)
+
+
+@pytest.mark.parametrize("name", EXERCISED)
+def test_recordings_of_our_bbr_break_no_case(capsys, tmp_path, name):
+    cases = checked(capsys, tmp_path, name, "1ack")
     passed = {one["id"].removeprefix("recorded-bbr-") for one in cases if one["verdict"] == "pass"}
     assert passed >= EXERCISED[name]

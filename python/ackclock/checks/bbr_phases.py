@@ -36,6 +36,10 @@ TRAIN = 8
 """Datagrams that one acknowledgement takes from the flight where ACKs are aggregated."""
 MOMENT = 1e-9
 """The shortest duration, in s."""
+UNCERTAIN = 0.1
+"""A flight is known at a time if less than this share of the product is sent between two rows there."""
+FEW = 2.0
+"""Datagrams that leave between two rows of any log."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,18 @@ class Phases:
         """The latest of ``values`` before a time."""
         return float(values[max(int(np.searchsorted(self.of.times, time)) - 1, 0)])
 
+    def gap(self, time: float) -> float:
+        """The time from the last row before a time to the first from then on."""
+        row = int(np.searchsorted(self.of.times, time))
+        return float(np.diff(self.of.times[max(row - 1, 0) : row + 1]).sum())
+
+    def knows_flight(self, time: float) -> bool:
+        """True if the flight at a time cannot differ much from that of the last row before it."""
+        row = int(np.searchsorted(self.of.times, time))
+        begin, end = self.of.times[max(row - 1, 0)], self.of.times[min(row, self.of.times.size - 1)]
+        sent = self.sent_in(float(begin), float(end))
+        return sent <= max(UNCERTAIN * self.product(time) / self.of.segment, FEW)
+
     def median(self, values: Array, stay: Stay) -> float:
         """The median of ``values`` within a stay, without its last round trip begun in the state before."""
         chosen = values[(self.of.times >= stay.begin) & (self.of.times < stay.end)]
@@ -123,7 +139,7 @@ class Phases:
     def is_limited(self, begin: float, end: float) -> bool:
         """True if the application sends less than window and pacing rate allow, all through an interval."""
         rows = (self.of.times >= begin) & (self.of.times < end)
-        rate = self.sent_in(begin, end) * self.of.segment / (end - begin)
+        rate = self.sent_in(begin, end) * self.of.segment / max(end - begin, MOMENT)
         return (
             bool(rows.any())
             and float((self.of.flight[rows] / self.of.window[rows]).max()) < UNUSED
@@ -140,9 +156,9 @@ class Phases:
     def pacing(self) -> Array:
         """The pacing rate at each time in bytes/s."""
         pacing = self.of.pacing / 8
-        # Some logs have it in bytes/s. A sender does not leave its pacing rate behind for long.
-        rate = self.of.sent_bytes.sum() / max(float(self.of.times[-1]), MOMENT)
-        return self.of.pacing if rate > 3 * np.nanmedian(pacing) else pacing
+        # Some logs have it in bytes/s. A sender sends no more than its pacing rate allows in all.
+        allowed = float(np.nansum(pacing[:-1] * np.diff(self.of.times)))
+        return self.of.pacing if self.of.sent_bytes.sum() > 3 * allowed > 0 else pacing
 
     @cached_property
     def bandwidth(self) -> Array:

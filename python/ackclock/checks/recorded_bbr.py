@@ -42,6 +42,7 @@ LONG = 3.0
 """A silence of so many RTTs is one of a timer."""
 FOURFOLD = 4.0
 """A change of the bandwidth by more than this factor is one of the path."""
+COARSE = "the metrics are too far apart to know the flight at the end of the state"
 POLICED = 0.5
 """A policer drops more than this share of a round trip, and leaves no queue."""
 
@@ -59,11 +60,21 @@ def _middle(found: Sequence[float], why: str) -> Measured:
     return (float(np.median(known)), "") if known else (None, why)
 
 
+def _flight(of: Phases, stays: Sequence[Stay], why: str) -> Measured:
+    """The median flight at the end of stays, over the bandwidth-delay product."""
+    is_coarse = bool(stays) and not any(of.knows_flight(one.end) for one in stays)
+    return _middle([_drained(of, one) for one in stays], COARSE if is_coarse else why)
+
+
 def _startup_next(of: Phases) -> Measured:
     quiet = [one for one in of.left(STARTUP) if one.after != PROBE_RTT]
     # Drain is over at once if no more is in flight than the path holds.
-    right = [one.after == DRAIN or (one.after in PROBE_BW and _drained(of, one) <= BRIEF) for one in quiet]
-    return _share(right, "the recording has no end of Startup")
+    right = [
+        one.after == DRAIN or _drained(of, one) <= BRIEF
+        for one in quiet
+        if one.after not in PROBE_BW or of.knows_flight(one.end)
+    ]
+    return _share(right, COARSE if quiet else "the recording has no end of Startup")
 
 
 def _startup_plateau(of: Phases) -> Measured:
@@ -111,16 +122,18 @@ def _has_grown(of: Phases, end: float) -> bool:
 
 
 def _drained(of: Phases, stay: Stay) -> float:
-    """The flight at the end of a stay, over the bandwidth-delay product."""
+    """The flight at the end of a stay, over the bandwidth-delay product, or NaN with too few rows."""
+    if not of.knows_flight(stay.end):
+        return np.nan
     least = LEAST_WINDOW * of.of.segment
     return of.before(of.of.flight, stay.end) / max(of.product(stay.end), least)
 
 
 def _drain_flight(of: Phases) -> Measured:
-    found = [
-        _drained(of, one) for one in of.left(DRAIN) if of.rounds(one.begin, one.end) < 3 and of.is_clean(one)
-    ]
-    return _middle(found, "the recording has no Drain that ends within three round trips, with pacing rates")
+    short = [one for one in of.left(DRAIN) if of.rounds(one.begin, one.end) < 3 and of.is_clean(one)]
+    return _flight(
+        of, short, "the recording has no Drain that ends within three round trips, with pacing rates"
+    )
 
 
 def _drain_time(of: Phases) -> Measured:
@@ -170,8 +183,8 @@ def _down_gain(of: Phases) -> Measured:
 
 
 def _down_flight(of: Phases) -> Measured:
-    found = [_drained(of, one) for one in of.left(DOWN) if one.after == CRUISE and of.is_clean(one)]
-    return _middle(found, "the recording has no DOWN before CRUISE without losses, with pacing rates")
+    found = [one for one in of.left(DOWN) if one.after == CRUISE and of.is_clean(one)]
+    return _flight(of, found, "the recording has no DOWN before CRUISE without losses, with pacing rates")
 
 
 def _down_time(of: Phases) -> Measured:
@@ -184,8 +197,10 @@ def _down_time(of: Phases) -> Measured:
 
 
 def _probe_rtt_length(of: Phases) -> Measured:
+    # The state may have begun at any time after the row before.
     found = [
-        (one.end - one.begin - PROBE_RTT_LENGTH) / of.at(of.of.rtt, one.begin) for one in of.left(PROBE_RTT)
+        (one.end - one.begin + of.gap(one.begin) - PROBE_RTT_LENGTH) / of.at(of.of.rtt, one.begin)
+        for one in of.left(PROBE_RTT)
     ]
     return _middle(found, "the recording has no ProbeRTT")
 
