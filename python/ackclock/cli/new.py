@@ -24,6 +24,8 @@ QUEUES = Path("crates/network/src/queue")
 PAGES = Path("docs/controllers")
 NAVIGATION = Path("mkdocs.yml")
 CRATES = Path("crates")
+ADAPTER = ("stack.c", "side.h", "reports.h", "handshake.h", "Makefile")
+"""The files of the adapter of ngtcp2, beside those of every stack in C."""
 RULE_OF_TEMPLATE = """\
     /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.
 """
@@ -175,8 +177,8 @@ def stack(name: str, checkout: Path | None, force: bool) -> None:
     """
     folder = Path(_checked(name).text)
     shared = ("parts.h", "ackclock_stack.h")
-    source = "stack" if checkout is None else "stack/ngtcp2"
-    files = {file: f"{source}/{file}" for file in ("stack.c", "Makefile")}
+    own = ("stack.c", "Makefile") if checkout is None else ADAPTER
+    files = {file: f"stack/{'' if checkout is None else 'ngtcp2/'}{file}" for file in own}
     files |= {file: f"stack/{file}" for file in shared}
     sources = None if checkout is None else _sources_of(checkout)
     _write({folder / file: template for file, template in files.items()}, name, force)
