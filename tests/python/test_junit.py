@@ -62,6 +62,13 @@ def test_scripts_are_cases(capsys, tmp_path):
     assert status == int(about["failures"])
 
 
+def test_an_experiment_without_runs_has_a_report(capsys, tmp_path):
+    # Its claims are about formulas alone.
+    status, _, notes = run(capsys, "reproduce", "edwan2010-eq4.22", "--out", tmp_path / "report")
+    assert (status, "report:" in notes) == (0, True)
+    assert "edwan2010-eq4.22" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+
+
 def test_claims_are_cases(capsys, tmp_path):
     status, _, _ = run(
         capsys,

@@ -115,8 +115,8 @@ class Reproduction:
 
     @property
     def begun(self) -> bool:
-        """True if any run has finished."""
-        return any(result.runs_done for result in self.results)
+        """True if any run has finished, or none was needed: there are experiments without runs."""
+        return not self.interrupted or any(result.runs_done for result in self.results)
 
     @property
     def missed(self) -> list[Judgement]:
