@@ -31,7 +31,7 @@ fn at(seconds: u64) -> Time {
 
 const MS: fn(u64) -> Time = |ms| Time::ZERO + Span::from_millis(ms);
 
-/// The links a-b, b-c and c-e in a row, and d-b. All take 1 ms, but for b-c, which has these `keys`. A flow is the names
+/// The links a-b, b-c and c-e in a row, and d-b. All take 1 ms, but b-c, which has these `keys`. A flow is the names
 /// of its two ends.
 fn in_a_row(keys: &str, flows: &str) -> Plan {
     let link = |ends: &str| {
