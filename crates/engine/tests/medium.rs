@@ -36,7 +36,8 @@ impl Tap<Segment> for Seen {
 fn plan(keys: &str) -> Plan {
     let text = format!(
         "duration = '9s'\nflows = [{{ cc = 'newreno', from = 'x', to = 'ap' }}]\n\
-         links = [{{ from = 'ap', to = 's', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }}]\n\
+         links = [{{ from = 'ap', to = 's', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }},\n\
+         {{ from = 's', to = 't', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }}]\n\
          wlans = [{{ standard = '802.11g', stations = ['x'], queue = '1p'{keys} }}]\n"
     );
     scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap()
