@@ -59,7 +59,8 @@ def load(controller: str, settings: Sequence[str]) -> None:
     ]
     if others:
         output.notes.print(
-            f"note: {', '.join(others)} is loaded as well; `ackclock kernel unload {controller}` removes all",
+            f"note: {' and '.join(others)} {'is' if len(others) == 1 else 'are'} loaded as well; "
+            f"`ackclock kernel unload {controller}` removes all",
             markup=False,
             soft_wrap=True,
         )
