@@ -330,6 +330,22 @@ def test_a_controller_in_rust_is_held_to_the_same_law(folder):
 
 
 @needs_cargo
+def test_a_panic_in_rust_is_a_sentence_with_its_line(folder):
+    def ended(text):
+        (folder / "mine.rs").write_text(text)
+        return command("compare", "./mine.rs", "--set", "record.probes=20ms", "--duration", "1s")
+
+    text = RUST.format(code="self.0 = [1.0, 2.0][self.0 as usize];")
+    why = "index out of bounds: the len is 2 but the index is 2 (line 7)"
+    assert ended(text) == (2, f"ackclock: `{folder}/mine.rs` panicked in on_ack: {why}\n")
+    probe = '\n    fn probe(&self, _out: &mut dyn control::Probe) { panic!("one\\ntwo") }\n'
+    head, end, _ = RUST.format(code="").rpartition("}")
+    line = head.count("\n") + 2
+    why = f"one two (line {line})"
+    assert ended(head + probe + end) == (2, f"ackclock: `{folder}/mine.rs` panicked in probe: {why}\n")
+
+
+@needs_cargo
 def test_recursion_without_end_in_rust_names_its_file(folder):
     (folder / "mine.rs").write_text(RUST.format(code="self.0 = deep(self.0);"))
     status, said = command("compare", "./mine.rs", "--duration", "1s")

@@ -166,5 +166,6 @@ pub fn hold(input: &[u8]) {
     if let Err(failure) = simulator.run(&Job { plan: Arc::new(plan), seed: 1 }, &watch) {
         let sentence = failure.to_string();
         assert!(!sentence.is_empty() && !sentence.contains('\n'), "{sentence:?}");
+        assert!(!sentence.contains("panicked") || sentence.contains(ON_PURPOSE), "{sentence:?}");
     }
 }

@@ -1,11 +1,11 @@
 //! The side of the object: its functions, and the instance that they are called with.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use control::{Controller, Entry, Parameters, Probe};
 
+use crate::caught::caught;
 use crate::signals::{Context, Crosses, Decisions, Event};
 use crate::table::{Made, Show, Text};
 
@@ -19,20 +19,14 @@ impl Instance {
     /// Calls `code` with the controller. A panic ends here: it leaves no controller, and its message.
     fn guarded(&mut self, code: impl FnOnce(&mut dyn Controller)) -> bool {
         let Some(controller) = &mut self.controller else { return false };
-        let result = catch_unwind(AssertUnwindSafe(|| code(controller.as_mut())));
-        if let Err(panic) = result {
-            self.message = message_of(&*panic);
+        if let Err(message) = caught(|| code(controller.as_mut())) {
+            self.message = message;
             // Its destructor may panic as well: it has none to run.
             std::mem::forget(self.controller.take());
             return false;
         }
         true
     }
-}
-
-fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("for an unknown reason").to_owned()
 }
 
 /// [`Table::make`](crate::Table::make) of the controller of `entry`.
@@ -43,9 +37,9 @@ pub fn make(entry: &Entry, parameters: Text<'_>, made: &mut Made) {
         let wants = controller.wants().mirror();
         Ok((Decisions::of(controller.as_ref()), wants, controller))
     };
-    let built: Result<_, String> = catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|panic| {
+    let built: Result<_, String> = caught(build).unwrap_or_else(|message| {
         made.has_panicked = true;
-        Err(message_of(&*panic))
+        Err(message)
     });
     let instance = match built {
         Ok((decisions, wants, controller)) => {

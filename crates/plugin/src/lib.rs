@@ -50,6 +50,7 @@
 //! panic crosses either: a function says that it failed, and why. `shim` is the side that loads objects.
 #![allow(unsafe_code)]
 
+mod caught;
 mod instance;
 mod signals;
 mod table;

@@ -279,12 +279,13 @@ impl Controller for Plugged {
     }
 
     fn probe(&self, out: &mut dyn Probe) {
-        if self.report.is_none() {
-            return;
-        }
-        let mut out = out;
+        let Some(report) = &self.report else { return };
+        let (plugin, mut out) = (&self.plugin, out);
         let taker = std::ptr::from_mut(&mut out).cast();
-        // SAFETY: an instance of the table, and the taker stays for the call. A panic is found at the next event.
-        crash::naming(&self.plugin.crash_name, || unsafe { (self.plugin.table.probe)(self.instance, taker, show) });
+        // SAFETY: an instance of the table, and the taker stays for the call.
+        let call = || unsafe { (plugin.table.probe)(self.instance, taker, show) };
+        if !crash::naming(&plugin.crash_name, call) {
+            report(format!("`{}` panicked in probe: {}", plugin.name, self.message()));
+        }
     }
 }

@@ -174,6 +174,12 @@ fn newreno_from_an_object_gives_the_rows_of_the_simulators_own() {
     assert!(kept.lock().unwrap().is_empty());
 }
 
+/// The place in a sentence about a panic at the line of [`PANICKING`] with `code`.
+fn place(code: &str) -> String {
+    let before = PANICKING.lines().position(|line| line.contains(code)).unwrap();
+    format!(" (panicking/panicking.rs, line {})", before + 1)
+}
+
 #[test]
 fn a_panic_is_reported_once_and_stays_in_the_object() {
     let (kept, report) = reports();
@@ -187,15 +193,14 @@ fn a_panic_is_reported_once_and_stays_in_the_object() {
     let kept = kept.lock().unwrap();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert!(kept[0].contains("libpanicking.so` panicked in on_ack: index out of bounds: "), "{}", kept[0]);
+    assert!(kept[0].ends_with(&place("none[self.left")), "{}", kept[0]);
 }
 
 #[test]
 fn a_panic_while_it_is_made_is_the_answer() {
     let error = refused(&plugin("panicking"), json!({"at": 0})).to_string();
-    assert!(
-        error.ends_with("libpanicking.so` panicked while it was made: there is no ACK before the first"),
-        "{error}"
-    );
+    let why = "libpanicking.so` panicked while it was made: there is no ACK before the first";
+    assert!(error.ends_with(&format!("{why}{}", place("assert!(at"))), "{error}");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! A stack reads no clock and no socket: each call has the time of the run in nanoseconds. The engine brings network,
 //! applications and tables. It learns from [`Report`]s when packets leave, are acknowledged and lost.
 
+// The same file serves both tables, neither of which needs the crate of the other.
+#[path = "../../plugin/src/caught.rs"]
+mod caught;
 pub mod frames;
 pub mod handshake;
 pub mod outstanding;

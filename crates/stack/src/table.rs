@@ -2,13 +2,13 @@
 //! the side is gone, and every later call answers why.
 #![allow(unsafe_code)]
 
-use std::any::Any;
 use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::{Bytes, BytesMut};
 
+use crate::caught::caught;
 use crate::{Decisions, Event, NONE, Report, Reports, Settings, Side, Stack};
 
 /// The version of the table. It counts up with every change.
@@ -179,17 +179,12 @@ struct Instance {
     kept: Bytes,
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panicked: {}", text.unwrap_or("for an unknown reason"))
-}
-
 /// [`Table::connect`] of `stack`.
 pub fn connect(stack: &dyn Stack, settings: &Settings, controller: Slice<'_>, ledger: Ledger) -> *mut c_void {
     let reports = (!ledger.at.is_null()).then(|| Box::new(ledger) as Box<dyn Reports>);
     let controller = Some(controller.text()).filter(|name| !name.is_empty());
-    let connected = catch_unwind(AssertUnwindSafe(|| stack.connect(settings, controller, reports)));
-    let instance = match connected.unwrap_or_else(|panic| Err(message_of(&*panic))) {
+    let connected = caught(|| stack.connect(settings, controller, reports));
+    let instance = match connected.unwrap_or_else(|message| Err(format!("panicked: {message}"))) {
         Ok(side) => Instance { side: Some(side), kept: Bytes::new() },
         Err(why) => Instance { side: None, kept: why.into() },
     };
@@ -207,10 +202,10 @@ pub unsafe extern "C" fn call(instance: *mut c_void, call: &Call<'_>, answer: &m
         *answer = Answer::Failed(Slice::new(lasting(kept)));
         return;
     };
-    match catch_unwind(AssertUnwindSafe(|| handle(living.as_mut(), call, kept))) {
+    match caught(|| handle(living.as_mut(), call, kept)) {
         Ok(given) => *answer = given,
-        Err(panic) => {
-            *kept = message_of(&*panic).into();
+        Err(message) => {
+            *kept = format!("panicked: {message}").into();
             // Its destructor may panic as well: it has none to run.
             std::mem::forget(side.take());
             *answer = Answer::Failed(Slice::new(lasting(kept)));
