@@ -4,11 +4,12 @@ use control::{Ack, Context, Controller, Loss};
 use engine::{Cut, Fabric, Failure, NETWORK, RECEIVERS, SENDERS, Stopwatch, Watch};
 use proptest::prelude::*;
 use scenario::PlannedFlow;
-use units::Time;
+use units::{Span, Time};
 
 use super::World;
 use super::workers::end_of_three;
 use crate::agents::NoAgents;
+use crate::flow::{ReceivingEnd, SendingEnd};
 use crate::packet::Packet;
 use crate::partition::Of;
 
@@ -25,23 +26,33 @@ fn run_with(
     cores: usize,
     make: impl Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure> + Sync,
 ) -> (Vec<String>, bool) {
+    in_world(text, cores > 0, make, |mut world, end| {
+        let (cut, watch) = (world.cut.clone(), Watch::default());
+        let stopped = match &cut {
+            Some(cut) if cores > 1 => {
+                world.run_together(cut, cores, end, &watch, Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 }).0
+            }
+            _ => world.run(end, &watch),
+        };
+        assert!(!stopped);
+        let tables = world.finish(end, &watch).into_tables().into_iter();
+        (tables.map(|table| format!("{table:?}")).collect(), cut.is_some())
+    })
+}
+
+/// Lends the world of a scenario in words before its start, cut if that is `allowed` and possible, and its end.
+fn in_world<R>(
+    text: &str,
+    allowed: bool,
+    make: impl Fn(&PlannedFlow) -> Result<Box<dyn Controller>, Failure> + Sync,
+    then: impl FnOnce(World<'_, NoAgents>, Time) -> R,
+) -> R {
     let scenario = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles));
     let plan = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
     let drawn = plan.draw(plan.seed).unwrap();
     let stacks = crate::hosts::stacks(&plan, plan.seed);
     let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[], stacks: &stacks };
-    let mut world = World::<NoAgents>::new(of, None, cores > 0).unwrap();
-    let cut = world.cut.clone();
-    let (end, watch) = (Time::ZERO + plan.duration, Watch::default());
-    let stopped = match &cut {
-        Some(cut) if cores > 1 => {
-            world.run_together(cut, cores, end, &watch, Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 }).0
-        }
-        _ => world.run(end, &watch),
-    };
-    assert!(!stopped);
-    let tables = world.finish(end, &watch).into_tables().into_iter();
-    (tables.map(|table| format!("{table:?}")).collect(), cut.is_some())
+    then(World::new(of, None, allowed).unwrap(), Time::ZERO + plan.duration)
 }
 
 fn pick(choices: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
@@ -219,15 +230,72 @@ fn a_turn_ends_before_it_holds_all_that_many_flows_send() {
     // 4,000 flows send ten segments each within 100 ms, in turns of at most 50.
     let text = "duration = '200ms'\npath = { rate = '1gbit', rtt = '100ms', queue = 'infinite' }\n\
         flows = [{ cc = 'newreno', count = 4000, start_jitter = '100ms' }]";
-    let plan = scenario::from_toml(text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
-    let drawn = plan.draw(plan.seed).unwrap();
-    let make = |_: &PlannedFlow| Ok(control::registry::build("newreno", &control::Parameters::default()).unwrap());
-    let stacks = crate::hosts::stacks(&plan, plan.seed);
-    let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[], stacks: &stacks };
-    let mut world = World::<NoAgents>::new(of, None, true).unwrap();
-    world.run(Time::ZERO + plan.duration, &Watch::default());
-    let held = world.at(SENDERS).offers.as_ref().map_or(0, Vec::capacity);
+    let held = in_world(text, true, newreno, |mut world, end| {
+        world.run(end, &Watch::default());
+        world.at(SENDERS).offers.as_ref().map_or(0, Vec::capacity)
+    });
     assert!((1..1000).contains(&held), "{held}");
+}
+
+fn newreno(_: &PlannedFlow) -> Result<Box<dyn Controller>, Failure> {
+    Ok(control::registry::build("newreno", &control::Parameters::default()).unwrap())
+}
+
+/// What the two ends of the only flow are at each of these milliseconds.
+fn ends_at<const N: usize>(text: &str, allowed: bool, at: [u64; N]) -> [(&'static str, &'static str); N] {
+    in_world(text, allowed, newreno, |mut world, _| {
+        assert_eq!(world.cut.is_some(), allowed);
+        at.map(|ms| {
+            world.run(Time::ZERO + Span::from_millis(ms), &Watch::default());
+            let sender = match world.at(SENDERS).endpoints.senders[0].end.as_ref().unwrap() {
+                SendingEnd::Tcp(_) => "sender",
+                SendingEnd::Opening(_) => "handshake",
+                _ => panic!("no TCP"),
+            };
+            let receiver = match world.at(RECEIVERS).endpoints.receivers[0].end.as_ref().unwrap() {
+                ReceivingEnd::Waiting(_) => "waiting",
+                // No SYN-ACK will leave again.
+                opening @ ReceivingEnd::Opening(_) if opening.deadline().is_none() => "open",
+                ReceivingEnd::Opening(_) => "handshake",
+                ReceivingEnd::Tcp(_) => "receiver",
+                _ => panic!("no TCP"),
+            };
+            (sender, receiver)
+        })
+    })
+}
+
+#[test]
+fn an_end_has_the_state_of_a_handshake_from_its_syn_to_what_ends_it() {
+    // 50 ms each way, and less than a millisecond for packets and hosts. The SYN leaves at 200 ms and arrives at 250,
+    // the SYN-ACK at 300, the data behind its ACK at 350.
+    let flow = |path: &str, more: &str| {
+        format!(
+            "duration = '2s'\npath = {{ rate = '1gbit', rtt = '100ms', queue = '50p'{path} }}\n\
+             flows = [{{ cc = 'newreno', start = '200ms'{more} }}]"
+        )
+    };
+    for allowed in [false, true] {
+        let at = [199, 201, 249, 251, 299, 301, 349, 351];
+        let (before, sent) = (("sender", "waiting"), ("handshake", "waiting"));
+        let (both, answered) = (("handshake", "handshake"), ("sender", "handshake"));
+        let data = ("sender", "receiver");
+        let expected = [before, sent, sent, both, both, answered, answered, data];
+        assert_eq!(ends_at(&flow("", ""), allowed, at), expected);
+        // The first SYN is lost, and the second leaves a second later by an exact timer.
+        let lost = flow(", loss = [['0s', '100%'], ['500ms', '0%']]", ", transport = { timer_tick = '0s' }");
+        let expected = [sent, sent, both, both, answered, answered, data];
+        assert_eq!(ends_at(&lost, allowed, [1199, 1249, 1251, 1299, 1301, 1349, 1351]), expected);
+        // The ACK opens the connection of an application that has no data until 500 ms.
+        let late = flow("", ", source = { rate = [['0s', '0bit'], ['500ms', '10mbit']] }");
+        assert_eq!(
+            ends_at(&late, allowed, [349, 351, 549, 560]),
+            [answered, ("sender", "open"), ("sender", "open"), data]
+        );
+        // Without a handshake there is no such state: data leave at 200 ms.
+        let plain = flow("", ", transport = { handshake = false }");
+        assert_eq!(ends_at(&plain, allowed, [199, 201, 249, 251]), [before, before, before, data]);
+    }
 }
 
 /// A controller that panics at its second ACK.
