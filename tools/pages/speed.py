@@ -45,7 +45,7 @@ MANY = [
     replace(STARTING, flows=1_000_000, rate="500gbit"),
 ]
 PARTS = {
-    "sending end with its meter": r"Metered<",
+    "sending end with its meter": r"Metered<|row::Rows\b",
     "receiver": r"CacheAligned<transport::tcp::receiver::Receiver>",
     "ring of segments": r"scoreboard::Sent\b",
     "ACKs under way": r"sim::acks::",

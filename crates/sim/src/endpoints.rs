@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 
 /// The flows of a run with all that belongs to them, in one place: links report by one reference.
 pub(crate) struct Endpoints<'a, A> {
-    pub(crate) senders: Vec<CacheAligned<SenderHalf>>,
+    pub(crate) senders: Vec<CacheAligned<SenderHalf<'a>>>,
     pub(crate) receivers: Vec<CacheAligned<ReceiverHalf>>,
     pub(crate) acks: Acks,
     /// Those that links lost, where this place does not have them itself.

@@ -1,17 +1,19 @@
 //! The two halves of a flow in the world. They are apart in memory: a packet touches one of them.
 
 mod receiving;
+mod row;
 mod sending;
 
 pub(crate) use receiving::{ReceivingEnd, Report};
+pub(crate) use row::{Places, Rows};
 pub(crate) use sending::SendingEnd;
 
 use units::Time;
 
 /// The sending half of a flow, in one cache line.
-pub(crate) struct SenderHalf {
+pub(crate) struct SenderHalf<'a> {
     /// None before the start and after the end of one connection of many.
-    pub(crate) end: Option<SendingEnd>,
+    pub(crate) end: Option<SendingEnd<'a>>,
     /// The first step of the data.
     pub(crate) forward: u32,
     /// Sends: started and not yet stopped.

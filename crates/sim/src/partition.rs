@@ -21,7 +21,7 @@ use crate::agents::Agents;
 use crate::capture::Capture;
 use crate::delayed_ack_timers::DelayedAckTimers;
 use crate::endpoints::Endpoints;
-use crate::flow::{ReceiverHalf, ReceivingEnd, SenderHalf, SendingEnd};
+use crate::flow::{Places, ReceiverHalf, ReceivingEnd, SenderHalf, SendingEnd};
 use crate::packet::{Body, Packet};
 use crate::recorder::Recorder;
 
@@ -140,11 +140,15 @@ impl<'a, A: Agents> Partition<'a, A> {
     ///
     /// Flows have their ends from the start, so that their order in memory is the flows' order. Only where a flow of
     /// the plan makes many connections, each has them from its start to its completion.
-    pub(crate) fn halves(&self, flow: &DrawnFlow) -> Result<(SenderHalf, ReceiverHalf), Failure> {
+    pub(crate) fn halves(
+        &self,
+        flow: &DrawnFlow,
+        places: &mut Places<'a>,
+    ) -> Result<(SenderHalf<'a>, ReceiverHalf), Failure> {
         let segment = self.plan.flows[flow.of].options.segment_size.get();
         let (forward, reverse) = self.fabric.first_steps(flow.of);
         let transient = flow.number.is_some();
-        let ends = if transient { None } else { Some(self.ends(flow)?) };
+        let ends = if transient { None } else { Some(self.ends(flow, places)?) };
         let (sending, receiving) = ends.unzip();
         let sender = SenderHalf {
             end: sending,
@@ -170,8 +174,8 @@ impl<'a, A: Agents> Partition<'a, A> {
         Ok((sender, receiver))
     }
 
-    /// The ends of `flow`.
-    fn ends(&self, flow: &DrawnFlow) -> Result<(SendingEnd, ReceivingEnd), Failure> {
+    /// The ends of `flow`, in these places if it is TCP and they are free.
+    fn ends(&self, flow: &DrawnFlow, places: &mut Places<'a>) -> Result<(SendingEnd<'a>, ReceivingEnd), Failure> {
         let planned = &self.plan.flows[flow.of];
         let failure = |error| Failure::Controller(format!("flow `{}`: {error}", planned.name()));
         let receiving = ReceivingEnd::new(planned, &self.of.stacks[flow.of], self.of.seed).map_err(failure)?;
@@ -182,7 +186,8 @@ impl<'a, A: Agents> Partition<'a, A> {
         if let Some(subflow) = &planned.subflow {
             controller.join(&self.of.subflows[subflow.flow], subflow.index);
         }
-        Ok((SendingEnd::new((planned, flow), &self.of.stacks[flow.of], controller, self.of.seed), receiving))
+        let stack = &self.of.stacks[flow.of];
+        Ok((SendingEnd::new((planned, flow), stack, controller, self.of.seed, places), receiving))
     }
 
     /// Does all that happens before `end`, but nothing from an event on that concerns both ends of a flow, and not
@@ -391,7 +396,7 @@ impl<'a, A: Agents> Partition<'a, A> {
         let i = index as usize;
         let Endpoints { senders, receivers, acks, recorder, .. } = &mut self.endpoints;
         let ack = acks.take(slot);
-        let sender: &mut SenderHalf = &mut senders[i];
+        let sender: &mut SenderHalf<'a> = &mut senders[i];
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
         let report = |number| receivers[i].end.as_mut()?.take_report(number);
         if end.on_ack(now, ack, report, &mut recorder.journal(now, index)) {

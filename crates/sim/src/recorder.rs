@@ -100,7 +100,7 @@ impl Recorder {
         &mut self,
         now: Time,
         index: u32,
-        sender: &SenderHalf,
+        sender: &SenderHalf<'_>,
         receivers: &[CacheAligned<ReceiverHalf>],
     ) {
         if self.at_acks.any() {
@@ -110,7 +110,7 @@ impl Recorder {
 
     /// Takes the rows that are due at this ACK.
     #[inline(never)]
-    fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf, receivers: &[CacheAligned<ReceiverHalf>]) {
+    fn count_ack(&mut self, now: Time, index: u32, sender: &SenderHalf<'_>, receivers: &[CacheAligned<ReceiverHalf>]) {
         let (series, probes) = self.at_acks.take(index as usize);
         if series {
             self.sample_flow(now, index, sender, &receivers[index as usize]);
@@ -120,7 +120,7 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn sample_flow(&mut self, now: Time, index: u32, sender: &SenderHalf, receiver: &ReceiverHalf) {
+    pub(crate) fn sample_flow(&mut self, now: Time, index: u32, sender: &SenderHalf<'_>, receiver: &ReceiverHalf) {
         let (Some(sending), Some(receiving)) = (&sender.end, &receiver.end) else { return };
         let (window, threshold) = sending.window();
         let times = sending.round_trip_times();
@@ -144,7 +144,7 @@ impl Recorder {
         });
     }
 
-    pub(crate) fn sample_probes(&mut self, now: Time, index: u32, sender: &SenderHalf) {
+    pub(crate) fn sample_probes(&mut self, now: Time, index: u32, sender: &SenderHalf<'_>) {
         if let Some(sending) = &sender.end {
             sending.probe(&mut ProbeRows { probes: &mut self.tables.probes, at: now, flow: index });
         }
@@ -156,7 +156,7 @@ impl Recorder {
         now: Time,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        Halves { senders, receivers, dropped }: Halves<'_>,
+        Halves { senders, receivers, dropped }: Halves<'_, '_>,
     ) {
         for ((sender, receiver), &dropped) in senders.iter_mut().zip(receivers).zip(dropped) {
             if let Some((meter, counters)) = measured(now, sender, receiver, dropped) {
@@ -179,7 +179,7 @@ impl Recorder {
         now: Time,
         plan: &Plan,
         (index, drawn): (u32, &DrawnFlow),
-        sender: &mut SenderHalf,
+        sender: &mut SenderHalf<'_>,
         receiver: &ReceiverHalf,
     ) {
         let lifetime = lifetime(sender, receiver, self.openings[index as usize]);
@@ -189,7 +189,7 @@ impl Recorder {
     }
 
     /// Data packets that the flows sent in the whole run.
-    pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf>]) -> u64 {
+    pub(crate) fn data_packets(&self, senders: &[CacheAligned<SenderHalf<'_>>]) -> u64 {
         let ends = senders.iter().filter_map(|sender| sender.end.as_ref());
         ends.map(|end| end.counters().data_packets).sum::<u64>() + self.left_sent
     }
@@ -199,7 +199,7 @@ impl Recorder {
         &mut self,
         plan: &Plan,
         drawn: &[DrawnFlow],
-        (mut senders, mut receivers): (Vec<CacheAligned<SenderHalf>>, Vec<CacheAligned<ReceiverHalf>>),
+        (mut senders, mut receivers): (Vec<CacheAligned<SenderHalf<'_>>>, Vec<CacheAligned<ReceiverHalf>>),
         (dropped, openings): (Vec<u64>, Vec<OpeningRecord>),
     ) -> Tables {
         if self.datagrams {
@@ -231,26 +231,30 @@ impl Recorder {
 
 impl Recorder {
     /// Notes the frames of video of flow `flow`, of which these are the ends.
-    fn note_frames(&mut self, flow: u32, (sender, receiver): (&CacheAligned<SenderHalf>, &CacheAligned<ReceiverHalf>)) {
+    fn note_frames(
+        &mut self,
+        flow: u32,
+        (sender, receiver): (&CacheAligned<SenderHalf<'_>>, &CacheAligned<ReceiverHalf>),
+    ) {
         let (Some(sending), Some(receiving)) = (&sender.end, &receiver.end) else { return };
         video_frames(flow, sending.frames(), receiving.frames(), &mut self.tables.video_frames);
     }
 }
 
 /// The halves of all flows, and how many of their data packets were dropped or lost.
-pub(crate) struct Halves<'a> {
-    pub(crate) senders: &'a mut [CacheAligned<SenderHalf>],
-    pub(crate) receivers: &'a [CacheAligned<ReceiverHalf>],
-    pub(crate) dropped: &'a [u64],
+pub(crate) struct Halves<'h, 'a> {
+    pub(crate) senders: &'h mut [CacheAligned<SenderHalf<'a>>],
+    pub(crate) receivers: &'h [CacheAligned<ReceiverHalf>],
+    pub(crate) dropped: &'h [u64],
 }
 
 /// The meter of a flow, and its counters until `now`, or `None` if it has no ends.
-fn measured<'a>(
+fn measured<'h>(
     now: Time,
-    sender: &'a mut SenderHalf,
+    sender: &'h mut SenderHalf<'_>,
     receiver: &ReceiverHalf,
     dropped: u64,
-) -> Option<(&'a mut FlowMeter, FlowCounters)> {
+) -> Option<(&'h mut FlowMeter, FlowCounters)> {
     let (sending, receiving) = (sender.end.as_mut()?, receiver.end.as_ref()?);
     let counters = FlowCounters {
         delivered_bytes: receiving.delivered_bytes(),
@@ -265,7 +269,7 @@ fn measured<'a>(
 }
 
 /// When a flow was there that opened so at its receiver.
-fn lifetime(sender: &SenderHalf, receiver: &ReceiverHalf, opening: OpeningRecord) -> Lifetime {
+fn lifetime(sender: &SenderHalf<'_>, receiver: &ReceiverHalf, opening: OpeningRecord) -> Lifetime {
     let known = |at: Time| (at != Time::NEVER).then_some(at);
     Lifetime {
         start: sender.start,

@@ -8,6 +8,7 @@ use units::Time;
 
 use crate::agents::{Agents, AllAgents, NoAgents};
 use crate::capture::Capture;
+use crate::flow::Rows;
 use crate::hosts::stacks;
 use crate::partition::Of;
 use crate::world::World;
@@ -39,15 +40,16 @@ impl Engine for Simulator {
         let subflows = subflows(plan);
         let stacks = stacks(plan, job.seed);
         let of = Of { plan, seed: job.seed, drawn: &drawn, make: &make, subflows: &subflows, stacks: &stacks };
+        let mut rows = Rows::new(plan, &drawn);
         let capture = self.capture.map(|to| Capture::new(to, plan, &drawn, &stacks)).transpose()?;
         let end = Time::ZERO + plan.duration;
         let clocks = self.stopwatch.unwrap_or(Stopwatch { cpu_s: || 0.0, wall_s: || 0.0 });
         let (tables, [events, data_packets], others_s) = if capture.is_some() || AllAgents::are_in(plan) {
-            let mut world = World::<AllAgents>::new(of, capture, false)?;
+            let mut world = World::<AllAgents>::new(of, rows.places(), capture, false)?;
             let interrupted = world.run(end, watch);
             complete(world, interrupted, end, watch).map(|(tables, counts)| (tables, counts, 0.0))?
         } else {
-            let mut world = World::<NoAgents>::new(of, None, true)?;
+            let mut world = World::<NoAgents>::new(of, rows.places(), None, true)?;
             let (interrupted, others_s) = world.run_on(self.cores, end, watch, clocks);
             complete(world, interrupted, end, watch).map(|(tables, counts)| (tables, counts, others_s))?
         };

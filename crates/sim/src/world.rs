@@ -23,6 +23,7 @@ use crate::agenda::{Agenda, Due, Planned};
 use crate::agents::{Agents, NoAgents};
 use crate::cache_aligned::CacheAligned;
 use crate::capture::Capture;
+use crate::flow::Places;
 use crate::partition::{AGENDA, EVENTS_BETWEEN_LOOKS, Of, Partition, is_shared, look};
 use crate::recorder::{Halves, Recorder, Stamp};
 
@@ -54,8 +55,14 @@ pub(crate) struct World<'a, A> {
 }
 
 impl<'a, A: Agents> World<'a, A> {
-    /// The world of a run, whose flows have not started yet. It is cut if that is `allowed` and possible.
-    pub(crate) fn new(of: Of<'a>, capture: Option<Capture>, allowed: bool) -> Result<Self, Failure> {
+    /// The world of a run, whose flows have not started yet. TCP senders take the `free` places. It is cut if that is
+    /// `allowed` and possible.
+    pub(crate) fn new(
+        of: Of<'a>,
+        mut free: Places<'a>,
+        capture: Option<Capture>,
+        allowed: bool,
+    ) -> Result<Self, Failure> {
         let Of { plan, seed, drawn, .. } = of;
         let may_cut = allowed && !A::PRESENT && can_be_cut(plan, drawn);
         let (partitions, cut) = match may_cut.then(|| Fabric::cut(plan, seed)).flatten() {
@@ -78,7 +85,7 @@ impl<'a, A: Agents> World<'a, A> {
         let mut planned = vec![(world.schedule.warmup(), Planned::WarmUpEnds)];
         for (index, flow) in (0..).zip(drawn) {
             plan_flow(&plan.flows[flow.of], index, flow, plan.duration, &mut planned);
-            let (sender, receiver) = world.at(SENDERS).halves(flow)?;
+            let (sender, receiver) = world.at(SENDERS).halves(flow, &mut free)?;
             world.at(SENDERS).endpoints.senders.push(CacheAligned::new(sender));
             world.at(RECEIVERS).endpoints.receivers.push(CacheAligned::new(receiver));
         }
@@ -209,7 +216,7 @@ impl<'a, A: Agents> World<'a, A> {
     }
 
     /// Lends the halves of all flows, with the recorder of the senders.
-    fn with_halves<R>(&mut self, then: impl FnOnce(&mut Recorder, Halves<'_>) -> R) -> R {
+    fn with_halves<R>(&mut self, then: impl FnOnce(&mut Recorder, Halves<'_, 'a>) -> R) -> R {
         let mut senders = std::mem::take(&mut self.at(SENDERS).endpoints.senders);
         let receivers = std::mem::take(&mut self.at(RECEIVERS).endpoints.receivers);
         let dropped = std::mem::take(&mut self.at(NETWORK).endpoints.recorder.dropped);

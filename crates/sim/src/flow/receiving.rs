@@ -16,7 +16,7 @@ use crate::cache_aligned::CacheAligned;
 use crate::flow::SendingEnd;
 use crate::hosts::uptime;
 
-/// The receiving end of a flow. Boxed, as the sending one.
+/// The receiving end of a flow. Boxed, so that flows are apart in memory.
 pub(crate) enum ReceivingEnd {
     Tcp(Box<CacheAligned<Receiver>>),
     Datagram(Box<DatagramSink>),
@@ -189,12 +189,12 @@ impl ReceivingEnd {
     /// `first` that a TCP receiver gets are reported. Answers the ACK that leaves at once, put among `acks`, with its
     /// size.
     #[inline(always)]
-    pub(crate) fn on_data<'s>(
+    pub(crate) fn on_data<'s, 'a: 's>(
         &mut self,
         now: Time,
         data: &Data,
         congestion: bool,
-        sender: impl FnOnce() -> Option<&'s mut SendingEnd>,
+        sender: impl FnOnce() -> Option<&'s mut SendingEnd<'a>>,
         first: impl FnOnce(),
         acks: &mut Acks,
     ) -> Option<(AckSlot, u32)> {

@@ -15,6 +15,7 @@ use units::{Ecn, Random, Rate, SenderCounters, Span, Time};
 use crate::acks::Stored;
 use crate::cache_aligned::CacheAligned;
 use crate::flow::Report;
+use crate::flow::row::{Placed, Places};
 use crate::hosts::uptime;
 use crate::packet::Packet;
 
@@ -34,25 +35,28 @@ impl<T> Metered<T> {
     }
 }
 
-/// The sending end of a flow. Boxed, so that flows are apart in memory and a table of them stays small.
-pub(crate) enum SendingEnd {
-    Tcp(Box<CacheAligned<Metered<Sender>>>),
+/// A TCP sender with its meter.
+pub(crate) type MeteredSender = CacheAligned<Metered<Sender>>;
+
+/// The sending end of a flow. It is elsewhere, so that flows are apart in memory and a table of them stays small.
+pub(crate) enum SendingEnd<'a> {
+    Tcp(Placed<'a>),
     Datagram(Box<Metered<DatagramSource>>),
     Tfrc(Box<Metered<(TfrcSource, Ecn)>>),
     Media(Box<Metered<MediaSource>>),
     /// TCP that waits for the answer to its SYN.
-    Opening(Box<Opening>),
+    Opening(Box<Opening<'a>>),
 }
 
 /// A TCP sender whose connection is not open yet.
-pub(crate) struct Opening {
+pub(crate) struct Opening<'a> {
     open: ActiveOpen,
     /// The rate that routers granted the first SYN.
     granted: Option<Rate>,
-    sender: Box<CacheAligned<Metered<Sender>>>,
+    sender: Placed<'a>,
 }
 
-impl SendingEnd {
+impl<'a> SendingEnd<'a> {
     /// The sending end of `drawn`, a flow of `plan` of kind `tfrc`.
     pub(crate) fn tfrc(plan: &PlannedFlow, drawn: &DrawnFlow, seed: u64) -> Result<Self, ParameterError> {
         let size = plan.packet_size();
@@ -62,12 +66,14 @@ impl SendingEnd {
         Ok(Self::Tfrc(Box::new(Metered::new((source, codepoint)))))
     }
 
-    /// The sending end of `drawn`, a flow of `plan` with a controller. TCP follows `stack`.
+    /// The sending end of `drawn`, a flow of `plan` with a controller. TCP follows `stack`, and takes one of the free
+    /// `places`.
     pub(crate) fn new(
         (plan, drawn): (&PlannedFlow, &DrawnFlow),
         stack: &Arc<Stack>,
         controller: Box<dyn Controller>,
         seed: u64,
+        places: &mut Places<'a>,
     ) -> Self {
         if let Kind::Tcp = plan.kind {
             let random = Random::stream(seed, "flow", drawn.stream());
@@ -83,7 +89,7 @@ impl SendingEnd {
             if ticks {
                 sender.up_for(uptime(seed));
             }
-            return Self::Tcp(Box::new(CacheAligned::new(Metered::new(sender))));
+            return Self::Tcp(places.put(CacheAligned::new(Metered::new(sender))));
         }
         if let Kind::Media { .. } = plan.kind {
             return Self::Media(Box::new(Metered::new(engine::media_source(plan, drawn, controller, seed))));
@@ -97,6 +103,16 @@ impl SendingEnd {
             Self::Tcp(tcp) => Some(&mut tcp.end),
             Self::Opening(opening) => Some(&mut opening.sender.end),
             Self::Datagram(_) | Self::Tfrc(_) | Self::Media(_) => None,
+        }
+    }
+
+    /// Where a TCP sender is in the row of those that stay, if it is there.
+    #[cfg(test)]
+    pub(crate) fn place_in_row(&self) -> Option<usize> {
+        match self {
+            Self::Tcp(placed) => placed.place_in_row(),
+            Self::Opening(opening) => opening.sender.place_in_row(),
+            _ => None,
         }
     }
 

@@ -16,7 +16,7 @@ const HOLES_AHEAD: usize = 3;
 /// How many packets before its own the places of a packet in queue and wire are fetched.
 const PASSAGE_AHEAD: usize = 16;
 
-impl<A: Agents> Partition<'_, A> {
+impl<'a, A: Agents> Partition<'a, A> {
     /// Lets the processor fetch the memory that the next packets on `wire` come to: their flows, the connections of
     /// these, and the memory that these refer to. With many flows most of the time would go by in waiting for it.
     #[inline(never)]
@@ -36,7 +36,7 @@ impl<A: Agents> Partition<'_, A> {
             }
             Some((_, Body::Opening)) | None => {}
         }
-        let prefetch = |others, of_sender: fn(&SendingEnd), of_receiver: fn(&ReceivingEnd)| match ahead(others) {
+        let prefetch = |others, of_sender: fn(&SendingEnd<'a>), of_receiver: fn(&ReceivingEnd)| match ahead(others) {
             Some((flow, Body::Ack(_))) => senders[flow].end.iter().for_each(of_sender),
             Some((flow, Body::Data(_))) => receivers[flow].end.iter().for_each(of_receiver),
             Some((_, Body::Opening)) | None => {}

@@ -8,7 +8,7 @@ use crate::agents::Agents;
 use crate::flow::{ReceiverHalf, SenderHalf};
 use crate::packet::Packet;
 
-impl<A: Agents> Partition<'_, A> {
+impl<'a, A: Agents> Partition<'a, A> {
     /// A packet that opens a connection has reached its end.
     #[inline(never)]
     pub(super) fn opening_arrives(&mut self, now: Time, packet: &Packet) {
@@ -21,7 +21,7 @@ impl<A: Agents> Partition<'_, A> {
 
     /// The SYN-ACK: its ACK leaves, and data behind it. One that comes again shows that the ACK was lost.
     fn answer_arrives(&mut self, now: Time, index: u32, answer: &OpeningPacket) {
-        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let sender: &mut SenderHalf<'a> = &mut self.endpoints.senders[index as usize];
         if !sender.running {
             return;
         }

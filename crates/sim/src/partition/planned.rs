@@ -8,9 +8,9 @@ use super::{Of, Partition};
 use crate::agenda::Planned;
 use crate::agents::Agents;
 use crate::endpoints::Endpoints;
-use crate::flow::{ReceiverHalf, SenderHalf};
+use crate::flow::{Places, ReceiverHalf, SenderHalf};
 
-impl<A: Agents> Partition<'_, A> {
+impl<'a, A: Agents> Partition<'a, A> {
     /// The next planned thing happens.
     #[inline(never)]
     pub(super) fn run_planned(&mut self, now: Time) {
@@ -45,7 +45,7 @@ impl<A: Agents> Partition<'_, A> {
         if change.parameters.is_empty() {
             return;
         }
-        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let sender: &mut SenderHalf<'a> = &mut self.endpoints.senders[index as usize];
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else { return };
         match end.set_parameters(now, &change.parameters) {
             Ok(()) => self.send(now, index),
@@ -57,7 +57,7 @@ impl<A: Agents> Partition<'_, A> {
     fn start(&mut self, now: Time, index: u32) {
         let i = index as usize;
         if self.endpoints.senders[i].end.is_none() {
-            let (sending, receiving) = match self.ends(&self.drawn[i]) {
+            let (sending, receiving) = match self.ends(&self.drawn[i], &mut Places::default()) {
                 Ok(ends) => ends,
                 Err(failure) => return self.failure = Some(failure),
             };
@@ -69,7 +69,7 @@ impl<A: Agents> Partition<'_, A> {
             capture.starts(now, index);
         }
         let Of { stacks, seed, .. } = self.of;
-        let sender: &mut SenderHalf = &mut self.endpoints.senders[i];
+        let sender: &mut SenderHalf<'a> = &mut self.endpoints.senders[i];
         sender.running = true;
         sender.start = now;
         sender.end = sender.end.take().map(|end| end.start(now, granted, &stacks[self.drawn[i].of], seed));
@@ -84,7 +84,7 @@ impl<A: Agents> Partition<'_, A> {
     pub(super) fn retire(&mut self, now: Time, index: u32) {
         let i = index as usize;
         let Endpoints { senders, receivers, recorder, .. } = &mut self.endpoints;
-        let (sender, receiver): (&mut SenderHalf, &mut ReceiverHalf) = (&mut senders[i], &mut receivers[i]);
+        let (sender, receiver): (&mut SenderHalf<'a>, &mut ReceiverHalf) = (&mut senders[i], &mut receivers[i]);
         if sender.end.as_ref().is_some_and(|end| end.in_flight() == 0 && end.deadline().is_none()) {
             sender.running = false;
             recorder.retire(now, self.plan, (index, &self.drawn[i]), sender, receiver);

@@ -8,12 +8,12 @@ use crate::endpoints::Endpoints;
 use crate::flow::{SenderHalf, SendingEnd};
 use crate::recorder::Recorder;
 
-impl<A: Agents> Partition<'_, A> {
+impl<'a, A: Agents> Partition<'a, A> {
     /// Lets the sender of `index` send as much as it may, and notes when it wants to be woken.
     #[inline]
     pub(crate) fn send(&mut self, now: Time, index: u32) {
         let earlier = loop {
-            let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+            let sender: &mut SenderHalf<'a> = &mut self.endpoints.senders[index as usize];
             let Some(end) = &mut sender.end else { return };
             let packet =
                 end.poll_transmit(now, index, sender.forward, &mut self.endpoints.recorder.journal(now, index));
@@ -33,7 +33,7 @@ impl<A: Agents> Partition<'_, A> {
     #[inline(always)]
     fn send_ready(&mut self, now: Time, index: u32) {
         let Self { endpoints: Endpoints { senders, recorder: Recorder { stamp, .. }, .. }, offers, fabric, .. } = self;
-        let sender: &mut SenderHalf = &mut senders[index as usize];
+        let sender: &mut SenderHalf<'a> = &mut senders[index as usize];
         if let (Some(offers), Some(end)) = (offers, &mut sender.end)
             && fabric.begins_with_link(sender.forward)
         {
@@ -55,7 +55,7 @@ impl<A: Agents> Partition<'_, A> {
     /// The sender of `index` is looked at: perhaps nothing is due, as deadlines move without moving their slot.
     #[inline(never)]
     pub(super) fn expire_sender(&mut self, now: Time, index: u32) {
-        let sender: &mut SenderHalf = &mut self.endpoints.senders[index as usize];
+        let sender: &mut SenderHalf<'a> = &mut self.endpoints.senders[index as usize];
         let Some(end) = sender.end.as_mut().filter(|_| sender.running) else {
             return self.look_at(index, Time::NEVER);
         };

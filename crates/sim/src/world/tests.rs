@@ -9,7 +9,7 @@ use units::{Span, Time};
 use super::World;
 use super::workers::end_of_three;
 use crate::agents::NoAgents;
-use crate::flow::{ReceivingEnd, SendingEnd};
+use crate::flow::{ReceivingEnd, Rows, SendingEnd};
 use crate::packet::Packet;
 use crate::partition::Of;
 
@@ -52,7 +52,8 @@ fn in_world<R>(
     let drawn = plan.draw(plan.seed).unwrap();
     let stacks = crate::hosts::stacks(&plan, plan.seed);
     let of = Of { plan: &plan, seed: plan.seed, drawn: &drawn, make: &make, subflows: &[], stacks: &stacks };
-    then(World::new(of, None, allowed).unwrap(), Time::ZERO + plan.duration)
+    let mut rows = Rows::new(&plan, &drawn);
+    then(World::new(of, rows.places(), None, allowed).unwrap(), Time::ZERO + plan.duration)
 }
 
 fn pick(choices: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
@@ -296,6 +297,24 @@ fn an_end_has_the_state_of_a_handshake_from_its_syn_to_what_ends_it() {
         let plain = flow("", ", transport = { handshake = false }");
         assert_eq!(ends_at(&plain, allowed, [199, 201, 249, 251]), [before, before, before, data]);
     }
+}
+
+#[test]
+fn senders_that_stay_lie_side_by_side_and_connections_that_come_and_go_do_not() {
+    // Two flows, connections of three segments of which the first is over after three round trips, and another flow.
+    let text = "duration = '1s'\npath = { rate = '100mbit', rtt = '20ms', queue = '1000p' }\n\
+        flows = [{ cc = 'newreno', count = 2 }, { cc = 'cubic', bytes = '3kB', every = '300ms' }, { cc = 'newreno' }]";
+    in_world(text, false, newreno, |mut world, _| {
+        for (ms, connections) in [(10, 1), (200, 0)] {
+            world.run(Time::ZERO + Span::from_millis(ms), &Watch::default());
+            let ends = world.at(SENDERS).endpoints.senders.iter().filter_map(|sender| sender.end.as_ref());
+            let places: Vec<_> = ends.map(SendingEnd::place_in_row).collect();
+            let in_row: Vec<usize> = places.iter().flatten().copied().collect();
+            assert_eq!((in_row.len(), places.len() - in_row.len()), (3, connections));
+            // A sender has ten cache lines, and its meter one.
+            assert_eq!([in_row[1] - in_row[0], in_row[2] - in_row[1]], [11 * 64; 2]);
+        }
+    });
 }
 
 /// A controller that panics at its second ACK.
