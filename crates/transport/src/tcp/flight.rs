@@ -21,7 +21,7 @@ use super::rtt::{DelayedAckDetector, RttEstimator, micros};
 use crate::segment::Acknowledgement;
 use crate::{Clock, Growth, Stack};
 
-pub(super) use self::scoreboard::AckSummary;
+pub(super) use self::scoreboard::{AckSummary, InOrder};
 
 /// Segments on their way, and the path as they show it. State that every ACK touches comes first.
 #[repr(C)]
@@ -108,6 +108,19 @@ impl Flight {
         let retransmission_test = self.retransmission_test(stack);
         self.board.apply_to(ack, now, retransmission_test, summary);
         self.advanced |= summary.advances_rack;
+    }
+
+    /// The segments that an ACK with the cumulative point `cumulative` covers, if they are in order.
+    #[inline(always)]
+    pub(super) fn in_order(&self, cumulative: u64) -> Option<InOrder> {
+        self.board.in_order(cumulative)
+    }
+
+    /// Applies the ACK that covers `segments`, found just before.
+    #[inline(always)]
+    pub(super) fn take_in_order(&mut self, now: Time, segments: InOrder) -> AckSummary {
+        self.advanced = true;
+        self.board.take_in_order(segments, now)
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use std::slice;
 use prefetch_index::prefetch_index;
 use units::{Span, Time};
 
-pub(crate) use self::arrivals::{AckSummary, RetransmissionTest};
+pub(crate) use self::arrivals::{AckSummary, InOrder, RetransmissionTest};
 use self::place::{AHEAD, Place, Retransmission};
 use super::delivery_rate::DeliveryState;
 use super::segment_reports::SegmentReports;

@@ -6,14 +6,14 @@ use units::{Span, Time};
 use super::Sender;
 use crate::journal::{Event, Journal};
 use crate::segment::{Acknowledgement, CumulativeAck};
-use crate::tcp::flight::AckSummary;
+use crate::tcp::flight::{AckSummary, InOrder};
 use crate::tcp::repair::Phase;
 
 /// Content of an ACK, as far as it decides which steps have anything to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Content {
     /// More segments in order, while none is missing and nothing is reduced.
-    InOrder,
+    InOrder(InOrder),
     /// With RACK: arrivals alone. There is no duplicate, no mark, and no probe or reduction that it concerns.
     Arrivals,
     /// Anything else.
@@ -46,8 +46,10 @@ impl Sender {
     pub fn on_cumulative_ack(&mut self, now: Time, ack: &CumulativeAck, journal: &mut dyn Journal) -> Option<Span> {
         // No function that is not inlined gets it, so its empty fields are never written.
         let whole = Acknowledgement::from(*ack);
-        if self.is_of_arrivals(&whole) && self.is_in_order(&whole) {
-            return self.process(now, &whole, Content::InOrder, journal);
+        if self.is_of_arrivals(&whole)
+            && let Some(segments) = self.in_order(&whole)
+        {
+            return self.process(now, &whole, Content::InOrder(segments), journal);
         }
         self.on_other_acknowledgement(now, &Acknowledgement::from(*ack), journal)
     }
@@ -61,11 +63,11 @@ impl Sender {
             && self.repair.is_settled(ack, self.flight.first(), &self.stack)
     }
 
-    /// True if `ack`, which reports nothing but arrivals, is [`Content::InOrder`].
+    /// The segments that `ack`, which reports nothing but arrivals, covers, if it is [`Content::InOrder`].
     #[inline(always)]
-    fn is_in_order(&self, ack: &Acknowledgement) -> bool {
-        let advances = self.flight.first() < ack.cumulative && ack.cumulative <= self.flight.next();
-        advances && ack.sack.is_empty() && self.flight.is_in_order() && self.repair.is_idle()
+    fn in_order(&self, ack: &Acknowledgement) -> Option<InOrder> {
+        let regular = ack.sack.is_empty() && self.flight.is_in_order() && self.repair.is_idle();
+        if regular { self.flight.in_order(ack.cumulative) } else { None }
     }
 
     #[inline(never)]
@@ -104,14 +106,15 @@ impl Sender {
     ) -> Option<Span> {
         self.output.look_again();
         let in_flight_before = self.flight.in_flight();
-        let had_duplicates = content != Content::InOrder && self.flight.sacked_count() > 0;
+        let (in_order, any) = (matches!(content, Content::InOrder(_)), matches!(content, Content::Any));
+        let had_duplicates = !in_order && self.flight.sacked_count() > 0;
         let mut summary = AckSummary::default();
-        if content == Content::InOrder {
-            summary = self.flight.apply(now, ack, &self.stack);
+        if let Content::InOrder(segments) = content {
+            summary = self.flight.take_in_order(now, segments);
         } else {
             self.flight.apply_to(now, ack, &self.stack, &mut summary);
         }
-        let counted = if content == Content::Any { self.count_duplicates(ack, &mut summary) } else { 0 };
+        let counted = if any { self.count_duplicates(ack, &mut summary) } else { 0 };
         self.output.set_peer_window(ack.window);
         let rtt = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let mut rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
@@ -119,18 +122,18 @@ impl Sender {
             rate.sent = self.flight.state_when_sent(&summary);
         }
         let round_start = self.flight.round_ends();
-        let newly_marked = if content == Content::Any { self.flight.count_marks(ack) } else { 0 };
+        let newly_marked = if any { self.flight.count_marks(ack) } else { 0 };
         let found = self.look(now, ack, content, (&summary, counted, in_flight_before), journal);
-        let ecn_echo = content == Content::Any && (ack.congestion_echo || newly_marked > 0);
+        let ecn_echo = any && (ack.congestion_echo || newly_marked > 0);
         let response = match content {
-            Content::InOrder => Response { grows: true, ..Response::default() },
+            Content::InOrder(_) => Response { grows: true, ..Response::default() },
             _ => self.respond(now, &summary, found, ecn_echo, journal),
         };
         let signal = Ack {
             rtt,
             newly_lost: response.newly_lost,
             in_flight_before,
-            first_duplicate: content != Content::InOrder
+            first_duplicate: !in_order
                 && !had_duplicates
                 && summary.acknowledged == 0
                 && self.flight.sacked_count() > 0,
@@ -150,7 +153,7 @@ impl Sender {
             self.wait_for_discarded(now, &signal);
             return rtt.map(|rtt| rtt.value);
         };
-        if content != Content::InOrder {
+        if !in_order {
             let progress = summary.acknowledged > 0 && newly_lost == 0;
             self.move_phase(now, &signal, response.entering, progress, journal);
         }
@@ -169,11 +172,11 @@ impl Sender {
         (summary, counted, in_flight_before): (&AckSummary, u32, u32),
         journal: &mut dyn Journal,
     ) -> Option<u32> {
-        if content == Content::InOrder {
+        if let Content::InOrder(_) = content {
             self.report_segments(now);
             return Some(0);
         }
-        if content == Content::Any {
+        if let Content::Any = content {
             self.settle_probe(now, ack, summary, in_flight_before, journal);
         }
         if self.shows_reneging(summary) {

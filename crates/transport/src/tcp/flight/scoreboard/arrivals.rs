@@ -31,6 +31,15 @@ impl Newest {
     }
 }
 
+/// Segments that an ACK covers in order: each was sent once, and nothing above has arrived. So the first is the oldest
+/// and the last the newest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InOrder {
+    oldest: Sent,
+    newest: Sent,
+    count: u32,
+}
+
 /// Effect of an ACK on the segments that were outstanding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSummary {
@@ -124,43 +133,55 @@ impl Scoreboard {
 
     #[inline(always)]
     fn apply_plain(&mut self, ack: &Acknowledgement, now: Time) -> Option<AckSummary> {
-        let in_order = ack.sack.is_empty()
-            && self.sacked_count == 0
-            && self.reports.as_deref().is_none_or(|reports| !reports.has_deliveries());
-        if in_order { self.apply_in_order(ack.cumulative, now) } else { None }
+        let found = if ack.sack.is_empty() { self.in_order(ack.cumulative) } else { None };
+        found.map(|segments| self.take_in_order(segments, now))
     }
 
-    /// The common case: everything below `cumulative` was sent once, and nothing above has arrived. Among such segments
-    /// the first is the oldest and the last the newest.
+    /// The segments below `cumulative`, if they are in order.
     #[inline(always)]
-    fn apply_in_order(&mut self, cumulative: u64, now: Time) -> Option<AckSummary> {
+    pub(crate) fn in_order(&self, cumulative: u64) -> Option<InOrder> {
+        if self.sacked_count > 0 || self.reports.as_deref().is_some_and(|reports| reports.has_deliveries()) {
+            return None;
+        }
         let count = cumulative.checked_sub(self.first)? as usize;
         let &oldest = self.segments.front()?;
         let &newest = self.segments.get(count.checked_sub(1)?)?;
         // Mostly there are one or two.
-        if oldest.flags | newest.flags != 0 || (1..count - 1).any(|at| self.segments[at].flags != 0) {
-            return None;
-        }
+        let between = (1..count - 1).fold(0, |flags, at| flags | self.segments[at].flags);
+        let plain = (oldest.flags | newest.flags | between) & !APPLICATION_LIMITED == 0;
+        plain.then_some(InOrder { oldest, newest, count: count as u32 })
+    }
+
+    /// Applies the ACK that covers `segments`, found just before.
+    #[inline(always)]
+    pub(crate) fn take_in_order(&mut self, segments: InOrder, now: Time) -> AckSummary {
+        let InOrder { oldest, newest, count } = segments;
         for _ in 0..count {
             self.segments.pop_front();
         }
-        self.first = cumulative;
+        self.first += u64::from(count);
         self.rack.rtt = now.since(newest.at);
-        let number = cumulative - 1;
+        let number = self.first - 1;
         self.rack.last = self.rack.last.max(newest.place(number));
-        Some(AckSummary {
-            acknowledged: count as u32,
-            delivered: count as u32,
+        AckSummary {
+            acknowledged: count,
+            delivered: count,
             oldest_at: Some(oldest.at),
             samples: Some((oldest.at, newest.at)),
             newest: Some(Newest { sent: newest, number }),
             advances_rack: true,
             ..AckSummary::default()
-        })
+        }
     }
 
     #[inline(never)]
-    fn apply_any(&mut self, ack: &Acknowledgement, now: Time, test: RetransmissionTest, summary: &mut AckSummary) {
+    pub(super) fn apply_any(
+        &mut self,
+        ack: &Acknowledgement,
+        now: Time,
+        test: RetransmissionTest,
+        summary: &mut AckSummary,
+    ) {
         let highest = self.highest_sacked();
         self.note_duplicate(ack, summary);
         // The last segment to be looked at gives RACK its RTT. In Linux it has the highest number.

@@ -217,6 +217,36 @@ fn the_highest_number_of_an_ack_gives_rack_its_rtt_whatever_the_order_of_blocks(
 }
 
 #[test]
+fn segments_in_order_are_taken_as_an_ack_of_any_kind_takes_them() {
+    let seen = |board: &Scoreboard, summary: &AckSummary| {
+        format!("{summary:?} {} {:?} {:?}", board.first, board.rack, board.segments)
+    };
+    // Five segments, of which the application limited every combination.
+    for limited in 0..1u32 << 5 {
+        let mut board = Scoreboard::default();
+        for number in 0..5 {
+            let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+            board.push(at(number), DeliveryState { application_limited: limited >> number & 1 == 1, ..state });
+        }
+        for cumulative in 1..=5 {
+            let (mut one, mut other, mut any) = (board.clone(), board.clone(), AckSummary::default());
+            let segments = one.in_order(cumulative).expect("all were sent once");
+            let summary = one.take_in_order(segments, at(100));
+            let ack = Acknowledgement { cumulative, ..Acknowledgement::default() };
+            other.apply_any(&ack, at(100), BY_RTT, &mut any);
+            assert_eq!(seen(&one, &summary), seen(&other, &any), "{limited:b} to {cumulative}");
+            assert_eq!((summary.delivered, one.first), (cumulative as u32, cumulative));
+        }
+        assert!(board.in_order(0).is_none() && board.in_order(6).is_none());
+    }
+    // One that was sent again, the second of ten, or a SACKed one above the point: they are not in order.
+    let mut board = sacked(&[]);
+    board.segments[1].flags = AMBIGUOUS;
+    assert_eq!([1, 2, 3, 10].map(|cumulative| board.in_order(cumulative).is_some()), [true, false, false, false]);
+    assert!(sacked(&[(5, 6)]).in_order(2).is_none());
+}
+
+#[test]
 fn after_a_spurious_reduction_original_and_retransmission_are_both_in_flight() {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
     let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
