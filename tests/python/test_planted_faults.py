@@ -19,6 +19,7 @@ REGISTRY = Path.home() / ".cargo/registry/src"
 FOUND = Path(__file__).parents[2] / "measurements/parity/quic-planted.csv"
 SOURCES = {"noq": "noq-proto-1.4.0", "quinn": "quinn-proto-0.11.19", "quiche": "quiche-0.30.0"}
 RENO, CUBIC = "src/congestion/new_reno.rs", "src/congestion/cubic.rs"
+BBR3 = "src/congestion/bbr3/mod.rs"
 QUICHE_RENO = "src/recovery/congestion/reno.rs"
 
 pytestmark = [
@@ -76,6 +77,14 @@ FAULTS = (
         "quiche:reno", "halves the window for each loss of a flight", QUICHE_RENO,
         "if !r.in_congestion_recovery(time_sent) {\n", "if !r.in_congestion_recovery(time_sent) || true {\n",
         "decrease",
+    ),
+    Fault(
+        "quiche:reno", "grows while the application is limited", QUICHE_RENO,
+        "    if r.app_limited {\n        return;\n    }\n", "", "application-limited",
+    ),
+    Fault(
+        "noq:bbr3", "takes no share of losses for high", BBR3,
+        "const LOSS_THRESH: f64 = 0.02;", "const LOSS_THRESH: f64 = 1.0;", "answers-loss",
     ),
 )  # fmt: skip
 
