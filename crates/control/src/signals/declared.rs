@@ -107,6 +107,12 @@ macro_rules! signals {
                     /// The timestamp that the ACK echoes; [`Time::NEVER`] without timestamps. See
                     /// [`Ack::timestamp_rtt`].
                     timestamp_echo: Time = Time::NEVER;
+                    /// It carries no SACK block and no echo, and the receive window has not changed: header prediction
+                    /// of Linux takes it (tcp_rcv_established).
+                    fast_path: bool = false;
+                    /// Segments that might be in flight before it: a reduction under way limits them (snd_cwnd of
+                    /// Linux).
+                    limit: u32 = u32::MAX;
                 }
                 computed {
                     /// The RTT sample may contain the delayed-ACK timer.

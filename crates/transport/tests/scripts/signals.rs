@@ -154,3 +154,34 @@ fn an_ack_of_what_was_never_sent_or_long_acknowledged_is_ignored() {
     s.arrives(ack(100)).nothing_leaves().arrives(ack(1)).nothing_leaves().in_flight(4);
     assert_eq!(s.last_ack(), before);
 }
+
+#[test]
+fn an_ack_that_brings_nothing_but_segments_is_on_the_fast_path() {
+    let mut s = SenderScript::new(plain(), 10.0);
+    s.leave(0..10).at(40).arrives(ack(1)).all();
+    let mut fast = |reply| {
+        s.arrives(reply).all();
+        s.last_ack().fast_path
+    };
+    assert!(fast(ack(2)));
+    assert!(!fast(ack(2).sack(4, 5)), "a block");
+    assert!(!fast(ack(3).marked()), "an echo");
+    assert!(fast(ack(5)));
+    assert!(!fast(ack(6).window(500)), "another window");
+    assert!(fast(ack(7).window(500)));
+}
+
+#[test]
+fn an_ack_names_the_limit_of_the_reduction_before_it() {
+    let mut s = SenderScript::new(transport::linux(), 20.0);
+    s.all();
+    s.at(80);
+    let mut limits = vec![];
+    for end in 2..8 {
+        s.arrives(ack(0).sack(1, end)).all();
+        limits.push(s.last_ack().limit);
+    }
+    // The third block begins the recovery. Its ACK still has the window of before.
+    assert_eq!(limits[..3], [20; 3]);
+    assert!(limits[3..].iter().all(|&limit| limit < 20) && limits.is_sorted_by(|a, b| a >= b), "{limits:?}");
+}

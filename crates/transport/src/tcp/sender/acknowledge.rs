@@ -115,6 +115,9 @@ impl Sender {
             self.flight.apply_to(now, ack, &self.stack, &mut summary);
         }
         let counted = if any { self.count_duplicates(ack, &mut summary) } else { 0 };
+        let is_plain = in_order || ack.sack.is_empty() && ack.duplicate.is_none() && !ack.congestion_echo;
+        let fast_path = is_plain && ack.window == self.output.peer_window();
+        let limit = self.repair.limit(self.driver.window());
         self.output.set_peer_window(ack.window);
         let rtt = self.flight.take_samples(now, ack, &summary, &self.stack, self.driver.wants().exact_rtt);
         let mut rate = self.flight.delivery_rate(now, &summary, self.stack.clock.tick);
@@ -143,6 +146,8 @@ impl Sender {
             newly_marked,
             ends_recovery: response.ends_recovery,
             window_limited: self.is_window_limited(in_flight_before),
+            fast_path,
+            limit,
             ..self.flight.describe(ack, &summary, &self.stack)
         };
         self.signal(now, response.grows, &signal);
