@@ -5,6 +5,8 @@
 //! | the count of segments for one more, from the cubic and Reno's window (`bictcp_update`): the cubic at most once a tick, and for the same window not within a 32nd of a second | `Cubic::update` |
 //! | the target lies the smallest RTT ahead; 5 % a round trip at least while no loss has shown W_max | `Cubic::count` |
 //! | RTT samples (`bictcp_cubic_acked`): none in the first second of an epoch | `Cubic::take_sample` |
+//! | HyStart looks while the window is below the threshold, also where a reduction takes it there | `Cubic::look_for_end` |
+//! | its rounds end with the cumulative point (`hystart_update`) | `Cubic::look_for_end` |
 //! | an ACK train may be longer by what segmentation offload bunches (`hystart_ack_delay`) | `train_allowance` |
 //! | C = 410 * 2^10 / 2^40 in units of its clock, beta = 717/1024 | `Settings` |
 //! | time idle does not move the cubic on; a slow start does not end the epoch | `Controller::on_transmit_start` |
@@ -95,6 +97,8 @@ struct Cubic {
     reno: Reno,
     undo: Undo,
     hystart: HyStart,
+    /// The HyStart round lasts until a segment from this number on is acknowledged (end_seq).
+    round_end: u64,
     counter: Counter,
     /// The window at the last loss, 0 while none has shown it.
     w_max: f64,
@@ -118,6 +122,7 @@ impl Cubic {
             reno: Reno::new(),
             undo: Undo::default(),
             hystart: HyStart::new(hystart_ack_train, hystart_delay, HYSTART_DELAY_DIVISOR, false),
+            round_end: 0,
             counter: Counter::new(),
             w_max: 0.0,
             cwnd_prior: 0.0,
@@ -200,13 +205,28 @@ impl Cubic {
         if self.shortest.is_zero() || rtt.value < self.shortest {
             self.shortest = rtt.value;
         }
-        if self.settings.hystart && self.reno.grows_exponentially(cx) {
-            let allowance = train_allowance(cx, ack, self.reno.window);
-            let ack = Ack { min_rtt: self.shortest, ..*ack };
-            if self.hystart.observe(cx.now, &ack, self.reno.window, allowance) {
-                self.reno.threshold = self.reno.window;
-                self.cwnd_prior = self.reno.window;
-            }
+        if self.settings.hystart {
+            self.look_for_end(cx, ack);
+        }
+    }
+
+    /// Ends slow start, or a reduction that has taken the window below the threshold, where HyStart says so.
+    fn look_for_end(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let limit = f64::from(ack.limit);
+        let window = if limit < self.reno.window.floor() { limit } else { self.reno.window };
+        if !(Reno { window, ..self.reno }).grows_exponentially(cx) {
+            return;
+        }
+        let allowance = train_allowance(cx, ack, window);
+        let round_start = ack.acknowledged_to > self.round_end;
+        if round_start {
+            self.round_end = ack.sent_to;
+        }
+        let ack = Ack { min_rtt: self.shortest, round_start, ..*ack };
+        if self.hystart.observe(cx.now, &ack, window, allowance) {
+            // A reduction ends with the threshold as its window (tcp_end_cwnd_reduction).
+            self.reno = Reno { window, threshold: window };
+            self.cwnd_prior = window;
         }
     }
 
@@ -267,6 +287,7 @@ impl Controller for Cubic {
         self.reno.threshold = self.reno.threshold.floor();
         (self.w_max, self.shortest, self.epoch, self.count) = (0.0, Span::ZERO, None, Count::default());
         self.hystart.restart(cx.now);
+        self.round_end = loss.sent_to;
     }
 
     fn on_spurious(&mut self, _cx: &mut Context<'_>) {

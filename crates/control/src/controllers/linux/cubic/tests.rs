@@ -162,3 +162,37 @@ fn a_train_may_be_longer_by_four_trains_of_segmentation_offload_and_a_millisecon
     let near = Ack { smoothed_rtt: Span::from_millis(1), ..ack };
     assert_eq!(train_allowance(&cx, &near, 2000.0).as_nanos() / 1000, 65);
 }
+
+#[test]
+fn hystart_ends_a_reduction_that_has_taken_the_window_below_the_threshold() {
+    // An eighth of 100 ms: the ninth RTT of 113 ms ends the search. The threshold after the loss is 28.
+    for (limit, after) in [(20, (20.0, 20.0)), (28, (28.0, 28.0)), (35, (28.0, 28.0)), (15, (28.0, 28.0))] {
+        let mut world = World::new();
+        let mut cubic = Cubic { shortest: Span::from_millis(100), ..Cubic::new(Settings::default()) };
+        cubic.reno = Reno { window: 40.0, threshold: f64::INFINITY };
+        cubic.on_loss(&mut world.context(), &loss());
+        for _ in 0..9 {
+            world.pass(Span::from_millis(6));
+            let ack = Ack { rtt: rtt(113), limit, newly_acknowledged: 0, ..segments(1) };
+            cubic.on_duplicate_ack(&mut world.context(), &ack);
+        }
+        assert_eq!((cubic.window(), cubic.slow_start_threshold()), after, "{limit}");
+    }
+}
+
+#[test]
+fn a_round_of_hystart_ends_with_the_cumulative_point() {
+    // Nine RTTs of 113 ms end the search, but not in two rounds. A SACK block ends none.
+    for (covers, ends) in [(false, true), (true, false)] {
+        let mut world = World::new();
+        let mut cubic = Cubic { shortest: Span::from_millis(100), ..Cubic::new(Settings::default()) };
+        cubic.reno.window = 30.0;
+        for number in 1..=9 {
+            world.pass(Span::from_millis(6));
+            let acknowledged_to = if covers && number > 5 { 11 } else { 1 };
+            let ack = Ack { rtt: rtt(113), acknowledged_to, round_start: number == 5, ..segments(0) };
+            cubic.on_duplicate_ack(&mut world.context(), &ack);
+        }
+        assert_eq!(cubic.slow_start_threshold().is_finite(), ends, "{covers}");
+    }
+}
