@@ -1,5 +1,5 @@
 //! The receive buffer: the window that its memory makes, and its growth with the flow. The application reads data in
-//! order at once, so that only segments out of order take memory.
+//! order at once, so that only segments out of order take memory. An ACK that a filled hole sends leaves before that.
 //!
 //! The functions in the comments are Linux's, in net/ipv4/tcp_input.c and tcp_output.c.
 
@@ -210,6 +210,13 @@ impl ReceiveBuffer {
         (self.end / self.segment).min(self.application)
     }
 
+    /// The same in the ACK of a segment that has filled a hole, where the window ended at byte `end` before. The
+    /// application has not read the `unread` segments below `next` yet (tcp_select_window).
+    fn edge_before_read(&self, end: u64, next: u64, early: u64, unread: u64) -> u64 {
+        let window = self.space(early, unread).min(self.threshold);
+        (end.max(next * self.segment + window) / self.segment).min(self.edge())
+    }
+
     /// The end of the window for a receiver that has `bytes` in order and `early` segments above them
     /// (__tcp_select_window).
     fn select(&mut self, bytes: u64, early: u64) {
@@ -305,11 +312,14 @@ impl Receiver {
         let opens = self.buffer().is_some_and(|buffer| buffer.arrives(delay, last_ack, early, is_full));
         // icsk_ack.quick |= 1
         self.quick_acks |= u32::from(opens && self.ack_every > 1);
+        let before = self.next;
         self.place(now, data);
         let (next, early) = (self.next, self.early());
+        let unread = next - before;
         if let Some(buffer) = self.buffer() {
+            let end = buffer.end;
             let is_news = buffer.settle(now, next, early);
-            self.edge = buffer.edge();
+            self.edge = if unread > 1 { buffer.edge_before_read(end, next, early, unread) } else { buffer.edge() };
             self.due |= is_news;
         }
     }
@@ -407,8 +417,11 @@ mod tests {
         let free = receiver.buffer().unwrap().space(19, 0);
         assert_eq!(free, (131_072 - 19 * 2304) * 160 / 256);
         play(&mut receiver, 20..21);
-        // All 40 are in order, and the window of 80480 bytes holds 55 segments.
-        assert_eq!((receiver.delivered_segments(), receiver.window()), (40, 55));
+        // All 40 are in order. The ACK leaves before the application has read the last 20, which leave 53,120 bytes of
+        // window: it ends within segment 76. Then the window has 80,480 bytes again, 55 segments.
+        assert_eq!((receiver.delivered_segments(), receiver.window()), (40, 36));
+        play(&mut receiver, 40..41);
+        assert_eq!((receiver.delivered_segments(), receiver.window()), (41, 55));
     }
 
     #[test]
