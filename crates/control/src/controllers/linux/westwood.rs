@@ -6,11 +6,13 @@
 //! | a sample each max(RTT, 50 ms) in bytes a tick, two filters of 7/8 and 1/8 in a row | `Westwood::sample` |
 //! | a loss halves; window and threshold are the estimate when recovery ends, then as often upwards as down | `Controller::on_recovered` |
 //! | timeout: the estimate is the threshold, and the smallest RTT is measured anew | `Controller::on_timeout` |
-//! | an ACK delivers what it covers less what duplicate ACKs counted (`westwood_acked_count`) | `Westwood::delivered_by` |
+//! | an ACK delivers what it covers, off the fast path less what duplicate ACKs counted (`westwood_acked_count`) | `Westwood::delivered_by` |
 //!
-//! Differences from Linux: every ACK takes the slow path. On the fast path Linux does not take off the segments that
-//! duplicate ACKs have counted. A loss that proves spurious gives the window back for good. Linux sets the estimate
-//! when recovery ends all the same. The window after a timeout is the transport's.
+//! The RTT of an ACK counts before its data, as since 6.16. A duplicate ACK without SACK is on the fast path, where it
+//! delivers nothing.
+//!
+//! Differences from Linux: a loss that proves spurious gives the window back for good. Linux sets the estimate when
+//! recovery ends all the same. The window after a timeout is the transport's.
 
 use units::Span;
 
@@ -123,9 +125,13 @@ impl Westwood {
         self.measures_anew = false;
     }
 
-    /// The bytes that `ack` delivers, by the rule for duplicate and cumulative ACKs.
+    /// The bytes that `ack` delivers. Counting begins where the first ACK leads. On the fast path an ACK counts
+    /// all that it covers, even if duplicate ACKs have counted it.
     fn delivered_by(&mut self, ack: &Ack) -> u64 {
         let mut segments = if std::mem::take(&mut self.begins) { 0 } else { ack.newly_acknowledged };
+        if ack.fast_path {
+            return u64::from(segments) * self.segment_size;
+        }
         if segments == 0 {
             self.accounted += 1;
             segments = 1;
@@ -272,6 +278,20 @@ mod tests {
         assert_eq!([0, 0, 0, 0, 0, 0, 4].map(&mut counted), [1, 1, 1, 1, 1, 1, 1]);
         westwood.on_recovered(&mut world.context());
         assert_eq!(westwood.accounted, 2);
+    }
+
+    #[test]
+    fn on_the_fast_path_all_that_an_ack_covers_counts() {
+        let (mut westwood, _) = at(100.0);
+        let of = |(newly_acknowledged, fast_path)| Ack { newly_acknowledged, fast_path, ..ack() };
+        let mut counted = |ack| westwood.delivered_by(&of(ack)) / 1448;
+        // Three duplicates, then five of which they counted three. Off the fast path they are taken off later.
+        let acks = [(0, false), (0, false), (0, false), (5, true), (0, true), (1, true), (5, false)];
+        assert_eq!(acks.map(&mut counted), [1, 1, 1, 5, 0, 1, 2]);
+        // The first ACK of a connection counts nothing there.
+        let mut westwood = Westwood::new(Settings { hz: 1000 });
+        westwood.on_start(&mut World::new().context());
+        assert_eq!([2, 2].map(|n| westwood.delivered_by(&of((n, true))) / 1448), [0, 2]);
     }
 
     #[test]
