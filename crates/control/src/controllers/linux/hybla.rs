@@ -4,13 +4,14 @@
 //! | rule of tcp_hybla.c | here |
 //! | --- | --- |
 //! | rho of the smallest smoothed RTT | `Hybla::observe` |
+//! | the first window: rho of the handshake's RTT, rounded down (`hybla_init`) | `Controller::on_handshake` |
 //! | slow start: 2^rho - 1 an ACK, the fraction from a table; not beyond the threshold | `Hybla::grow` |
 //! | congestion avoidance: rho^2/w an ACK; below a part, one segment a window | `Hybla::grow` |
 //! | Reno's growth in disorder and while a timeout is repaired | `Controller::on_ack` |
 //! | at most 65535 segments (`snd_cwnd_clamp`, set by `hybla_init`) | `MOST` |
 //!
-//! Difference from Linux: the first window, which Linux sets to rho of the handshake (one segment up to an RTT of 50
-//! ms, four at 100 ms).
+//! Difference from Linux: a connection whose handshake gives no RTT sample has the stack's first window, and rho from
+//! the RTTs of data. In Linux it has one segment, and rho is 1 to its end.
 
 use units::Span;
 
@@ -64,11 +65,11 @@ impl Hybla {
         }
     }
 
-    fn observe(&mut self, ack: &Ack) {
-        if ack.smoothed_rtt.is_zero() || ack.smoothed_rtt >= self.least {
+    fn observe(&mut self, smoothed_rtt: Span) {
+        if smoothed_rtt.is_zero() || smoothed_rtt >= self.least {
             return;
         }
-        self.least = ack.smoothed_rtt;
+        self.least = smoothed_rtt;
         self.eighths = (EIGHTHS * micros(self.least) / micros(self.settings.rtt_0).max(1)).max(EIGHTHS);
     }
 
@@ -103,8 +104,13 @@ impl Hybla {
 impl Controller for Hybla {
     delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
 
+    fn on_handshake(&mut self, _cx: &mut Context<'_>, rtt: Span) {
+        self.observe(rtt);
+        self.reno.window = (self.eighths / EIGHTHS) as f64;
+    }
+
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
-        self.observe(ack);
+        self.observe(ack.smoothed_rtt);
         if !ack.window_limited {
             return;
         }
@@ -150,6 +156,23 @@ mod tests {
 
     fn acks(hybla: &mut Hybla, ack: &Ack, count: u32) {
         (0..count).for_each(|_| hybla.on_ack(&mut World::new().context(), ack));
+    }
+
+    #[test]
+    fn the_first_window_is_rho_of_the_handshake_rounded_down() {
+        // 49/25 is 1.96, 50/25 is 2, 100/25 is 4, 620/25 is 24.8. The initial window of the stack is 10.
+        for (millis, window) in [(5, 1.0), (49, 1.0), (50, 2.0), (100, 4.0), (620, 24.0)] {
+            let (mut world, mut hybla) = (World::new(), Hybla::new(Settings::default()));
+            hybla.on_start(&mut world.context());
+            assert_eq!(hybla.window(), 10.0);
+            hybla.on_handshake(&mut world.context(), Span::from_millis(millis));
+            assert_eq!(hybla.window(), window, "{millis} ms");
+            // A longer RTT of data does not change rho.
+            let rho = probed(&hybla, "rho");
+            let later = Ack { smoothed_rtt: Span::from_millis(900), window_limited: false, ..ack() };
+            acks(&mut hybla, &later, 1);
+            assert_eq!((hybla.window(), probed(&hybla, "rho")), (window, rho), "{millis} ms");
+        }
     }
 
     #[test]
