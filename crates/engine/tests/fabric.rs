@@ -71,7 +71,7 @@ fn a_duplicate_is_an_arrival_of_its_own() {
     let plan = on_a_path("rate = '8mbit', duplicate = '100%'");
     for (twice, arrived) in [(true, 2), (false, 1)] {
         let mut fabric = Fabric::new(&plan, 1, true);
-        fabric.forward(Time::ZERO, Segment { twice, ..Segment::new(1000) }, &mut Unwatched);
+        fabric.forward(Time::ZERO, Segment { twice, ..Segment::from(1000) }, &mut Unwatched);
         fabric.advance(at(1), &mut Unwatched);
         let row = &fabric.rows(at(1), &plan)[0];
         assert_eq!([row.arrived_packets, row.departed_packets, row.dropped_packets], [arrived, arrived, 0]);
@@ -93,7 +93,7 @@ fn tokens_at_the_start_of_the_interval_are_capacity_of_it() {
     assert_eq!(rows(&mut fabric, 3), 2_010_000.0);
     // 4 kB left at the instant at which it ends, so 6 kB are there.
     let mut fabric = Fabric::new(&plan, 1, true);
-    fabric.forward(at(1), Segment::new(4000), &mut Unwatched);
+    fabric.forward(at(1), Segment::from(4000), &mut Unwatched);
     fabric.begin_measuring(at(1), &mut Unwatched);
     assert_eq!(rows(&mut fabric, 3), 2_006_000.0);
 }
@@ -164,7 +164,7 @@ fn packets_overtake_where_a_path_lets_them_and_its_delay_varies() {
             // Each takes 0.1 ms on the link. The delay becomes 16 ms shorter when half of them have left.
             let now = MS(980 + number);
             sizes.extend(arrivals(&mut fabric, now, &mut Unwatched));
-            fabric.forward(now, Segment::new(100 + number), &mut Unwatched);
+            fabric.forward(now, Segment::from(100 + number), &mut Unwatched);
         }
         sizes.extend(arrivals(&mut fabric, at(2), &mut Unwatched));
         assert_eq!(sizes.len(), 40);
@@ -189,7 +189,7 @@ fn a_link_whose_queue_drops_at_its_head_is_looked_at_when_a_service_starts() {
     let plan = plan(&format!("flows = [{{ cc = 'newreno' }}]\n{path}"));
     let mut fabric = Fabric::new(&plan, 1, true);
     for _ in 0..2 {
-        fabric.forward(Time::ZERO, Segment::new(1000), &mut Unwatched);
+        fabric.forward(Time::ZERO, Segment::from(1000), &mut Unwatched);
     }
     // The service of the second starts after 1 ms, and the first arrives 10 ms later.
     assert_eq!(fabric.next(), MS(1));
@@ -203,7 +203,7 @@ fn a_link_whose_queue_drops_at_its_head_is_looked_at_when_a_service_starts() {
 fn a_waiting_packet_arrives_no_earlier_than_its_service_and_its_wire_let_it() {
     let mut fabric = Fabric::new(&on_a_path("rate = '8mbit'"), 1, true);
     for _ in 0..2 {
-        fabric.forward(Time::ZERO, Segment::new(1000), &mut Unwatched);
+        fabric.forward(Time::ZERO, Segment::from(1000), &mut Unwatched);
     }
     assert_eq!([0, 10, 11].map(|ms| fabric.timeout_after(MS(ms))), [MS(11), MS(11), Time::NEVER]);
     // The first is taken. The service of the second starts after 1 ms.
@@ -217,7 +217,7 @@ fn packets_that_begin_together_come_to_their_own_links() {
     let mut fabric = Fabric::new(&plan, 1, true);
     let [(first, _), (second, _)] = [0, 1].map(|flow| fabric.first_steps(flow));
     let steps = [first, second, second, first, first];
-    let mut packets = (0..).zip(steps).map(|(ms, step)| (MS(ms), Segment { step, ..Segment::new(100) }));
+    let mut packets = (0..).zip(steps).map(|(ms, step)| (MS(ms), Segment { step, ..Segment::from(100) }));
     fabric.forward_all(&mut Unwatched, |_, _| packets.next());
     fabric.advance(at(1), &mut Unwatched);
     let rows = fabric.rows(at(1), &plan);
@@ -244,7 +244,7 @@ fn a_full_queue_drops_and_a_link_loses() {
         let plan = on_a_path(keys);
         let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
         for _ in 0..23 {
-            fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
+            fabric.forward(Time::ZERO, Segment::from(1000), &mut seen);
         }
         fabric.advance(at(1), &mut seen);
         let row = &fabric.rows(at(1), &plan)[0];

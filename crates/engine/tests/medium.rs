@@ -50,7 +50,7 @@ fn five_packets(keys: &str) -> (u32, [u64; 4], Seen) {
     let end = Time::ZERO + Span::from_secs(1);
     let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
     for _ in 0..5 {
-        fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
+        fabric.forward(Time::ZERO, Segment::from(1000), &mut seen);
     }
     fabric.advance(end, &mut seen);
     let station = fabric.station_rows(end, &plan).into_iter().find(|row| !row.is_access_point).unwrap();
@@ -82,7 +82,7 @@ fn a_medium_is_looked_at_until_its_packets_have_arrived() {
     let plan = plan("");
     let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
     for _ in 0..2 {
-        fabric.forward(Time::ZERO, Segment::new(1000), &mut seen);
+        fabric.forward(Time::ZERO, Segment::from(1000), &mut seen);
     }
     let mut arrived = 0;
     while fabric.next() != Time::NEVER {

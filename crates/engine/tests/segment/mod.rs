@@ -14,9 +14,9 @@ pub(crate) struct Segment {
     pub(crate) step: u32,
 }
 
-impl Segment {
-    /// A packet on the first step, which no link duplicates.
-    pub(crate) const fn new(size: u64) -> Self {
+impl From<u64> for Segment {
+    /// A packet of so many bytes on the first step, which no link duplicates.
+    fn from(size: u64) -> Self {
         Self { size, twice: false, step: 0 }
     }
 }
