@@ -86,7 +86,9 @@ def test_the_naming_a_module_name_it_or_what_is_in_it():
     assert naming("python/ackclock/errors.py", tests) == ["most.py", "once.py"]
 
 
-@pytest.mark.parametrize("ends", [["pytest ends with status 1"] * 2, ["pytest ends with status -24", ""]])
+@pytest.mark.parametrize(
+    "ends", [["pytest ends with status 1"] * 2, ["pytest ends with status -24", ""], ["", ""]]
+)
 def test_a_pytest_that_fails_without_a_mutant_notices_none(monkeypatch, tmp_path, ends):
     written = []
     copy = SimpleNamespace(

@@ -165,7 +165,7 @@ def outcome(copy: Copy, mutant: Mutant, files: list[str]) -> str:
         copy.write(mutant.file, copy.originals[mutant.file])
         name = failed.partition("::")[0]
         if name not in files:
-            if trial(copy.folder, files) == failed:
+            if failed and trial(copy.folder, files) == failed:
                 raise SystemExit(f"without a mutant, too: {failed}")
             return failed
         if not trial(copy.folder, [failed]):
