@@ -29,6 +29,11 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// The largest size of a law that has one: no packet is later with more.
+    pub fn largest(self) -> Option<Span> {
+        matches!(self, Self::Wifi).then(wifi::most)
+    }
+
     /// The quantile `at` of the deviation, in sizes. `None` for a law that does not scale with its size.
     fn quantile(self, at: f64) -> Option<f64> {
         match self {

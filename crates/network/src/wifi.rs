@@ -16,6 +16,11 @@ const RETRANSMISSIONS: f64 = 12.0;
 /// More than so many of either kind do not happen: the chance is below 1e-20.
 const MOST: u64 = 60;
 
+/// The mean delay of a channel where every packet is retransmitted.
+pub(crate) fn most() -> Span {
+    DEFERRAL + RETRANSMISSION.scale(RETRANSMISSIONS)
+}
+
 /// No delay is longer.
 pub(crate) fn longest() -> Span {
     (DEFERRAL + RETRANSMISSION) * MOST

@@ -21,6 +21,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod beyond;
 mod copies;
 mod deserializer;
 mod document;

@@ -8,6 +8,7 @@ use network::{FlowClass, Propagation};
 use transport::{PROFILES, Stack};
 use units::{Bytes, Count, Distribution, Span, Time};
 
+use crate::beyond;
 use crate::document::plain;
 use crate::draw::MOST_FLOWS;
 use crate::error::{FlowError, flow_error, suggestion};
@@ -48,7 +49,9 @@ impl Scenario {
         let limiting = limiting(&network.links, &flows);
         let bottleneck = limiting.iter().copied().min_by_key(|&link| network.links[link].rate);
         let unnoticed = unnoticed_marks(&flows, &network.links);
-        let warnings = self.origin.bare_losses().chain(network.warnings).chain(unnoticed).collect();
+        let mut warnings: Vec<String> = self.origin.bare_losses().chain(network.warnings).chain(unnoticed).collect();
+        warnings.extend(beyond::on_the_way(&flows, &network.links, self.duration));
+        warnings.extend(beyond::between_rows(&self.record, self.duration));
         Ok(Plan {
             name: self.name.clone(),
             duration: self.duration,

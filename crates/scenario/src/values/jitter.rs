@@ -149,6 +149,9 @@ impl Table {
                 "`correlation` and `wifi` exclude each other: packets on that channel are independent".to_owned()
             );
         }
+        if let Some(most) = shape.largest().filter(|most| size > *most) {
+            return Err(format!("`wifi` = `{size}` is above {most}, the mean where every packet is sent again"));
+        }
         Ok(Spread { shape, size, correlation: self.correlation })
     }
 

@@ -374,6 +374,10 @@ fn jitter_that_is_none() {
          `pareto`, `paretonormal` and `wifi`"
     );
     assert_eq!(
+        path("jitter = { wifi = \"7000000s\" }"),
+        "demo.toml, line 7: path.jitter: `wifi` = `7000000s` is above 91ms, the mean where every packet is sent again"
+    );
+    assert_eq!(
         path("jitter = { wifi = \"7ms\", correlation = \"25%\" }"),
         "demo.toml, line 7: path.jitter: `correlation` and `wifi` exclude each other: packets on that channel are \
          independent"

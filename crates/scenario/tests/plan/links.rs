@@ -293,7 +293,7 @@ fn a_table_over_time_has_rates_delays_and_losses() {
 
 #[test]
 fn a_line_frames_packets_and_a_bdp_counts_what_they_take() {
-    let framed = |overhead, mpu, link_layer| Framing { overhead, mpu, link_layer };
+    let framed = |overhead, mpu, link_layer| Framing { overhead, mpu, link_layer, ..Framing::default() };
     let path = "rate = \"10mbit\"\nrtt = \"40ms\"\nqueue = \"1bdp\"\nframing = \"pppoe-vcmux\"\n\
                 reverse = { rate = \"1mbit\", queue = \"20p\", framing = { overhead = -4, mpu = 64 } }";
     let links = dumbbell(path, "").links;
@@ -310,4 +310,24 @@ fn a_line_frames_packets_and_a_bdp_counts_what_they_take() {
         links.iter().map(|link| link.settings.queue.framing).collect::<Vec<_>>(),
         [framed(42, 84, LinkLayer::None); 2]
     );
+}
+
+#[test]
+fn a_warning_says_what_no_run_can_hold() {
+    let warnings = |path: &str, rest: &str| {
+        let flows = "flows = [{ cc = \"newreno\", start = \"2s\" }]";
+        plan(&format!("duration = \"5s\"\npath = {{ rate = \"10mbit\", queue = \"1bdp\", {path} }}\n{flows}\n{rest}"))
+            .warnings
+    };
+    // Half of the RTT and 1.2 ms for a packet, in the 3 s that are left.
+    let late =
+        "no data of `newreno-0` can arrive: its way takes at least 5001.2ms, and the run ends 3s after its start";
+    assert_eq!(warnings("rtt = \"10s\"", ""), [late]);
+    assert!(warnings("rtt = \"5s\"", "").is_empty());
+    let jitter = "the jitter of `bottleneck`, 5s, is as long as the run of 5s";
+    assert_eq!(warnings("rtt = \"40ms\", jitter = { normal = \"5s\" }", ""), [jitter]);
+    assert!(warnings("rtt = \"40ms\", jitter = \"4s\"", "").is_empty());
+    let rows = "`record.flow_series` has no row: 6s is longer than the run of 5s";
+    assert_eq!(warnings("rtt = \"40ms\"", "record = { flow_series = \"6s\" }"), [rows]);
+    assert!(warnings("rtt = \"40ms\"", "record = { flow_series = \"5s\" }").is_empty());
 }
