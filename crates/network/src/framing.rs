@@ -40,6 +40,13 @@ pub struct Framing {
     /// Cells of ATM, or the sync bytes of PTM. By default neither.
     #[serde(skip_serializing_if = "is_default")]
     pub link_layer: LinkLayer,
+    /// A packet is padded to a multiple of so many bytes before the headers, at most 256, as by WireGuard (Donenfeld
+    /// 2017, section 5.4.6). By default it is not.
+    #[serde(skip_serializing_if = "is_default")]
+    pub pad: u32,
+    /// It is not padded beyond this size: the MTU of the tunnel, as in Linux. By default there is no such limit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub pad_limit: u32,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -52,7 +59,9 @@ pub(crate) type Frame = fn(&mut Framing);
 impl Framing {
     /// The keywords of CAKE (tc-cake(8)). Their headers add up.
     pub(crate) const KEYWORDS: &[(&str, Frame)] = &[
-        ("raw", |framing| (framing.overhead, framing.link_layer) = (0, LinkLayer::None)),
+        ("raw", |framing| {
+            *framing = Self { mpu: framing.mpu, ..Self::default() };
+        }),
         ("conservative", |framing| (framing.overhead, framing.link_layer) = (48, LinkLayer::Atm)),
         ("ipoa-vcmux", |framing| framing.add(8, LinkLayer::Atm)),
         ("ipoa-llcsnap", |framing| framing.add(16, LinkLayer::Atm)),
@@ -72,11 +81,10 @@ impl Framing {
         }),
     ];
     /// The headers of WireGuard, which `tc` has no word for: 16 bytes before and 16 behind the packet (Donenfeld 2017,
-    /// section 5.4.6), 8 of UDP, and 20 or 40 of IP.
-    const TUNNELS: &[(&str, Frame)] = &[
-        ("wireguard", |framing| framing.add(60, framing.link_layer)),
-        ("wireguard-ipv6", |framing| framing.add(80, framing.link_layer)),
-    ];
+    /// section 5.4.6), 8 of UDP, and 20 or 40 of IP. Packets are padded to 16 bytes, but not beyond the MTU that
+    /// wg-quick(8) gives the tunnel: 1500 bytes less 80.
+    const TUNNELS: &[(&str, Frame)] =
+        &[("wireguard", |framing| framing.tunnel(60)), ("wireguard-ipv6", |framing| framing.tunnel(80))];
 
     /// All keywords.
     pub fn names() -> Vec<&'static str> {
@@ -103,6 +111,12 @@ impl Framing {
         self.link_layer = link_layer;
     }
 
+    /// The headers of WireGuard, `bytes` in all, around packets that it pads.
+    fn tunnel(&mut self, bytes: i32) {
+        self.add(bytes, self.link_layer);
+        (self.pad, self.pad_limit) = (16, 1420);
+    }
+
     /// The first key whose value is not allowed, and why.
     ///
     /// # Errors
@@ -114,6 +128,12 @@ impl Framing {
         if self.mpu > 256 {
             return Err(("mpu", format!("`{}` is above 256 bytes", self.mpu)));
         }
+        if self.pad > 256 {
+            return Err(("pad", format!("`{}` is above 256 bytes", self.pad)));
+        }
+        if self.pad == 0 && self.pad_limit > 0 {
+            return Err(("pad_limit", "has no effect without `pad`".to_owned()));
+        }
         Ok(())
     }
 
@@ -124,12 +144,19 @@ impl Framing {
 
     /// The bytes that a packet of `size` takes.
     pub fn on_link(&self, size: Bytes) -> Bytes {
-        let bytes = size.get().saturating_add_signed(self.overhead.into()).max(self.mpu.into());
+        let padded = self.padded(size.get());
+        let bytes = padded.saturating_add_signed(self.overhead.into()).max(self.mpu.into());
         Bytes::new(match self.link_layer {
             LinkLayer::None => bytes,
             LinkLayer::Atm => bytes.div_ceil(CELL_PAYLOAD) * CELL,
             LinkLayer::Ptm => bytes + bytes.div_ceil(PTM_BLOCK),
         })
+    }
+
+    /// The size to which a packet of `size` is padded.
+    fn padded(&self, size: u64) -> u64 {
+        let padded = size.next_multiple_of(u64::from(self.pad.max(1)));
+        if self.pad_limit == 0 { padded } else { padded.min(size.max(self.pad_limit.into())) }
     }
 }
 
@@ -144,6 +171,7 @@ mod tests {
             Framing { overhead: -1, ..Framing::default() },
             Framing { mpu: 1, ..Framing::default() },
             Framing { link_layer: LinkLayer::Ptm, ..Framing::default() },
+            Framing { pad: 16, ..Framing::default() },
         ] {
             assert_eq!(framing.if_any(), Some(framing));
         }
@@ -151,8 +179,9 @@ mod tests {
 
     #[test]
     fn frames_have_overhead_padding_and_cells() {
-        let on_link =
-            |overhead, mpu, link_layer, size| Framing { overhead, mpu, link_layer }.on_link(Bytes::new(size)).get();
+        let on_link = |overhead, mpu, link_layer, size| {
+            Framing { overhead, mpu, link_layer, ..Framing::default() }.on_link(Bytes::new(size)).get()
+        };
         assert_eq!(on_link(0, 0, LinkLayer::None, 1500), 1500);
         assert_eq!(on_link(44, 84, LinkLayer::None, 1500), 1544);
         assert_eq!(on_link(18, 84, LinkLayer::None, 40), 84);
@@ -173,7 +202,10 @@ mod tests {
         assert_eq!([1500, 40].map(|size| on_link("docsis", size)), [1518, 64]);
         // 1500 + 60 + 30 + 4 = 1594, of which each 64 have a sync byte more: 24.9.
         assert_eq!(on_link("wireguard pppoe-ptm ether-vlan", 1500), 1594 + 25);
+        // A full packet of the tunnel is not padded, one of a call and an ACK are: 144 + 60, 48 + 60 and 64 + 60.
         assert_eq!(on_link("wireguard-ipv6", 1420), 1500);
+        assert_eq!([133, 144, 40, 52].map(|size| on_link("wireguard", size)), [204, 204, 108, 124]);
+        assert_eq!([1400, 1419, 1500].map(|size| on_link("wireguard", size)), [1468, 1480, 1560]);
         // `raw` forgets the ones before.
         assert_eq!(on_link("pppoe-vcmux raw", 1500), 1500);
         assert_eq!(Framing::of("ethernet dsl"), Err("dsl"));

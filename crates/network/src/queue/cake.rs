@@ -40,7 +40,8 @@ const PACKETS: u64 = 10_240;
 impl CakeSettings {
     /// The size of packets for its shaper, which the link is.
     pub(crate) fn framing(&self) -> Framing {
-        Framing { overhead: self.overhead, mpu: self.mpu, link_layer: self.link_layer }
+        let (overhead, mpu, link_layer) = (self.overhead, self.mpu, self.link_layer);
+        Framing { overhead, mpu, link_layer, ..Framing::default() }
     }
 }
 

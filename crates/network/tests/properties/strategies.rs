@@ -240,8 +240,9 @@ fn dualpi2() -> impl Strategy<Value = DisciplineSettings> {
 
 fn framing() -> impl Strategy<Value = Framing> {
     let layer = prop_oneof![Just(LinkLayer::None), Just(LinkLayer::Atm), Just(LinkLayer::Ptm)];
-    let some = (-64i32..=256, 0u32..=256, layer);
-    let some = some.prop_map(|(overhead, mpu, link_layer)| Framing { overhead, mpu, link_layer });
+    let some = (-64i32..=256, 0u32..=256, layer, 0u32..=256);
+    let some =
+        some.prop_map(|(overhead, mpu, link_layer, pad)| Framing { overhead, mpu, link_layer, pad, pad_limit: 0 });
     prop_oneof![Just(Framing::default()), some]
 }
 

@@ -24,6 +24,11 @@ fn frames_that_are_none_or_change_nothing() {
         framing("\"wireguard-ipv6 wireguard-ipv6 wireguard-ipv6 wireguard-ipv6\""),
         "demo.toml, line 7: path.framing: `overhead`: `320` is not from -64 to 256 bytes"
     );
+    assert_eq!(framing("{ pad = 300 }"), "demo.toml, line 7: path.framing.pad: `300` is above 256 bytes");
+    assert_eq!(
+        framing("{ overhead = 8, pad_limit = 1420 }"),
+        "demo.toml, line 7: path.framing.pad_limit: has no effect without `pad`"
+    );
     assert_eq!(
         framing("\"ethernet\"\nreverse = { framing = \"ethernet\" }"),
         "demo.toml, line 8: path.reverse.framing: changes nothing on an unlimited link: give a `rate`"

@@ -44,7 +44,7 @@ settings! {
     framed |cake, frame| {
         let mut framing = cake.framing();
         frame(&mut framing);
-        let Framing { overhead, mpu, link_layer } = framing;
+        let Framing { overhead, mpu, link_layer, .. } = framing;
         (cake.overhead, cake.mpu, cake.link_layer) = (overhead, mpu, link_layer);
     }
     passed {
