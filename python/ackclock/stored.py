@@ -120,6 +120,8 @@ def read(file: Path, name: str) -> pa.Table:
         raise TableError(f"{file}: is not a table of a run: {' '.join(str(error).split())}") from error
     if name == "links":
         found = _with_capacity(_with_bottleneck(found))
+    elif name == "flow_series":
+        found = _with_bytes_and_base(file, found)
     elif name == "link_series" and "capacity_bytes" not in found.column_names:
         # Versions 1 and 2 did not know it.
         found = found.append_column("capacity_bytes", pa.nulls(found.num_rows, pa.float64()))
@@ -144,6 +146,24 @@ def _column(file: Path, table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if found.null_count and not field.nullable:
         raise TableError(f"{file}: the column `{field.name}` has {found.null_count} rows without a value")
     return found
+
+
+def _with_bytes_and_base(file: Path, series: pa.Table) -> pa.Table:
+    """``flow_series`` with the columns that earlier runs have not, as if size and base never changed."""
+    import numpy as np
+
+    if {"arrived_bytes", "base_rtt_ms"} <= {*series.column_names} or not {"flow", "arrived_packets"} <= {
+        *series.column_names
+    }:
+        return series
+    flows = table_in(file.with_name(f"flows{file.suffix}"), ["throughput_bps", "measured_s", "base_rtt_ms"])
+    rates, lives, bases = (flows[name].to_numpy() for name in ("throughput_bps", "measured_s", "base_rtt_ms"))
+    of, packets = (series[name].to_numpy() for name in ("flow", "arrived_packets"))
+    most = np.zeros(flows.num_rows)
+    np.maximum.at(most, of, packets)
+    sizes = np.divide(rates * lives / 8.0, most, out=np.zeros_like(most), where=most > 0)
+    sized = np.round(packets * sizes[of]).astype(np.uint64)
+    return series.append_column("arrived_bytes", [sized]).append_column("base_rtt_ms", [bases[of]])
 
 
 def _with_bottleneck(links: pa.Table) -> pa.Table:

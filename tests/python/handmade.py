@@ -42,6 +42,7 @@ def handmade() -> Handmade:
                 "loss_rate": [0.01, 0.05],
                 "rtt_mean_ms": [90.0, 60.0],
                 "rtt_p50_ms": [90.0, 60.0],
+                "measured_s": [10.0, 6.0],
             }
         ),
         links=pa.table(
@@ -84,10 +85,12 @@ def _flow_series() -> pa.Table:
             "flow": pa.array([0] * 11 + [1] * 11, pa.uint32()),
             "delivered_bytes": pa.array(delivered),
             "arrived_packets": packets,
+            "arrived_bytes": pa.array(delivered // 1000 * 1500),
             "sent_packets": packets,
             "window_segments": np.concatenate([window, window]),
             "latest_rtt_ms": pa.array([*(40 + 10 * seconds), *[None] * 5, *[60.0] * 6], pa.float64()),
             "smoothed_rtt_ms": [500.0] * 22,
+            "base_rtt_ms": [40.0] * 11 + [50.0] * 11,
         }
     )
 

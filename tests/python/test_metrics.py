@@ -336,7 +336,9 @@ def test_growth_is_counted_from_a_recovery_to_the_next_loss():
         metrics.growth_per_rtt(run, "a", start=6.0)
 
 
-def test_throughput_over_an_interval_counts_arrived_packets():
+def test_throughput_over_an_interval_counts_the_bytes_of_packets():
+    # 3 Mbit/s in packets of 1000 bytes, which have half as many again in the table of bytes.
+    assert metrics.throughput(RUN, "b", 4.0, 8.0) == pytest.approx(4.5e6)
     assert metrics.throughput(RUN, "b", 4.0, 8.0, packet=1000) == pytest.approx(3.0e6)
     assert metrics.throughput(RUN, None, 4.0, 8.0, packet=1500) == pytest.approx(7.0e6 * 1.5)
     assert metrics.throughput_among(RUN, "smallest") == 2.2e6

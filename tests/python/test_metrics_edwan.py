@@ -50,6 +50,7 @@ def arrivals(first, second, joins, until=400.0):
             "time_s": np.concatenate([times, times]),
             "flow": pa.array([0] * times.size + [1] * times.size, pa.uint32()),
             "arrived_packets": np.concatenate(counts),
+            "arrived_bytes": 1000.0 * np.concatenate(counts),
         }
     )
     return dataclasses.replace(RUN, flows=flows, flow_series=table)
@@ -120,23 +121,23 @@ def test_the_moving_average_begins_at_zero():
 def test_the_filter_alone_takes_64_seconds_to_see_fair_shares():
     # The second flow has half of 8 Mbit/s from its start: 1 - 0.995^k >= 0.8 at k = 322 periods of 0.2 s.
     run = arrivals(500, 500, 100.0)
-    assert metrics.delta_fair_time(run, "a", "b", packet=1000.0) == pytest.approx(64.4)
+    assert metrics.delta_fair_time(run, "a", "b") == pytest.approx(64.4)
 
 
 def test_shares_may_be_those_of_the_sum():
     # The first flow has run 500 periods: 1 - x >= 2/3 (1 - 0.0816 x) for x = 0.995^k, so k = 209.
     run = arrivals(500, 500, 100.0)
-    assert metrics.delta_fair_time(run, "a", "b", of="sum", packet=1000.0) == pytest.approx(41.8)
+    assert metrics.delta_fair_time(run, "a", "b", of="sum") == pytest.approx(41.8)
 
 
 def test_flows_that_never_share_have_no_convergence_time():
-    assert math.isnan(metrics.delta_fair_time(arrivals(800, 200, 100.0), "a", "b", packet=1000.0))
+    assert math.isnan(metrics.delta_fair_time(arrivals(800, 200, 100.0), "a", "b"))
 
 
 def test_fair_shares_may_have_to_last():
     # The average reaches 0.8 once and stays, so holding adds nothing.
     run = arrivals(500, 500, 100.0)
-    assert metrics.delta_fair_time(run, "a", "b", hold=10.0, packet=1000.0) == pytest.approx(64.4)
+    assert metrics.delta_fair_time(run, "a", "b", hold=10.0) == pytest.approx(64.4)
 
 
 def test_epsilon_convergence_is_counted_from_the_start_of_the_flow():

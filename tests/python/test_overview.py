@@ -85,6 +85,8 @@ class Made:
                 "name": ["forth", "back"],
                 "is_bottleneck": [True, False],
                 "rate_bps": pa.array([8e6, None], pa.float64()),
+                "utilization": [0.5, 0.0],
+                "throughput_bps": [4e6, 0.0],
                 "queue_delay_mean_ms": pa.array([12.0 + seed, None], pa.float64()),
                 "queue_delay_p95_ms": pa.array([31.4 + seed, None], pa.float64()),
             }
@@ -103,6 +105,8 @@ class Made:
                 "time_s": [n / 2 for n, _ in rows],
                 "flow": pa.array([flow for _, flow in rows], pa.uint32()),
                 "arrived_packets": pa.array(arrived, pa.uint64()),
+                "arrived_bytes": pa.array([500 * count for count in arrived], pa.uint64()),
+                "base_rtt_ms": [40.0] * len(arrived),
                 "latest_rtt_ms": pa.array(
                     [None if height == 3 else 40.0 + 2.3 * height for height in wave], pa.float64()
                 ),

@@ -30,8 +30,8 @@ def run() -> ackclock.Run:
 def test_tables_have_the_columns_of_the_schema_with_units(run: ackclock.Run) -> None:
     assert run.flow_series.schema.names == [
         "time_s", "flow", "window_segments", "threshold_segments", "in_flight_segments", "latest_rtt_ms",
-        "smoothed_rtt_ms", "min_rtt_ms", "delivered_bytes", "arrived_packets", "sent_packets",
-        "retransmitted_packets", "pacing_rate_bps", "state",
+        "smoothed_rtt_ms", "min_rtt_ms", "base_rtt_ms", "delivered_bytes", "arrived_packets", "arrived_bytes",
+        "sent_packets", "retransmitted_packets", "pacing_rate_bps", "state",
     ]  # fmt: skip
     assert run.events.schema.names == ["time_s", "kind", "flow", "link", "sequence", "value"]
     assert run.flows.schema.field("goodput_bps").metadata == {b"unit": b"bit/s"}

@@ -54,6 +54,11 @@ impl Propagation {
         past.checked_sub(1).map_or(self.initial, |last| self.later[last].1)
     }
 
+    /// The delay of a packet that arrives at `at`.
+    pub fn until(&self, at: Time) -> Span {
+        self.at(Time::from_nanos(at.as_nanos().saturating_sub(self.at(at).as_nanos())))
+    }
+
     /// Each delay through `change`.
     #[must_use]
     pub fn map(&self, change: impl Fn(Span) -> Span) -> Self {
@@ -92,6 +97,17 @@ mod tests {
             [50, 50, 20, 70, 70].map(MS)
         );
         assert_eq!((route.initial(), route.shortest(), route.longest()), (MS(50), MS(20), MS(70)));
+    }
+
+    #[test]
+    fn a_packet_had_the_delay_of_its_departure() {
+        let route = Propagation::steps(MS(50), [(at(30), MS(20)), (at(60), MS(70))]);
+        let millis = |millis| Time::ZERO + MS(millis);
+        // Those of 50 ms that left before 30 s arrive until 30.05 s, and those of 20 ms from 30.02 s on.
+        assert_eq!([30_019, 30_021, 30_049].map(|t| route.until(millis(t))), [50, 20, 20].map(MS));
+        // Nothing arrives from 60.02 to 60.07 s.
+        assert_eq!([60_010, 60_071].map(|t| route.until(millis(t))), [20, 70].map(MS));
+        assert_eq!(route.until(Time::ZERO), MS(50));
     }
 
     #[test]

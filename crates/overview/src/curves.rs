@@ -84,45 +84,11 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// IP bytes of its flow that have reached the receiver, at each sample.
-///
-/// A packet of a flow has the mean size of its packets that arrived in the measured interval, or the mean of all flows
-/// if none did.
-fn arrived(run: &Run<'_>) -> Vec<f64> {
-    let (times, packets) = (run.numbers("flow_series", "time_s"), run.numbers("flow_series", "arrived_packets"));
-    let (rows, warmup) = (run.sampled_rows(), run.warmup_s());
-    let (mut before, mut last) = (vec![0.0; run.flow_count()], vec![0.0; run.flow_count()]);
-    for (n, &row) in rows.iter().enumerate() {
-        if row < last.len() {
-            last[row] = packets[n];
-            if times[n] <= warmup + 1e-9 {
-                before[row] = packets[n];
-            }
-        }
-    }
-    let (mut sizes, mut counted) = (run.arrived_bytes(), Vec::new());
-    for row in 0..last.len() {
-        // Nothing of a flow that has completed is under way, and it may have had no sample since its last packets.
-        let completed = run.flows("completion_s")[row].is_finite() && run.flows("start_s")[row] >= warmup;
-        let all = run.flows("data_packets")[row] * (1.0 - run.flows("loss_rate")[row]);
-        counted.push(if completed { all } else { last[row] - before[row] });
-    }
-    let mean = sizes.iter().sum::<f64>() / counted.iter().sum::<f64>();
-    for (size, &packets) in sizes.iter_mut().zip(&counted) {
-        *size = if packets > 0.0 { *size / packets } else { mean };
-    }
-    let mut bytes = Vec::new();
-    for (&row, &packets) in rows.iter().zip(packets) {
-        bytes.push(if packets > 0.0 { packets * sizes.get(row).copied().unwrap_or(mean) } else { 0.0 });
-    }
-    bytes
-}
-
 /// Binned throughput (bit/s at the centre of the bin) of every flow, during its life.
 fn throughput_by_flow(run: &Run<'_>, width: f64) -> Vec<Curve> {
     let (flows, starts, stops) = (run.flows("flow"), run.flows("start_s"), run.flows("stop_s"));
     let sample = |column| run.numbers("flow_series", column);
-    let (sampled, times, totals) = (sample("flow"), sample("time_s"), &*arrived(run));
+    let (sampled, times, totals) = (sample("flow"), sample("time_s"), sample("arrived_bytes"));
     let bins = (stops.iter().copied().fold(0.0, f64::max) / width).round_ties_even() as usize;
     let mut curves = run.groups(false).0;
     for (row, curve) in curves.iter_mut().enumerate() {
@@ -161,7 +127,7 @@ fn throughput_by_group(run: &Run<'_>, width: f64) -> Vec<Curve> {
         curve.values = vec![0.0; bins];
     }
     let mut counted = vec![0.0; stops.len()];
-    let (times, samples) = (run.numbers("flow_series", "time_s"), arrived(run));
+    let (times, samples) = (run.numbers("flow_series", "time_s"), run.numbers("flow_series", "arrived_bytes"));
     for (n, row) in run.sampled_rows().into_iter().enumerate() {
         if row < counted.len() {
             curves[group_of[row]].values[bin(times[n])] += samples[n] - counted[row];

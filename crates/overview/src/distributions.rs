@@ -57,10 +57,9 @@ pub(crate) fn plane(labels: &[Label<'_>]) -> Value {
     for one in coloured(labels) {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for (run, rows) in one.of {
-            let (delays, bases) = (run.flows("rtt_p50_ms"), run.flows("base_rtt_ms"));
-            let rates = run.flows("goodput_bps");
+            let (delays, rates) = (run.delays_above_base(), run.flows("goodput_bps"));
             for row in rows {
-                let (delay, rate) = (delays[row] - bases[row], rates[row] / 1e6);
+                let (delay, rate) = (delays[row], rates[row] / 1e6);
                 if delay.is_finite() && rate.is_finite() {
                     x.push(delay);
                     y.push(rate);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::metrics::{self, FlowTimes};
 use crate::panels::Curve;
+use crate::statistics::median;
 
 /// The tables and columns that a page reads. `stations` is read in wireless networks only.
 pub const COLUMNS: [(&str, &[&str]); 6] = [
@@ -30,8 +31,20 @@ pub const COLUMNS: [(&str, &[&str]); 6] = [
             "completion_s",
         ],
     ),
-    ("links", &["link", "name", "is_bottleneck", "rate_bps", "queue_delay_mean_ms", "queue_delay_p95_ms"]),
-    ("flow_series", &["time_s", "flow", "arrived_packets", "latest_rtt_ms", "window_segments"]),
+    (
+        "links",
+        &[
+            "link",
+            "name",
+            "is_bottleneck",
+            "rate_bps",
+            "utilization",
+            "throughput_bps",
+            "queue_delay_mean_ms",
+            "queue_delay_p95_ms",
+        ],
+    ),
+    ("flow_series", &["time_s", "flow", "arrived_bytes", "latest_rtt_ms", "base_rtt_ms", "window_segments"]),
     ("link_series", &["time_s", "link", "queue_bytes", "capacity_bytes"]),
     ("events", &["time_s", "kind"]),
     ("stations", &["link"]),
@@ -163,6 +176,32 @@ impl<'a> Run<'a> {
         link.map_or_else(Vec::new, |&link| metrics::crossing(&lists(&self.facts["routes"]), link as usize))
     }
 
+    /// The median RTT of each flow above its base RTT (ms). Where that changes, of the samples in the measured interval
+    /// above the base RTT then.
+    pub(crate) fn delays_above_base(&self) -> Vec<f64> {
+        let (medians, bases) = (self.flows("rtt_p50_ms"), self.flows("base_rtt_ms"));
+        let sample = |column| self.numbers("flow_series", column);
+        let (times, rtts, at_samples) = (sample("time_s"), sample("latest_rtt_ms"), sample("base_rtt_ms"));
+        let mut changes = vec![false; bases.len()];
+        let rows = self.sampled_rows();
+        for (&row, &base) in rows.iter().zip(at_samples) {
+            if row < bases.len() && base != bases[row] {
+                changes[row] = true;
+            }
+        }
+        let mut above = vec![Vec::new(); bases.len()];
+        for (n, &row) in rows.iter().enumerate() {
+            if changes.get(row) == Some(&true) && times[n] >= self.warmup_s() && rtts[n].is_finite() {
+                above[row].push(rtts[n] - at_samples[n]);
+            }
+        }
+        let mut delays = Vec::new();
+        for (row, above) in above.into_iter().enumerate() {
+            delays.push(if changes[row] { median(above) } else { medians[row] - bases[row] });
+        }
+        delays
+    }
+
     pub(crate) fn flow_count(&self) -> usize {
         self.flows("flow").len()
     }
@@ -213,9 +252,33 @@ impl<'a> Run<'a> {
         self.numbers("links", "is_bottleneck").iter().position(|&is| is == 1.0)
     }
 
+    /// Bytes that the packets of this run take at the bottleneck, for each of IP: 1 without headers below IP and cells.
+    pub(crate) fn framing(&self) -> f64 {
+        let scenario = self.scenario();
+        if !(frames(&scenario["path"]) || frames(&scenario["links"]) || frames(&scenario["wlans"])) {
+            return 1.0;
+        }
+        let taken = self.of_bottleneck("utilization") * self.of_bottleneck("rate_bps");
+        let framing = taken / self.of_bottleneck("throughput_bps");
+        if framing.is_finite() { framing } else { 1.0 }
+    }
+
     /// A number of the bottleneck, NaN without one.
     pub(crate) fn of_bottleneck(&self, column: &str) -> f64 {
         self.bottleneck().and_then(|row| self.numbers("links", column).get(row)).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// True if anything in a part of a scenario frames packets: `framing`, or the settings of `cake` for that.
+fn frames(part: &Value) -> bool {
+    let is_framing = |(key, value): (&String, &Value)| match key.as_str() {
+        "framing" | "overhead" | "mpu" | "link_layer" => !value.is_null(),
+        _ => frames(value),
+    };
+    match part {
+        Value::Object(fields) => fields.iter().any(is_framing),
+        Value::Array(parts) => parts.iter().any(frames),
+        _ => false,
     }
 }
 

@@ -98,7 +98,7 @@ fn loss_percent(run: &Run<'_>) -> f64 {
     metrics::loss_percent(run.flows("data_packets"), run.flows("loss_rate"))
 }
 
-/// `, of the 50 that the bottleneck carries`, if all labels have the same.
+/// `, of the 50 that the bottleneck carries`, if all labels have the same: of IP, if it frames packets.
 ///
 /// Stations are left out: the rate of their frames is far above the capacity of the shared channel.
 fn of_rate(labels: &[Label<'_>]) -> String {
@@ -107,7 +107,12 @@ fn of_rate(labels: &[Label<'_>]) -> String {
     if !same || !rate.is_finite() || labels.iter().any(|label| shares_a_channel(label.first())) {
         return String::new();
     }
-    format!(", of the {} that the bottleneck carries", digits(rate / 1e6))
+    let framings: Vec<f64> = labels.iter().map(|label| label.first().framing()).collect();
+    if framings.iter().all(|&framing| framing == 1.0) {
+        return format!(", of the {} that the bottleneck carries", digits(rate / 1e6));
+    }
+    let carried = digits(rate / median(framings) / 1e6);
+    format!(", of the {carried} that the bottleneck carries without the frames of its {}", digits(rate / 1e6))
 }
 
 /// True if the bottleneck is the queue of a station.

@@ -53,7 +53,8 @@ fn made() -> Made {
             ("flow_series", "time_s", both(|t| t, |t| t)),
             ("flow_series", "flow", both(|_| 0.0, |_| 1.0)),
             ("flow_series", "delivered_bytes", both(|t| 5e5 * t, |t| 2.5e5 * (t - 4.0).max(0.0))),
-            ("flow_series", "arrived_packets", both(|t| 500.0 * t, |t| 250.0 * (t - 4.0).max(0.0))),
+            ("flow_series", "arrived_bytes", both(|t| 6.25e5 * t, |t| 3.125e5 * (t - 4.0).max(0.0))),
+            ("flow_series", "base_rtt_ms", both(|_| 40.0, |_| 40.0)),
             ("flow_series", "latest_rtt_ms", both(|t| 40.0 + 10.0 * t, |t| if t < 5.0 { NAN } else { 60.0 })),
             ("flow_series", "window_segments", both(|t| 10.0 + t, |_| 4.0)),
             ("link_series", "time_s", both(|t| t, |t| t)),
@@ -66,6 +67,13 @@ fn made() -> Made {
 }
 
 impl Made {
+    /// Sets a column of another table, or adds it.
+    fn with_other(mut self, table: &'static str, name: &'static str, values: Column) -> Self {
+        self.others.retain(|&(of, known, _)| (of, known) != (table, name));
+        self.others.push((table, name, values));
+        self
+    }
+
     /// Sets a column of the flows.
     fn with(mut self, name: &str, values: &[f64]) -> Self {
         self.flows.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, column)| *column = values.to_vec());
@@ -236,7 +244,7 @@ fn many_flows_are_one_curve_by_name_and_controller() {
         *column = if *name == "flow" { numbers.clone() } else { of(column[0]) };
     }
     many.flows.iter_mut().filter(|(name, _)| *name == "throughput_bps").for_each(|(_, column)| *column = of(1.6e6));
-    // Each flow has two samples of its 4000 packets. The rest of its two million bytes counts at its end.
+    // Each flow has two samples. The rest of its two million bytes counts at its end.
     many.flows.iter_mut().filter(|(name, _)| *name == "completion_s").for_each(|(_, column)| *column = of(10.0));
     many.flows.iter_mut().filter(|(name, _)| *name == "data_packets").for_each(|(_, column)| *column = of(4000.0));
     many.flows.iter_mut().filter(|(name, _)| *name == "loss_rate").for_each(|(_, column)| *column = of(0.0));
@@ -245,7 +253,8 @@ fn many_flows_are_one_curve_by_name_and_controller() {
     many.others.extend([
         ("flow_series", "time_s", twice([1.0, 2.0])),
         ("flow_series", "flow", [numbers.clone(), numbers].concat()),
-        ("flow_series", "arrived_packets", twice([1e3, 2e3])),
+        ("flow_series", "arrived_bytes", twice([5e5, 1e6])),
+        ("flow_series", "base_rtt_ms", twice([40.0, 40.0])),
         ("flow_series", "latest_rtt_ms", twice([NAN, 50.0])),
         ("flow_series", "window_segments", (0..2 * count).map(|n| n as f64).collect()),
     ]);
@@ -328,4 +337,43 @@ fn a_page_needs_runs() {
     assert_eq!(why(b"[]\n"), "the page has no label");
     assert_eq!(why(br#"[{"label": "x", "of": []}]"#), "a label of the page has no run");
     assert!(why(b"nothing").starts_with("expected"));
+}
+
+#[test]
+fn a_line_that_frames_packets_carries_less_of_ip() {
+    // 1696 bytes on the line for each packet of 1500: 8 Mbit/s carry 7.075 of IP, of which 6.5 left.
+    let mut framed = made();
+    framed.scenario["path"]["framing"] = json!({ "overhead": 32, "link_layer": "atm" });
+    let of_ip = 6.5e6;
+    let framed = framed.with_other("links", "throughput_bps", vec![NAN, of_ip]).with_other(
+        "links",
+        "utilization",
+        vec![0.0, of_ip * 1696.0 / 1500.0 / 8e6],
+    );
+    let shown = page(vec![("run", vec![framed])]);
+    let said = sentence(&shown, "Throughput");
+    assert!(said.ends_with(", of the 7.08 that the bottleneck carries without the frames of its 8"), "{said}");
+    // The rate in the panel of the throughput, and a wait of 45,000 bytes of IP at 9 s.
+    let rate = &shown["stack"][0]["levels"][0]["values"];
+    assert!((rate[100].as_f64().unwrap() - 7.0755).abs() < 1e-3, "{rate}");
+    let wait = at(&shown["stack"][2]["curves"][0]["median"], 9.0).unwrap();
+    assert!((wait - 45e3 * 8.0 * 1696.0 / 1500.0 / 8e6 * 1e3).abs() < 0.1, "{wait}");
+    let plain = sentence(&page(vec![("run", vec![made()])]), "Throughput");
+    assert!(plain.ends_with(", of the 8 that the bottleneck carries"), "{plain}");
+}
+
+#[test]
+fn delay_is_above_the_base_rtt_of_its_time() {
+    // The base RTT of the first flow is 70 ms from 5 s on, and of the second 40 ms all the time.
+    let bases = (0..=10).map(|t| if t < 5 { 40.0 } else { 70.0 }).chain([40.0; 11]).collect();
+    let shown = page(vec![("run", vec![made().with_other("flow_series", "base_rtt_ms", bases)])]);
+    // RTTs of 40, 50 to 80 ms above 40, then 90 to 140 above 70: 0, 10, 20, 20, 30, 30, 40, 40, 50, 60, 70.
+    let points = &shown["plane"]["points"];
+    assert_eq!([&points[0]["x"][0], &points[1]["x"][0]], [30.0, 20.0]);
+    // Flows of different base RTTs have no line, and one that both have follows it.
+    assert_eq!(shown["stack"][1]["levels"].as_array().map_or(0, Vec::len), 0);
+    let bases = (0..22).map(|n| if n % 11 < 5 { 40.0 } else { 70.0 }).collect();
+    let shown = page(vec![("run", vec![made().with_other("flow_series", "base_rtt_ms", bases)])]);
+    let line = &shown["stack"][1]["levels"][0]["values"];
+    assert_eq!([0.0, 4.5, 5.0, 9.0].map(|second| at(line, second)), [40.0, 40.0, 70.0, 70.0].map(Some));
 }

@@ -348,7 +348,8 @@ impl<'a> Endpoints<'a> {
     }
 
     fn sample_flow(&mut self, now: Time, index: u32, series: bool, probes: bool) {
-        let Some(row) = self.flows[index as usize].sample(now) else { return };
+        let flow = &self.flows[index as usize];
+        let Some(row) = flow.sample(now, self.of.plan.flows[flow.of].base_rtt_at(now)) else { return };
         let (tables, flow) = (&mut self.records.tables, row.flow);
         if series {
             tables.flow_series.push(row);

@@ -295,8 +295,8 @@ impl Flow {
         }
     }
 
-    /// Its row at `now`, while it is under way.
-    pub(crate) fn sample(&self, now: Time) -> Option<FlowSample> {
+    /// Its row at `now`, with the base RTT then, while it is under way.
+    pub(crate) fn sample(&self, now: Time, base_rtt: Span) -> Option<FlowSample> {
         let open = self.open.as_deref().filter(|_| self.running && !self.complete)?;
         let counters = self.counted();
         let ledger = open.ledger.lock();
@@ -311,8 +311,10 @@ impl Flow {
             latest_rtt_ms: rtt(ledger.rtt.latest),
             smoothed_rtt_ms: rtt(ledger.rtt.smoothed),
             min_rtt_ms: rtt(ledger.rtt.minimum),
+            base_rtt_ms: milliseconds(base_rtt),
             delivered_bytes: (0..self.objects.len()).map(|number| self.delivered(number)).sum(),
             arrived_packets: counters.arrived_packets,
+            arrived_bytes: counters.arrived_bytes,
             sent_packets: counters.sender.data_packets,
             retransmitted_packets: counters.sender.retransmitted_packets,
             pacing_rate_bps: ledger.pacing_rate().map_or(f64::NAN, |rate| rate.bits_per_second() as f64),

@@ -117,10 +117,14 @@ columns! {
     smoothed_rtt_ms: f64 => NullableF64 in "ms";
     /// Smallest round-trip time; null before the first sample.
     min_rtt_ms: f64 => NullableF64 in "ms";
+    /// Propagation there and back of a packet that is acknowledged now, without serialisation, queueing and jitter.
+    base_rtt_ms: f64 => F64 in "ms";
     /// Application bytes delivered in order to the receiver since the start.
     delivered_bytes: u64 => U64 in "bytes";
     /// Data packets that reached the receiver since the start, duplicates included.
     arrived_packets: u64 => U64 in "packets";
+    /// IP bytes of these packets, until the flow was complete.
+    arrived_bytes: u64 => U64 in "bytes";
     /// Data packets sent since the start, retransmissions included.
     sent_packets: u64 => U64 in "packets";
     /// Retransmitted packets since the start.

@@ -206,6 +206,17 @@ impl Deref for PlannedFlow {
 }
 
 impl FlowSettings {
+    /// Propagation there and back of a packet whose ACK arrives at `at`. All delays are behind the queues.
+    pub fn base_rtt_at(&self, at: Time) -> Span {
+        let (mut base_rtt, mut left) = (Span::ZERO, at);
+        for hop in self.forward.iter().chain(&self.reverse).rev() {
+            let delay = hop.delay.until(left);
+            base_rtt += delay;
+            left = Time::from_nanos(left.as_nanos().saturating_sub(delay.as_nanos()));
+        }
+        base_rtt
+    }
+
     /// True if its application always has more than leaves.
     pub fn is_greedy(&self) -> bool {
         self.source == Source::Greedy && !matches!(self.kind, Kind::Datagram { .. } | Kind::Media { .. })

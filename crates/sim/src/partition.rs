@@ -101,7 +101,7 @@ impl<'a, A: Agents> Partition<'a, A> {
     pub(crate) fn new(of: Of<'a>, fabric: Fabric<Packet>, capture: Option<Capture>, place: Option<usize>) -> Self {
         let Of { plan, drawn, .. } = of;
         let flows = |there: usize| if place.is_none_or(|place| place == there) { drawn.len() } else { 0 };
-        let mut recorder = Recorder::new(plan, drawn.len(), flows(NETWORK), flows(RECEIVERS));
+        let mut recorder = Recorder::new(plan, drawn, flows(NETWORK), flows(RECEIVERS));
         if place.is_some() {
             recorder.stamped = Some(Vec::new());
             recorder.stamp.number = u64::from(place != Some(NETWORK));

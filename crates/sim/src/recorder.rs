@@ -1,10 +1,12 @@
 //! The records of a run: meters, samples, events.
 
+use std::sync::Arc;
+
 use engine::{DueAtAcks, ProbeRows, flow_event, flow_row, sender_event, video_frames};
 use record::{
     EventKind, EventRow, FlowCounters, FlowMeter, FlowRow, FlowSample, Lifetime, Tables, milliseconds, seconds,
 };
-use scenario::{DrawnFlow, Plan};
+use scenario::{DrawnFlow, FlowSettings, Plan};
 use transport::{Event, Journal};
 use units::{Span, Time};
 
@@ -56,11 +58,13 @@ pub(crate) struct Recorder {
     pub(crate) stamped: Option<Vec<(Stamp, EventRow)>>,
     /// Rows at every n-th ACK that brings an RTT sample.
     at_acks: DueAtAcks,
+    /// The settings of each flow, with the delays on its way.
+    paths: Vec<Arc<FlowSettings>>,
 }
 
 impl Recorder {
-    /// The recorder of so many `flows`, that of the links and that of the receivers for so many of them.
-    pub(crate) fn new(plan: &Plan, flows: usize, at_links: usize, at_receivers: usize) -> Self {
+    /// The recorder of the flows `drawn`, that of the links and that of the receivers for so many of them.
+    pub(crate) fn new(plan: &Plan, drawn: &[DrawnFlow], at_links: usize, at_receivers: usize) -> Self {
         Self {
             tables: Tables::default(),
             dropped: vec![0; at_links],
@@ -71,7 +75,8 @@ impl Recorder {
             datagrams: plan.record.datagrams,
             stamp: Stamp::default(),
             stamped: None,
-            at_acks: DueAtAcks::new(&plan.record, flows),
+            at_acks: DueAtAcks::new(&plan.record, drawn.len()),
+            paths: drawn.iter().map(|flow| Arc::clone(&plan.flows[flow.of].settings)).collect(),
         }
     }
 
@@ -135,8 +140,10 @@ impl Recorder {
             latest_rtt_ms: rtt(0),
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
+            base_rtt_ms: milliseconds(self.paths[index as usize].base_rtt_at(now)),
             delivered_bytes: receiving.delivered_bytes(),
             arrived_packets: receiver.arrived_packets,
+            arrived_bytes: receiver.arrived_bytes,
             sent_packets: counters.data_packets,
             retransmitted_packets: counters.retransmitted_packets,
             pacing_rate_bps: sending.pacing_rate().map_or(f64::NAN, |r| r.bits_per_second() as f64),

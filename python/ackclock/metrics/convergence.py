@@ -13,18 +13,18 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.rates import arrived_at, link_rate
+from ackclock.metrics.rates import arrived_bytes_at, link_rate
 from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Tables, column, flow_row
 
 
 def smoothed_throughput(
-    run: Tables, flow: str, width: float = 0.2, factor: float = 0.005, packet: float = 1500.0
+    run: Tables, flow: str, width: float = 0.2, factor: float = 0.005, packet: float | None = None
 ) -> tuple[Array, Array]:
     """The moving average of the throughput of a flow: the ends of the sampling periods (s), and bit/s.
 
     Periods of ``width`` seconds are counted from the start of the flow. ``factor`` is s, above 0 and at most
-    1. Packets are taken for ``packet`` bytes.
+    1. ``packet`` takes each packet for so many bytes in place of its own.
     """
     if not 0 < factor <= 1:
         raise MetricError(f"factor = {factor:g}: must be above 0 and at most 1")
@@ -34,7 +34,7 @@ def smoothed_throughput(
     if count < 1:
         raise MetricError(f"no period of {width:g} s fits from {start:g} s to {stop:g} s")
     edges: Array = start + width * np.arange(count + 1, dtype=np.float64)
-    rates = np.diff(arrived_at(run, flow, edges)) * packet * 8 / width
+    rates = np.diff(arrived_bytes_at(run, flow, edges, packet)) * 8 / width
     averages = itertools.accumulate(
         rates.tolist(), lambda last, rate: last + factor * (rate - last), initial=0.0
     )
@@ -52,7 +52,7 @@ def delta_fair_time(
     of: str = "link",
     hold: float = 0.0,
     link: str | None = None,
-    packet: float = 1500.0,
+    packet: float | None = None,
 ) -> float:
     """The delta-fair convergence time (s) of a flow ``second`` that joins ``first``. NaN if not reached.
 
@@ -84,7 +84,7 @@ def epsilon_time(
     since: float | None = None,
     width: float = 0.2,
     factor: float = 0.005,
-    packet: float = 1500.0,
+    packet: float | None = None,
 ) -> float:
     """The epsilon convergence time (s) of a flow. NaN if it is not reached.
 
@@ -98,8 +98,8 @@ def epsilon_time(
     start, stop = (float(column(run.flows, name)[row]) for name in ("start_s", "stop_s"))
     begin = start if since is None else since
     middle = (max(start, begin) + stop) / 2
-    sent = np.diff(arrived_at(run, flow, np.array([middle, stop])))[0]
-    average = sent * packet * 8 / (stop - middle)
+    sent = np.diff(arrived_bytes_at(run, flow, np.array([middle, stop]), packet))[0]
+    average = sent * 8 / (stop - middle)
     if average == 0.0:
         raise MetricError(f"from {middle:g} s to {stop:g} s nothing of flow `{flow}` has arrived")
     times, rates = smoothed_throughput(run, flow, width, factor, packet)

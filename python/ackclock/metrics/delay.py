@@ -28,16 +28,25 @@ def rtt_samples(
     stop: float | None = None,
     above_base: bool = False,
 ) -> Array:
-    """RTT samples (ms) at the resolution of the series. ``above_base`` takes off the base RTT."""
+    """RTT samples (ms) at the resolution of the series. ``above_base`` takes off the base RTT then."""
     found = []
     for name in flow_names(run) if flow is None else [flow]:
         times, values = samples(run, name, "rtt")
-        base = float(column(run.flows, "base_rtt_ms")[flow_row(run, name)]) if above_base else 0.0
-        found.append(values[within(times, start, stop) & np.isfinite(values)] - base)
+        if above_base:
+            values = values - samples(run, name, "base_rtt")[1]
+        found.append(values[within(times, start, stop) & np.isfinite(values)])
     rtts = np.concatenate(found)
     if not rtts.size:
         raise MetricError("there is no RTT sample in the interval")
     return rtts
+
+
+def base_changes(run: Tables, flow: str) -> bool:
+    """True if the propagation delay there and back of a flow changes during the run."""
+    if not run.flow_series.num_rows:
+        return False
+    bases = samples(run, flow, "base_rtt")[1]
+    return bool((bases != float(column(run.flows, "base_rtt_ms")[flow_row(run, flow)])).any())
 
 
 @metric
@@ -51,13 +60,19 @@ def rtt_percentile(
 ) -> float:
     """A percentile of the RTT in ms.
 
-    Over the measured interval the run's histogram gives it, if it has it.
+    Over the measured interval the run's histogram gives it, if it has it. ``above_base`` takes off the base
+    RTT: where that changes, of each sample of the series the one of its time.
     """
     name = f"rtt_p{percentile:g}_ms"
     if start is None and stop is None and flow is not None and name in run.flows.column_names:
         row = flow_row(run, flow)
-        base = float(column(run.flows, "base_rtt_ms")[row]) if above_base else 0.0
-        return float(column(run.flows, name)[row]) - base
+        base = float(column(run.flows, "base_rtt_ms")[row])
+        if not above_base:
+            return float(column(run.flows, name)[row])
+        if not base_changes(run, flow):
+            return float(column(run.flows, name)[row]) - base
+        # The measured interval, as the histogram.
+        start = float(column(run.flows, "stop_s")[row]) - float(column(run.flows, "measured_s")[row])
     return percentile_of(rtt_samples(run, flow, start, stop, above_base), percentile)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock import _engine
-from ackclock.metrics.rates import arrived_at, goodput, goodput_windows, throughput
+from ackclock.metrics.rates import arrived_bytes_at, goodput, goodput_windows, throughput
 from ackclock.metrics.registry import metric
 from ackclock.metrics.tables import Array, MetricError, Tables, column, event_times, flow_names, flow_row
 
@@ -127,13 +127,13 @@ def time_until_rate(
     start: float | None = None,
     stop: float | None = None,
     since: str | None = None,
-    packet: float = 1500.0,
+    packet: float | None = None,
 ) -> float:
     """Time (s) to the end of the first window in which the throughput of a flow is at least ``rate``.
 
     Windows of ``width`` seconds begin every ``step`` seconds, the first at ``start`` (by default the start of
     the flow), or with ``since`` at the first event of that kind from there on. If the rate is not reached, it
-    is the rest of the interval. Packets are taken for ``packet`` bytes.
+    is the rest of the interval. ``packet`` takes each packet for so many bytes in place of its own.
     """
     row = flow_row(run, flow)
     begin = float(column(run.flows, "start_s")[row]) if start is None else start
@@ -148,6 +148,6 @@ def time_until_rate(
     starts: Array = begin + step * np.arange(
         math.floor((end - begin - width) / step + 1e-9) + 1, dtype=np.float64
     )
-    arrived = arrived_at(run, flow, starts + width) - arrived_at(run, flow, starts)
-    reached = np.flatnonzero(arrived * packet * 8 / width >= rate)
+    begun, ended = (arrived_bytes_at(run, flow, times, packet) for times in (starts, starts + width))
+    reached = np.flatnonzero((ended - begun) * 8 / width >= rate)
     return float(starts[reached[0]] + width - begin if reached.size else end - begin)

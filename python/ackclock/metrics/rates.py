@@ -83,11 +83,11 @@ def throughput(
     flow: str | None = None,
     start: float | None = None,
     stop: float | None = None,
-    packet: float = 1500.0,
+    packet: float | None = None,
 ) -> float:
     """IP bytes that arrived at the receiver, in bit/s.
 
-    Over an explicit interval they are counted in packets, each taken for ``packet`` bytes.
+    Over an explicit interval ``packet`` takes each packet for so many bytes in place of its own.
     """
     if start is None and stop is None:
         values = column(run.flows, "throughput_bps")
@@ -96,8 +96,8 @@ def throughput(
         raise MetricError("throughput needs both ends of its interval or none, the later one last")
     flows = flow_names(run) if flow is None else [flow]
     edges = np.array(interval(run, start, stop))
-    arrived = sum(float(np.diff(arrived_at(run, f, edges))[0]) for f in flows)
-    return arrived * packet * 8 / (stop - start)
+    arrived = sum(float(np.diff(arrived_bytes_at(run, f, edges, packet))[0]) for f in flows)
+    return arrived * 8 / (stop - start)
 
 
 @metric
@@ -144,6 +144,13 @@ def _measured(run: Tables) -> float:
 def arrived_at(run: Tables, flow: str, times: Array) -> Array:
     """Packets of a flow that have reached the receiver at some times, interpolated between samples."""
     return _counted_at(run, flow, "arrived_packets", times)
+
+
+def arrived_bytes_at(run: Tables, flow: str, times: Array, packet: float | None = None) -> Array:
+    """IP bytes of these packets, or each packet taken for ``packet`` bytes."""
+    if packet is not None:
+        return arrived_at(run, flow, times) * packet
+    return _counted_at(run, flow, "arrived_bytes", times)
 
 
 @metric

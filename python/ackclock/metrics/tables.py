@@ -22,8 +22,10 @@ SIGNALS = {
     "rtt": "latest_rtt_ms",
     "smoothed_rtt": "smoothed_rtt_ms",
     "min_rtt": "min_rtt_ms",
+    "base_rtt": "base_rtt_ms",
     "delivered_bytes": "delivered_bytes",
     "arrived_packets": "arrived_packets",
+    "arrived_bytes": "arrived_bytes",
     "pacing_rate": "pacing_rate_bps",
 }
 """Signals that every flow has, and their columns in ``flow_series``. Any other signal is a probe."""

@@ -280,7 +280,8 @@ impl<'a> Ends<'a> {
             return;
         }
         if series {
-            self.report.series.push(flow.sample(at));
+            let base_rtt = self.settings.plan.flows[flow.of].base_rtt_at(at);
+            self.report.series.push(flow.sample(at, base_rtt));
         }
         if probes {
             flow.controller().probe(&mut Values { probes: &mut self.report.probes, at, flow: flow.row });

@@ -251,8 +251,8 @@ impl Flow {
         }
     }
 
-    /// Its state at `now`.
-    pub(super) fn sample(&self, now: Time) -> FlowSample {
+    /// Its state at `now`, with this base RTT.
+    pub(super) fn sample(&self, now: Time, base_rtt: Span) -> FlowSample {
         let (times, in_flight, (window, threshold), rate) = match &self.source {
             Source::Datagrams(source) => {
                 let controller = source.controller();
@@ -274,8 +274,10 @@ impl Flow {
             latest_rtt_ms: rtt(0),
             smoothed_rtt_ms: rtt(1),
             min_rtt_ms: rtt(2),
+            base_rtt_ms: milliseconds(base_rtt),
             delivered_bytes: counters.delivered_bytes,
             arrived_packets: counters.arrived_packets,
+            arrived_bytes: counters.arrived_bytes,
             sent_packets: counters.sender.data_packets,
             retransmitted_packets: counters.sender.retransmitted_packets,
             pacing_rate_bps: rate.map_or(f64::NAN, |rate| rate.bits_per_second() as f64),

@@ -18,6 +18,8 @@ pub(crate) struct SharedCounters {
     pub(crate) retransmitted: AtomicU64,
     /// Data packets; under [`Flows::One`](super::Flows::One) bytes.
     pub(crate) arrived: AtomicU64,
+    /// IP bytes of the data packets, but not under [`Flows::One`](super::Flows::One).
+    pub(crate) arrived_bytes: AtomicU64,
     /// Packets in the queues of the path.
     pub(crate) waiting: AtomicU64,
     /// The latest round-trip time in nanoseconds, or 0 before the first.
@@ -106,6 +108,7 @@ impl Flow {
         counters.arrived_bytes += u64::from(packet.size);
         counters.marked_packets += u64::from(packet.marked);
         shared.arrived.store(counters.arrived_packets, Ordering::Relaxed);
+        shared.arrived_bytes.store(counters.arrived_bytes, Ordering::Relaxed);
     }
 }
 

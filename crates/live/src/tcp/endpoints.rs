@@ -386,7 +386,8 @@ impl<'a> Endpoints<'a> {
     fn row(&self, at: Time, index: usize) -> FlowSample {
         let flow = &self.flows[index];
         let paces = self.of_flow[flow.of].is_some_and(|algorithm| self.algorithms[algorithm].paces());
-        flow.row(at, &self.settings.shared[index], paces)
+        let base_rtt = self.settings.plan.flows[flow.of].base_rtt_at(at);
+        flow.row(at, (base_rtt, &self.settings.shared[index]), paces)
     }
 
     /// Asks the controllers that can be asked at any time, once for all questions due by `at`.

@@ -3,11 +3,11 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use record::{FlowCounters, FlowSample, seconds};
+use record::{FlowCounters, FlowSample, milliseconds, seconds};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketFlags, accept_with, shutdown};
 use scenario::DrawnFlow;
-use units::Time;
+use units::{Span, Time};
 
 use crate::emulator::SharedCounters;
 use crate::host::arrivals::Arrivals;
@@ -179,9 +179,9 @@ impl Flow {
         self.completed.is_none() && self.total.is_some_and(|total| self.counts.delivered_bytes >= total)
     }
 
-    /// The row at `at`, as the last look found it. `shared` has the counters of the emulator. Unless the controller
-    /// `paces`, the rate has no meaning.
-    pub(super) fn row(&self, at: Time, shared: &SharedCounters, paces: bool) -> FlowSample {
+    /// The row at `at`, as the last look found it, with the base RTT and the counters of the emulator. Unless the
+    /// controller `paces`, the rate has no meaning.
+    pub(super) fn row(&self, at: Time, (base_rtt, shared): (Span, &SharedCounters), paces: bool) -> FlowSample {
         let info = &self.info;
         let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let latest = count(&shared.latest_rtt);
@@ -194,8 +194,10 @@ impl Flow {
             latest_rtt_ms: if latest == 0 { f64::NAN } else { latest as f64 / 1e6 },
             smoothed_rtt_ms: millis(info.smoothed_rtt_us),
             min_rtt_ms: millis(info.min_rtt_us),
+            base_rtt_ms: milliseconds(base_rtt),
             delivered_bytes: self.counts.delivered_bytes,
             arrived_packets: count(&shared.arrived),
+            arrived_bytes: count(&shared.arrived_bytes),
             sent_packets: count(&shared.sent),
             retransmitted_packets: count(&shared.retransmitted),
             pacing_rate_bps: if paces { info.pacing_rate as f64 * 8.0 } else { f64::NAN },
