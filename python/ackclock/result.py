@@ -241,10 +241,10 @@ class Run:
         }
 
     def _flow_summaries(self) -> list[dict[str, Any]]:
-        """The rows of ``flows``, with the delays of recorded datagrams and frames (``metrics.arrivals``)."""
+        """The rows of ``flows``, with the delays of recorded datagrams and frames (``ackclock.arrived``)."""
         flows = [flow_summary(row) for row in self.rows("flows")]
         if "datagrams" in self.table_names:
-            from ackclock.metrics.arrivals import arrivals
+            from ackclock.arrived import arrivals
 
             for index in self.table("datagrams").column("flow").unique().to_pylist():
                 flows[index] |= arrivals(self, flows[index]["name"])

@@ -9,7 +9,7 @@ import pytest
 
 import ackclock
 from ackclock import metrics, summary
-from ackclock.metrics.arrivals import arrivals
+from ackclock.arrived import arrivals
 from ackclock.metrics.calls import is_voice
 
 

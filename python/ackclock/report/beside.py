@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ackclock.arrived import arrivals
 from ackclock.figure import StripRow, Strips
 from ackclock.metrics import column
-from ackclock.metrics.arrivals import arrivals
 from ackclock.metrics.calls import call_best_rating, mean_opinion_score
 from ackclock.metrics.tables import MetricError
 from ackclock.metrics.video import frames_late
