@@ -233,7 +233,7 @@ def _engine_of(name: str, folder: Path, found: Inputs) -> NamedEngine:
 def _runs(
     folder: Path, work: Path, found: Inputs, resolve: Resolve, progress: Progress | None
 ) -> Iterator[Repeated]:
-    """The runs, engine by engine. Those in real time are not repeated."""
+    """The runs, engine by engine. Runs in real time are not repeated."""
     places = sorted(one.parent for one in (*folder.glob("run.json"), *folder.glob("*/run.json")))
     loaded = [(place, Run.load(place)) for place in places]
     for name in dict.fromkeys(run.engine["kind"] for _, run in loaded):

@@ -11,6 +11,7 @@ use crate::{Discard, FlowClass, Packet, QueueSettings, Service};
 
 /// The packets that wait at one access, without those being sent.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "an access has one; and with pointers of 32 bits it is smaller")]
 pub(crate) enum Rooms<P> {
     One(Room<P>),
     ByStation(Box<ByStation<P>>),
