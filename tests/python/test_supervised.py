@@ -224,6 +224,32 @@ def test_libraries_without_memory_are_no_fault_of_ackclock(folder, kibibytes):
     assert done.returncode == 0 or "memory" in done.stderr.splitlines()[-1]
 
 
+CRASHES = """
+import os, signal, sys
+from ackclock.cli import supervised
+
+def crash():
+    os.kill(os.getpid(), signal.{name})
+
+supervised.is_confined = lambda: True
+parent = os.getpid()
+say = lambda status, said: print(said) or status
+status = supervised.supervised(["sweep", "s.toml"], None, {work}, say)
+if os.getpid() != parent:
+    crash()
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGABRT", "SIGSEGV"])
+@pytest.mark.parametrize(("work", "answer"), [("lambda: 70", (70, "")), ("crash", (2, f"{NO_MEMORY}\n"))])
+def test_a_library_that_crashes_without_memory_is_no_fault(name, work, answer):
+    # At the end of a process that has said how it ends, and before.
+    program = CRASHES.format(name=name, work=work)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == answer, done.stderr
+
+
 def test_with_a_limit_of_the_address_space_no_failure_is_blamed_at_once(capsys, monkeypatch):
     def fails(_):
         raise SystemError("error return without exception set")

@@ -28,6 +28,8 @@ GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
 LONG_S = 3600.0
 STATUS = 2
+OF_LIBRARIES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+"""The signals that end a library for which an allocation failed."""
 _CODE = re.compile(r"(?:[^(]*=)?['\"]?(?P<file>[^='\"]*\.(?:py|rs|c|so))(?::\w+)?(?:\(.*\))?['\"]?")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
@@ -125,33 +127,36 @@ def supervised(
         _begin(limit)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         status = work()
-        os.write(announces, b".")
+        os.write(announces, bytes((status,)))
         return status
     os.close(announces)
     status, late = _wait(child, None if limit is None else limit.seconds)
     what = ", ".join(code(arguments)) or " ".join(arguments[:2])
     if late and limit is not None:
         return end(STATUS, f"{what}: was not over after {limit.text.partition(',')[0]} ({OPTION})")
+    announced = _announced(ended)
     if os.WIFEXITED(status):
         own = os.WEXITSTATUS(status)
-        if _has_announced(ended):
+        if announced is not None:
             return own
         if is_confined() and not code(arguments):
             return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
-    if number == signal.SIGABRT and is_confined() and not code(arguments):
-        return end(STATUS, NO_MEMORY)
+    if number in OF_LIBRARIES and is_confined() and not code(arguments):
+        # A process that has announced its end, and said why, may still fail at the end of a library.
+        return end(STATUS, NO_MEMORY) if announced is None else announced
     return end(STATUS, f"{what}: its process was ended by {number.name}")
 
 
-def _has_announced(ended: int) -> bool:
-    """True if the process announced its end. One that it left behind may still have its end of the pipe."""
+def _announced(ended: int) -> int | None:
+    """The status that the process announced. One that it left behind may still have its end of the pipe."""
     os.set_blocking(ended, False)
     try:
-        return os.read(ended, 1) != b""
+        read = os.read(ended, 1)
     except BlockingIOError:
-        return False
+        return None
+    return read[0] if read else None
 
 
 def _begin(limit: Limit | None) -> None:
