@@ -24,7 +24,7 @@ WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,
 	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn) \
 	--exclude ackclock-quiche
 
-.PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants fuzz bench papers docs playground crates minimum print-minimum release sdist wheel clean
+.PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants miri fuzz bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
 build: .venv/.built
 
@@ -131,6 +131,13 @@ SEED ?= 1
 CRATES ?=
 mutants:
 	PYTHONPATH=tools $(PYTHON) -m mutants $(CRATES) --seed $(SEED)
+
+# Undefined behaviour and leaks in the tests of the table of plug-ins and the slot heap. Miri is a part of the nightly
+# compiler. It cannot call the system, a shared object or the kernel, as the unsafe code of the other crates does.
+MIRI := PROPTEST_CASES=8 MIRIFLAGS="-Zmiri-disable-isolation $(MIRIFLAGS)" cargo +nightly miri test --quiet --target-dir target/miri
+miri:
+	$(MIRI) --package ackclock-plugin
+	$(MIRI) --package ackclock-network --lib slot_heap
 
 # Coverage-guided fuzzers, each for so many seconds: readers and state machines in Rust, readers in Python. A finding is a
 # file in fuzz/, and FUZZERS=tc goes on with one. The tests replay fuzz/corpora without instrumentation. libFuzzer takes

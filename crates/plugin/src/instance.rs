@@ -21,8 +21,8 @@ impl Instance {
         let Some(controller) = &mut self.controller else { return false };
         if let Err(message) = caught(|| code(controller.as_mut())) {
             self.message = message;
-            // Its destructor may panic as well: it has none to run.
-            std::mem::forget(self.controller.take());
+            // Its destructor may panic as well, and has nothing more to say.
+            let _ = caught(|| drop(self.controller.take()));
             return false;
         }
         true
