@@ -2,10 +2,10 @@
 //!
 //! | rule of tcp_cubic.c | here |
 //! | --- | --- |
-//! | the count of segments for one more, from the cubic and Reno's window (`bictcp_update`): the cubic at most once a tick, and for the same window not within a 32nd of a second | `Cubic::update` |
+//! | the segments for one more (`bictcp_update`): once a tick, for the same window once in 1/32 s | `Cubic::update` |
 //! | the target lies the smallest RTT ahead; 5 % a round trip at least while no loss has shown W_max | `Cubic::count` |
 //! | RTT samples (`bictcp_cubic_acked`): none in the first second of an epoch | `Cubic::take_sample` |
-//! | HyStart looks while the window is below the threshold, also where a reduction takes it there | `Cubic::look_for_end` |
+//! | HyStart looks below the threshold, also where a reduction takes the window there | `Cubic::look_for_end` |
 //! | its rounds end with the cumulative point (`hystart_update`) | `Cubic::look_for_end` |
 //! | an ACK train may be longer by what segmentation offload bunches (`hystart_ack_delay`) | `train_allowance` |
 //! | C = 410 * 2^10 / 2^40 in units of its clock, beta = 717/1024 | `Settings` |

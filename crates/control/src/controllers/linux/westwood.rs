@@ -4,9 +4,9 @@
 //! | rule of tcp_westwood.c | here |
 //! | --- | --- |
 //! | a sample each max(RTT, 50 ms) in bytes a tick, two filters of 7/8 and 1/8 in a row | `Westwood::sample` |
-//! | a loss halves; window and threshold are the estimate when recovery ends, then as often upwards as down | `Controller::on_recovered` |
+//! | a loss halves; window and threshold are the estimate when recovery ends, up or down | `Controller::on_recovered` |
 //! | timeout: the estimate is the threshold, and the smallest RTT is measured anew | `Controller::on_timeout` |
-//! | an ACK delivers what it covers, off the fast path less what duplicate ACKs counted (`westwood_acked_count`) | `Westwood::delivered_by` |
+//! | an ACK delivers what it covers; slow path: less what duplicate ACKs counted | `Westwood::delivered_by` |
 //!
 //! The RTT of an ACK counts before its data, as since 6.16. A duplicate ACK without SACK is on the fast path, where it
 //! delivers nothing.
