@@ -28,8 +28,8 @@ GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
 LONG_S = 3600.0
 STATUS = 2
-OF_LIBRARIES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
-"""The signals that end a library for which an allocation failed."""
+OF_LIBRARIES = tuple(one for one in signal.Signals if one.name in ("SIGABRT", "SIGSEGV", "SIGBUS"))
+"""The signals that end a library for which an allocation failed, as far as the platform has them."""
 _CODE = re.compile(r"(?:[^(]*=)?['\"]?(?P<file>[^='\"]*\.(?:py|rs|c|so))(?::\w+)?(?:\(.*\))?['\"]?")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
