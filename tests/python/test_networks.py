@@ -121,6 +121,10 @@ def test_files_and_tables_of_a_file_are_networks(capsys, tmp_path):
         (("--networks", "hime"), "--networks hime: is no network; did you mean `home`?"),
         (("--networks", "home,home"), "--networks home,home: home is named twice"),
         (("--networks", ","), "--networks ',': names no network; there are home, cable"),
+        (
+            ("--networks", __file__),
+            f"--networks {__file__}: is no scenario (.toml); a table over time is --trace",
+        ),
         (("--networks", "no.toml"), "no.toml: cannot be read: No such file or directory"),
         (("--networks", "home", "--rate", "1mbit"), "--rate: is of the path, and --networks names others"),
         (("--networks", "home", "--flows", "2"), "--flows: is of the path, and --networks names others"),

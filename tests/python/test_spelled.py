@@ -138,6 +138,14 @@ def test_lines_of_tc_are_a_path(capsys):
     assert "note: --tc: data: delay 30ms\n" in messages
 
 
+def test_a_file_of_lines_of_tc_is_a_path(capsys, folder):
+    (folder / "lab.sh").write_text("tc qdisc add dev eth0 root netem rate 5mbit delay 30ms\n")
+    scenario, _ = said(capsys, *compare("--tc", "lab.sh"))
+    assert (scenario["path"]["rate"], scenario["path"]["delay"]["forward"]) == ("5mbit", "30ms")
+    (folder / "lab.bin").write_bytes(b"\xff\xfe")
+    assert "--tc lab.bin: is no text" in refused(capsys, *compare("--tc", "lab.bin"))
+
+
 @pytest.mark.usefixtures("folder")
 def test_netem_on_both_ends_delays_both_ways(capsys):
     lines = "tc qdisc add dev a root netem delay 20ms; tc qdisc add dev b root netem delay 15ms rate 5mbit"

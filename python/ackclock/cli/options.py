@@ -54,7 +54,7 @@ TRACE = _path(
 TC = _path(
     "--tc",
     metavar="LINES",
-    help="Lines of tc in its units: 'tbf rate 10mbit burst 32kbit latency 50ms', 'netem delay 40ms 5ms'.",
+    help="Lines of tc, or their file: 'tbf rate 10mbit burst 32kbit latency 50ms', 'netem delay 40ms 5ms'.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class PathGiven:
     trace: Path | None
     """The file of ``--trace``, perhaps with columns behind a colon."""
     lines: str | None
-    """The lines of ``--tc``."""
+    """The lines of ``--tc``, or their file."""
     given: frozenset[str]
 
     @classmethod
@@ -68,7 +69,7 @@ def _with_trace(path: dict[str, Any], given: Collection[str], trace: Path, has_r
 def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[str, Any]:
     from ackclock import tc
 
-    read = tc.read(lines)
+    read = tc.read(_lines(lines))
     for key in ("rate", "queue", "loss"):
         if key in read.keys and key in given:
             raise InputError(f"--tc: has the {key} of the path; leave --{key} out")
@@ -90,6 +91,18 @@ def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[s
         found.pop("rtt", None)
         found["delay"] = _delays(forward, reverse, str(path["rtt"]) if "rtt" in given else None)
     return found
+
+
+def _lines(given: str) -> str:
+    """The lines of ``--tc``, perhaps from a file. Raises InputError."""
+    if not os.path.isfile(given):  # noqa: PTH113 - is_file raises where lines are longer than a name
+        return given
+    try:
+        return reading.text(Path(given))
+    except OSError as error:
+        raise InputError(f"--tc {given}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"--tc {given}: is no text") from None
 
 
 def _delays(forward: str | None, reverse: str | None, rtt: str | None) -> dict[str, str]:

@@ -93,6 +93,10 @@ def _named(name: str) -> list[Network]:
         return [Network(name, *presets.preset(name), folder=presets.folder())]
     file = Path(name)
     if file.suffix != ".toml":
+        if file.is_file():
+            raise InputError(
+                f"--networks {name}: is no scenario (.toml); a table over time is --trace {name}"
+            )
         near = did_you_mean(name, [*NAMES, *presets.names()])
         known = ", ".join(NAMES)
         raise InputError(
