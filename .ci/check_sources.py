@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks what formatters do not: how long lines, functions and files are, their heads, and their prose.
 
-`make lint` runs it over the files under version control. It prints one line for each fault, and ends with
-status 1 if there is any.
+`make lint` runs it over the files under version control and new ones. It prints one line for each fault, and
+ends with status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def faults(path: str, text: str) -> list[str]:
 
 
 def main() -> int:
-    """Prints the faults of all files under version control."""
+    """Prints the faults of all files."""
     every = sources.texts()
     found = [fault for path, text in every.items() for fault in faults(path, text)]
     found += prose.faults(every)

@@ -15,7 +15,6 @@ import bisect
 import functools
 import pathlib
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -221,11 +220,7 @@ def above(path: str) -> Iterator[str]:
 
 def texts() -> dict[str, str]:
     """The files that may cite something, by path."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=sources.ROOT, capture_output=True, text=True, check=True
-    )
-    paths = [path for path in listed.stdout.split("\0") if path.endswith(READ)]
-    kept = [path for path in paths if not path.startswith(INVENTED) and (sources.ROOT / path).is_file()]
+    kept = [path for path in sources.listed() if path.endswith(READ) and not path.startswith(INVENTED)]
     return {path: (sources.ROOT / path).read_text("utf-8") for path in kept}
 
 

@@ -1,4 +1,4 @@
-"""The files under version control that `make lint` checks."""
+"""The files that `make lint` checks: those under version control, and new ones that git does not ignore."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ Line = tuple[int, str]
 """The number of a line and its text."""
 
 
+def listed(root: pathlib.Path = ROOT) -> list[str]:
+    """The paths of all files that a commit of everything would have."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    return sorted({path for path in found if path and (root / path).is_file()})
+
+
 def texts() -> dict[str, str]:
-    """The text of each file, by path."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    paths = [path for path in listed.stdout.split("\0") if path.endswith(CHECKED)]
-    present = [path for path in paths if (ROOT / path).is_file() and not (ROOT / path).is_symlink()]
-    return {path: (ROOT / path).read_text("utf-8") for path in present}
+    """The text of each file to check, by path."""
+    paths = [path for path in listed() if path.endswith(CHECKED) and not (ROOT / path).is_symlink()]
+    return {path: (ROOT / path).read_text("utf-8") for path in paths}
 
 
 def by_hand(page: str) -> list[Line]:

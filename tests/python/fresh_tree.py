@@ -16,7 +16,7 @@ FAST = {"CARGO_PROFILE_TEST_OPT_LEVEL": "0", "CARGO_PROFILE_TEST_DEBUG": "none"}
 
 
 class FreshTree:
-    """The files under version control, in a folder of its own below ``target``, with builds of its own.
+    """The files of a commit of everything, in a folder of its own below ``target``, with builds of its own.
 
     In one target folder Cargo would confuse the crates of the copy with the original's, and build both again.
     """
@@ -27,9 +27,8 @@ class FreshTree:
             pytest.skip("needs cargo, git and a checkout")
         folder = ROOT / "target" / "fresh-trees" / name
         self.root, self.builds = folder / "tree", folder / "target"
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         wanted = {file for file in listed.stdout.split("\0") if file and (ROOT / file).is_file()}
         for inside, _, files in os.walk(self.root):
             for file in files:

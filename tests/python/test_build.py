@@ -6,11 +6,14 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +63,17 @@ def test_a_source_file_of_more_than_500_lines_is_found(check_sources: ModuleType
     assert check_sources.faults("a.md", "a\n" * 400) == []
     assert check_sources.faults("a.md", "a\n" * 401) == ["a.md:401: 401 lines, at most 400 are allowed"]
     assert check_sources.faults("a.pyi", '"""It."""\n' * 501) == []
+
+
+def test_files_that_are_not_yet_added_are_checked(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    for name in ("old.md", "gone.md", "new.md", "built.md", ".gitignore"):
+        (tmp_path / name).write_text("built.md\n")
+    for command in (["init", "-q"], ["add", "old.md", "gone.md"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    (tmp_path / "gone.md").unlink()
+    assert sources.listed(tmp_path) == [".gitignore", "new.md", "old.md"]
 
 
 def test_a_function_above_60_lines_of_code_is_found(check_sources: ModuleType) -> None:
