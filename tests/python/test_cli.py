@@ -393,6 +393,12 @@ def test_a_log_gets_a_line_a_minute_about_long_work(capsys, monkeypatch):
     assert re.fullmatch(r"9 experiments: 40 % done, 3 min left, ends at \d\d:\d\d", second)
 
 
+@pytest.mark.parametrize("fraction", [1e-4, 1e-9, 5e-324])
+def test_a_line_of_progress_names_no_end_in_the_far_future(fraction):
+    # A minute for 1 part in 10,000 is a week; a controller that never returns has done less.
+    assert output.progress_line("a run", fraction, 61.0) == "a run: 0 % done after 1 min"
+
+
 @pytest.mark.parametrize(
     "command",
     [

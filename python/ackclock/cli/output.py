@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 SHOW_PROGRESS_AFTER_S = 0.5
 LINE_EVERY_S = 60.0
+FORESEEN_S = 7 * 86400.0
+"""The longest time left that a line of progress says."""
 
 LEAST = (
     "time-\nouts",
@@ -301,10 +303,12 @@ def _bar(what: str, fraction: float) -> Progress:
 
 
 def progress_line(what: str, fraction: float, elapsed_s: float) -> str:
-    """The progress after ``elapsed_s`` seconds, the time left, and the hour of its end at this pace."""
-    if fraction <= 0.0:
+    """The progress after ``elapsed_s`` seconds, the time left, and the hour of its end at this pace.
+
+    An end after more than ``FORESEEN_S`` seconds is left out.
+    """
+    if fraction <= 0.0 or (left_s := elapsed_s * (1.0 - fraction) / fraction) > FORESEEN_S:
         return f"{what}: 0 % done after {elapsed_s / 60:.0f} min"
-    left_s = elapsed_s * (1.0 - fraction) / fraction
     end = datetime.now() + timedelta(seconds=left_s)
     return f"{what}: {100 * fraction:.0f} % done, {left_s / 60:.0f} min left, ends at {end:%H:%M}"
 
