@@ -177,6 +177,7 @@ def test_bad_input_is_one_sentence_and_status_two(capsys, scenario, tmp_path):
     assert "must be KEY=VALUE" in refused(capsys, "run", scenario, "--set", "path.rate")
     assert "repeat" in refused(capsys, "run", scenario, "--repeat", 0)
     assert "No such option" in refused(capsys, "run", scenario, "--nonsense")
+    assert "--trust: is not needed" in refused(capsys, "compare", "./mine.py", "--trust")
     assert "there is no command `fly`" in refused(capsys, "fly")
     assert "did you mean `newreno`" in refused(capsys, "compare", "newrino")
     assert "named twice" in refused(capsys, "compare", "cdg", "cdg")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ackclock.cli.status import LIMITED
+
 ALIASES: Mapping[str, Sequence[str]] = {
     "live": ("run", "--live"),
     "hunt": ("check", "--hunt"),
@@ -51,6 +53,8 @@ def sentence(command: str, option: str) -> str | None:
     now = OF_ONE_COMMAND.get((command, option)) or OPTIONS.get(option)
     if now is not None:
         return f"{option}: is `{now}` now"
+    if option == "--trust" and command in LIMITED:
+        return f"--trust: is not needed; `{command}` runs the code that its command line names, and no other"
     if command == "run" and (key := _key(option)):
         return f"{option}: is a key of the scenario here: --set {key}=VALUE"
     from ackclock.engines import registry
