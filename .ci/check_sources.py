@@ -36,12 +36,9 @@ UNSAFE = re.compile(r"\bunsafe\s*(\{|impl\b)")
 NEAR = 5
 """Lines above ``unsafe`` within which its reason begins: one reason may be for two implementations."""
 
-TABLES = ("//! |", "/// |", "* |")
-"""How a row of a table begins in a comment."""
-
 
 def too_long(path: str, text: str) -> list[str]:
-    """The lines that are too long. Tables do not wrap, and of Markdown only prose counts."""
+    """The lines that are too long. Of Markdown only prose counts."""
     kind = pathlib.PurePath(path).suffix
     most, in_code, faults = LONGEST[kind], False, []
     for number, line in sources.by_hand(text):
@@ -50,7 +47,7 @@ def too_long(path: str, text: str) -> list[str]:
             no_prose = line.startswith(("    ", "<!--", "![")) or line.lstrip().startswith("|")
             if in_code or no_prose or " " not in line[:most].strip():
                 continue
-        if len(line) > most and not line.lstrip().startswith(TABLES):
+        if len(line) > most:
             faults.append(f"{path}:{number}: {len(line)} characters, at most {most} are allowed")
     return faults
 

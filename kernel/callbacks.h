@@ -8,12 +8,13 @@
  * | --- | --- |
  * | pkts_acked | on_signals: every ACK |
  * | cong_avoid | on_ack: the only event on which the window may grow |
- * | ssthresh, set_state(Recovery) | on_loss; also set_state(CWR) without an echoed mark: a tail loss probe repaired a loss |
+ * | ssthresh, set_state(Recovery) | on_loss |
+ * | ssthresh, set_state(CWR) without an echoed mark | on_loss: a tail loss probe repaired a loss |
  * | ssthresh, set_state(CWR) after an ACK with ECE | on_mark |
  * | set_state(Open) after Recovery or CWR | on_recovered |
  * | ssthresh, cwnd_event(LOSS) | on_timeout, the first of a row |
- * | set_state(Loss) without these | on_timeout again, or in a window of data that was already reduced; nothing where path-MTU
- * | | discovery resends, which leaves the window alone |
+ * | set_state(Loss) without these | on_timeout again, or in a window of data that was already reduced |
+ * | set_state(Loss) of path-MTU discovery | none: it resends and leaves the window alone |
  * | undo_cwnd | on_spurious |
  * | cwnd_event(CWND_RESTART) | on_idle_restart |
  *

@@ -45,14 +45,16 @@ def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None
     assert "maturin develop --release --quiet --no-default-features --features native" in planned("")
 
 
-def test_long_lines_are_found_but_not_in_tables(check_sources: ModuleType) -> None:
+def test_long_lines_are_found_but_not_in_tables_of_pages(check_sources: ModuleType) -> None:
     # 3 characters before the rest: 117 more are 120.
     assert check_sources.faults("a.rs", "//! a\n// " + "b" * 117) == []
     assert check_sources.faults("a.rs", "//! a\n// " + "b" * 118) == [
         "a.rs:2: 121 characters, at most 120 are allowed"
     ]
     table = "| " + "c " * 70 + "|"
-    assert check_sources.faults("a.rs", f"//! {table}\n") == []
+    assert check_sources.faults("a.rs", f"//! {table}\n") == [
+        "a.rs:1: 147 characters, at most 120 are allowed"
+    ]
     assert check_sources.faults("a.md", f"{table}\n```\n{'d ' * 70}\n```\n") == []
     assert check_sources.faults("a.md", "e " * 70) == ["a.md:1: 140 characters, at most 120 are allowed"]
 

@@ -11,7 +11,7 @@
 //! | damping: alpha = min(alpha_gh/NP^v Q_max/Q, alpha_gh) | `Gentle::damp` |
 //! | decongestion: w -= min(Q/gamma, w/2^epsilon), not below the virtual Reno window | `Gentle::decongest` |
 //! | AG and NP: what epochs there were; version 1 counts AG to AG_max once, then NP | `Gentle::count_epoch` |
-//! | resets: version 1 after several decongestions in a row, version 2 below half the largest window | `Gentle::decongest` |
+//! | resets: version 1 after decongestions in a row, version 2 below half the largest window | `Gentle::decongest` |
 //! | w += alpha/w for each segment acknowledged; no slow start | `Gentle::grow` |
 //! | loss: as YeAH, and all of it begins anew | `Controller::on_loss` |
 //!

@@ -9,7 +9,7 @@
 //! | f(D) = 1 + 10 (D - D_L) + ((D - D_L)/2)^2 above D_L, else 1 | `HTcp::f` |
 //! | RTT scaling: f times R_min/100 ms, the ratio within 0.1 and 2, f at least 1 | `HTcp::f` |
 //! | w += 2 (1 - beta) f/w for each segment acknowledged | `HTcp::alpha` |
-//! | beta = R_min/R_max within 0.5 and 0.8; 0.5 if the throughput changed by more than 20 % since the last loss | `HTcp::adapt` |
+//! | beta = R_min/R_max within 0.5 and 0.8; 0.5 if the throughput moved by over 20 % between losses | `HTcp::adapt` |
 //!
 //! Notable differences from the paper:
 //! - D begins when recovery from the last congestion event ends, as in Linux. The window does not grow before.

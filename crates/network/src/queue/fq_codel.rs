@@ -6,7 +6,7 @@
 //!
 //! | RFC 8290 | here |
 //! | --- | --- |
-//! | section 4.1: enqueue, classification, the full buffer | [`FqCodel::push`], [`Turns::queue_of`], [`FqCodel::make_room`] |
+//! | section 4.1: enqueue, classification, full buffer | [`FqCodel::push`], [`Turns::queue_of`], `make_room` |
 //! | section 4.2: dequeue from new and old queues | [`Turns::pop`] |
 //!
 //! As in Linux, and open in the RFC: CoDel's rule for the last MTU looks at all that waits, not at the flow's own

@@ -2,11 +2,11 @@
 //!
 //! | rule of tcp_bic.c | here |
 //! | --- | --- |
-//! | below W_max: a quarter of the way, at most 16 segments a round trip, 20 round trips for the last segment | `Bic::update` |
+//! | below W_max: a quarter of the way, at most 16 segments in an RTT, 20 RTTs for the last one | `Bic::update` |
 //! | beyond: as slowly for 4 segments, then faster, 16 from 48 segments on | `Bic::update` |
 //! | no W_max yet: at least 5 % a round trip | `Bic::update` |
 //! | the count of segments for one more, divided by the segments per ACK (`delayed_ack`) | `Bic::update` |
-//! | loss: 819/1024 kept, W_max 9 tenths of the window below the last W_max; up to the low window a half | `Bic::threshold` |
+//! | loss: 819/1024 kept, W_max 9/10 of the window below the last W_max; low windows halve | `Bic::threshold` |
 //!
 //! Difference from Linux: the window after a timeout is the transport's.
 

@@ -4,7 +4,7 @@
 //! | rule of tcp_htcp.c | here |
 //! | --- | --- |
 //! | R_min of all samples, rounded up to ticks; R_max of those in order, 20 ms above it at most | `HTcp::measure` |
-//! | B: segments acknowledged in a window of them that lasts R_min at least, averaged from the fourth R_min on | `HTcp::acknowledge` |
+//! | B: segments that a window of at least R_min acknowledges, averaged from the fourth on | `HTcp::acknowledge` |
 //! | alpha, renewed when the window grows, and before a loss begins an epoch | `HTcp::renew` |
 //! | beta, and 5 % less of R_max, on a loss | `HTcp::threshold` |
 //! | the epoch begins with a reduction, and again when it is over | `HTcp::enter`, `Controller::on_recovered` |

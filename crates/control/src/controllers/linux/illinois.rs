@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | alpha = alpha_max up to d_1, then k1/(k2 + d_a) | `Illinois::alpha_at` |
 //! | beta = beta_min up to d_2, beta_max from d_3, linear between | `Illinois::beta` |
-//! | alpha_max again after theta round trips with a short queue since the last long one, in a row or not | `Illinois::alpha` |
+//! | alpha_max again after theta round trips with a short queue, in a row or not | `Illinois::alpha` |
 //! | the window grows once the segments counted times alpha make a window | `Illinois::grow` |
 //!
 //! Differences from Linux: its constants are parameters. Linux does not have powers above the first. The window after a

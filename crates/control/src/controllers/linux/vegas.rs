@@ -4,9 +4,9 @@
 //! | rule of tcp_vegas.c | here |
 //! | --- | --- |
 //! | diff = cwnd * (minRTT - baseRTT) / baseRTT, rounded down | `Vegas::decide` |
-//! | slow start, in every round trip, until diff > gamma; then cwnd = min(cwnd, cwnd * baseRTT / minRTT + 1) | the same |
+//! | slow start in every round trip until diff > gamma; then min(cwnd, cwnd * baseRTT / minRTT + 1) | the same |
 //! | a round trip with two samples or fewer is one of Reno | `Controller::on_ack` |
-//! | measurement begins anew after disorder and recovery, with the base RTT after idle | `Vegas::resume`, `Controller::on_transmit_start` |
+//! | measures anew after disorder and recovery; the base RTT after idle | `Vegas::resume`, `on_transmit_start` |
 //!
 //! Differences from Linux: the microsecond by which it raises each RTT is left out, and a window of which the
 //! application uses only a part does not grow.

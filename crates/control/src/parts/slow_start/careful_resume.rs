@@ -4,7 +4,7 @@
 //!
 //! | phase | here |
 //! | --- | --- |
-//! | Reconnaissance: the initial window is delivered, the RTT confirmed | [`Phase::Reconnaissance`], `CarefulResume::jump` |
+//! | Reconnaissance: initial window delivered, RTT confirmed | [`Phase::Reconnaissance`], `CarefulResume::jump` |
 //! | Unvalidated: CWND = saved_cwnd / 2, paced over the current RTT | [`Phase::Unvalidated`] |
 //! | Validating: CWND = flight size, which grows as in slow start | [`Phase::Validating`] |
 //! | Safe Retreat: CWND = PipeSize / 2, then ssthresh = PipeSize | [`Phase::Retreat`] |
