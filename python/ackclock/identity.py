@@ -19,19 +19,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from ackclock import _engine
 
 C = ".c"
 """The end of the name of a controller in C."""
-CONTROLLERS = (C, ".rs", "Cargo.toml")
+OBJECT = ".so"
+"""The end of the name of a controller in a shared object."""
+CONTROLLERS = (C, ".rs", "Cargo.toml", OBJECT)
 """The ends of the names of files of controllers that are compiled."""
 
-_READ_BY_RUST = re.compile(rb"\b(include(?:_str|_bytes)?!|env!|option_env!|mod \w+;|extern\b|unsafe\b)")
-"""Code of Rust that reads another file, the environment, or memory that its text does not show."""
+_READ_BY_RUST = re.compile(
+    rb"\b(include(?:_str|_bytes)?\b|env\b|option_env\b|mod\b(?!\s+\w+\s*\{)|extern\b|unsafe\b)"
+)
+"""Code of Rust that reads another file, the environment, or memory that its text does not show.
 
-_MODULE_OF_RUST = re.compile(rb"\bmod (\w+);")
-_INCLUDED_BY_RUST = re.compile(rb'\binclude(?:_str|_bytes)?!\s*\(\s*"([^"]+)"')
+A macro counts by its name, as it may be renamed, and stand apart from its `!`.
+"""
+
+_MODULE_OF_RUST = re.compile(rb"\bmod\s+(\w+)\s*;")
+_INCLUDED_BY_RUST = re.compile(rb'\binclude(?:_str|_bytes)?\s*!\s*\(\s*"([^"]+)"')
 _PATH_OF_CRATE = re.compile(r'^[^#\n]*\bpath\s*=\s*"([^"]+)"', re.MULTILINE)
 
 _STD = re.compile(rb"\bstd\b\s*(?:::\s*(?:(\w+)|\{([^}]*)\}))?")
@@ -45,15 +53,49 @@ _PURE_STD = (
 )  # fmt: skip
 """The modules of Rust's library that read neither files nor clocks."""
 
+_CONTINUED = re.compile(rb"\\[ \t]*\r?\n")
+"""The end of a line of C that goes on with the next, which the compiler joins first."""
+
 _INCLUDE = re.compile(rb"(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)")
 _NAMED = re.compile(rb'["<]([^">]+)[">]')
+
+FREESTANDING = (
+    "float.h", "iso646.h", "limits.h", "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
+    "stdnoreturn.h",
+)  # fmt: skip
+"""Headers of C without functions."""
+
+OF_KERNEL = (
+    "ack.h", "binary64.h", "bpf.h", "callbacks.h", "events.h", "gentle.h", "illinois.h", "queue.h", "tcp.h",
+    "bpf_tcp_helpers.h", "bpf_tracing_net.h", "vmlinux.h",
+)  # fmt: skip
+"""Headers that ackclock brings, besides those below `bpf/` and `linux/`."""
+
+_NO_CODE = re.compile(
+    rb'/\*.*?\*/|//[^\n]*|^[ \t]*#(?![ \t]*define)[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL | re.MULTILINE
+)
+"""Comments, strings, and directives of C but macros."""
+_OUTSIDE = re.compile(rb"\b(asm|__asm|__asm__|extern)\b(?![^;{}()]*\()|\b(asm|__asm|__asm__)\b")
+"""Machine code, and a variable of a library."""
+_DECLARED = re.compile(
+    rb"(?:\A|(?<=[;{})])|#[ \t]*define\b[^\n]*?)\s*(?!(?:return|else|case|goto|do|static|typedef|sizeof)\b)"
+    rb"(?:\w+[\s*]+)+(\w+)\s*\((?!\s*\*)(?:[^;{}()=]|\([^;{}()=]*\))*\)\s*(?=[^\s{])"
+)
+"""A function that is declared: its body may be in a library, as that of `open` is."""
+
+KFUNCS = (
+    b"tcp_cong_avoid_ai", b"tcp_reno_cong_avoid", b"tcp_reno_ssthresh", b"tcp_reno_undo_cwnd",
+    b"tcp_slow_start",
+)  # fmt: skip
+"""Functions of the kernel that are compiled with a controller."""
 
 SEARCHED = ("CPATH", "C_INCLUDE_PATH")
 """Variables of the environment that name folders of headers."""
 
 BY_NAME = (
-    "__builtins__", "__import__", "__loader__", "breakpoint", "compile", "eval", "exec", "globals", "input",
-    "open",
+    "__builtins__", "__dict__", "__getattribute__", "__globals__", "__import__", "__loader__",
+    "__subclasses__", "attrgetter", "breakpoint", "compile", "eval", "exec", "get_type_hints", "getattr",
+    "globals", "input", "methodcaller", "open", "vars",
 )  # fmt: skip
 """Names of the language by which a controller in Python reads what its imports do not show."""
 
@@ -105,9 +147,11 @@ def of_c(file: Path, content: bytes) -> Code:
         if os.environ.get(variable)
     ]
     found: dict[str, bytes] = {}
+    texts: dict[Path, bytes] = {}
     waiting = [(file, content)]
     while waiting:
         at, text = waiting.pop()
+        texts[at] = text = _CONTINUED.sub(b"", text)
         if b"incbin" in text:
             why.append(f"{at}: includes a file by `incbin`")
         for named in _INCLUDE.findall(text):
@@ -120,7 +164,32 @@ def of_c(file: Path, content: bytes) -> Code:
             if name not in found and header.is_file():
                 found[name] = header.read_bytes()
                 waiting.append((header, found[name]))
+            elif not header.is_file() and not _brings_nothing(header.name, os.fsdecode(spelled[1])):
+                why.append(f"{at}: includes {os.fsdecode(spelled[1])}, whose functions may read files")
+    why += _of_libraries(texts)
     return _code(found, why)
+
+
+def _brings_nothing(name: str, spelled: str) -> bool:
+    """True for a header without functions of a library."""
+    return name in (*FREESTANDING, *OF_KERNEL) or spelled.startswith(("bpf/", "linux/"))
+
+
+def _of_libraries(texts: Mapping[Path, bytes]) -> Iterator[str]:
+    """Sentences about files of C by which a controller calls functions that are not in these files."""
+    codes = {at: _NO_CODE.sub(lambda found: b'""' if found[1] else b" ", text) for at, text in texts.items()}
+    every = b"\n".join(codes.values())
+    for at, code in codes.items():
+        if outside := _OUTSIDE.search(code):
+            yield f"{at}: reaches by `{(outside[1] or outside[2]).decode()}` what its text does not show"
+        for name in _DECLARED.findall(code):
+            # Macros have names of capitals.
+            if (
+                not name.isupper()
+                and name not in KFUNCS
+                and not re.search(rb"\b" + name + rb"\s*\([^;{}]*\)\s*\{", every)
+            ):
+                yield f"{at}: declares `{name.decode()}`, which its text does not define"
 
 
 def of_rust(file: Path, content: bytes) -> Code:
@@ -205,6 +274,8 @@ def of_python(file: Path) -> Code:
                 waiting.append(place)
             elif not _is_pure(module):
                 why.append(f"{at}: imports `{module}`, which may read what no text shows")
+        if (inner := next(_inner(tree), None)) is not None:
+            why.append(f"{at}: gets at `{inner}`, which may read what no text shows")
         if (name := _of_ours(tree)) is not None:
             why.append(f"{at}: uses `ackclock.{name}`, which may read what no text shows")
     return _code(found, why, {"python": sys.version.encode()})
@@ -229,6 +300,23 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield node.module
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name for name in names if _place(name) is not None)
+
+
+def _inner(tree: ast.Module) -> Iterator[str]:
+    """The names of the tree by which it may get at a module that a pure one has imported."""
+    pure = [importlib.import_module(one) for one in _imported(tree) if one in PURE]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name):
+                names = [name]
+            case ast.ImportFrom(names=aliases):
+                names = [alias.name for alias in aliases]
+            case _:
+                continue
+        for name in names:
+            found = (getattr(one, name, None) for one in pure)
+            if name == "*" or any(isinstance(one, ModuleType) and one.__name__ not in PURE for one in found):
+                yield name
 
 
 def _is_pure(module: str) -> bool:
@@ -269,6 +357,13 @@ def _place(module: str) -> Path | None:
     return None if any(folder in place.parents for folder in kept) else place
 
 
+def _of_file(file: Path, content: bytes) -> Code:
+    """A controller that is compiled."""
+    if file.name.endswith(OBJECT):
+        return _code({}, [f"{file}: is an object, which has no text"])
+    return of_c(file, content) if file.name.endswith(C) else of_rust(file, content)
+
+
 @dataclass
 class Identities:
     """Digests of runs. The other files of each controller are read once."""
@@ -279,12 +374,15 @@ class Identities:
         """The identity of a run: 128 bits. ``context`` has what else it depends on."""
         parts = {os.fspath(file): content for file, content in plan.files.items()}
         for file in [name for name in parts if name.endswith(CONTROLLERS)]:
-            if file not in self.code:
-                made_of = of_c if file.endswith(C) else of_rust
-                self.code[file] = made_of(Path(file), parts[file])
-            parts[f"{file}\0others"] = self.code[file].digest.encode()
+            parts[f"{file}\0others"] = self.code_of(file, parts[file]).digest.encode()
         named = f"{_engine.version()}\0{context}\0{seed}\0{plan.resolved}".encode()
         return _hashed(parts | {"": named})[:32]
+
+    def code_of(self, file: str, content: bytes) -> Code:
+        """The code of a controller that is compiled."""
+        if file not in self.code:
+            self.code[file] = _of_file(Path(file), content)
+        return self.code[file]
 
     def unknown(self) -> list[str]:
         """The reasons why runs are made again each time, a sentence each."""

@@ -1,6 +1,10 @@
 """The identity of a run changes with all that its result depends on."""
 
 import json
+import re
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +12,8 @@ from ackclock import _engine, identity
 from ackclock.engines.live import Live
 from ackclock.identity import Identities
 from calling import run
+
+KERNEL = Path(__file__).parents[2] / "kernel"
 
 
 def traced(*files):
@@ -57,6 +63,49 @@ def test_what_the_text_does_not_name_is_said_to_be_unknown(tmp_path, text, why):
     assert first.digest != second.digest
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("int open(const char *, int, ...);", "declares `open`"),
+        ("int a(int), open(const char *, int);", "declares `a`"),
+        ("void f(void)\n{ char *getenv(const char *);\n}", "declares `getenv`"),
+        ("#define P int atexit(void (*f)(void))\nP;", "declares `atexit`"),
+        ("extern char **environ;", "reaches by `extern`"),
+        ('u32 f(void) { asm("rdtsc"); }', "reaches by `asm`"),
+        ("#incl\\\nude <stdio.h>", "includes stdio.h"),
+        ('#include "missing.h"', "includes missing.h"),
+    ],
+)
+def test_a_controller_in_c_that_may_call_a_library_is_unknown(tmp_path, text, why):
+    found = identity.of_c(tmp_path / "mine.bpf.c", f'#include "ack.h"\n{text}\n'.encode())
+    assert why in found.unknown
+
+
+def test_controllers_in_c_that_call_their_own_functions_are_known(tmp_path):
+    text = (
+        "#include <stdint.h>\n#include <bpf/bpf_helpers.h>\n/* extern, asm */\nstatic u32 f(u32 a);\n"
+        "u32 g(u32 a);\nu32 g(u32 a)\n{ if (a) f(a); else return f(a); u32 (*h)(u32) = f; return h(a); }\n"
+        'u32 tcp_slow_start(struct tcp_sock *, u32 acked);\nconst char *says = "extern int x;";\n'
+        'PARAMETER(real, beta, REAL(0.7));\nCONTROLLER("mine", .undo_cwnd = f);\n'
+    )
+    assert identity.of_c(tmp_path / "mine.bpf.c", text.encode()).unknown == ""
+    ours = sorted(KERNEL.glob("*.bpf.c"))
+    assert len(ours) > 10
+    assert [file.name for file in ours if identity.of_c(file, file.read_bytes()).unknown] == []
+
+
+def test_names_of_the_kernel_are_those_that_are_compiled_with_a_controller():
+    assert {file.name for file in KERNEL.glob("*.h")} <= {*identity.OF_KERNEL}
+    defined = re.findall(rb"^KFUNC \w+ (\w+)\(", (KERNEL / "shim/kfuncs.c").read_bytes(), re.MULTILINE)
+    assert sorted(defined) == sorted(identity.KFUNCS)
+
+
+def test_an_object_is_unknown():
+    file, of = "/a/mine.so", identity.Identities()
+    assert of.code_of(file, b"\x7fELF").unknown == "/a/mine.so: is an object, which has no text"
+    assert identity.Identities().code_of(file, b"\x7fELF").digest != of.code_of(file, b"\x7fELF").digest
+
+
 def test_folders_of_headers_in_the_environment_are_unknown(tmp_path, monkeypatch):
     monkeypatch.setenv("CPATH", str(tmp_path))
     assert "CPATH" in identity.of_c(tmp_path / "mine.bpf.c", b"").unknown
@@ -92,6 +141,11 @@ def test_modules_that_a_controller_imports_belong_to_it(tmp_path, monkeypatch):
         ("from ackclock import simulate", "uses `ackclock.simulate`"),
         ("from ackclock.scenario import read", "imports `ackclock.scenario`"),
         ("import ackclock.scenario", "imports `ackclock.scenario`"),
+        ("import contextlib\nH = contextlib.os.environ['HOME']", "gets at `os`"),
+        ("from contextlib import os", "gets at `os`"),
+        ("from contextlib import *", "gets at `*`"),
+        ("import json\nD = getattr(json, 'codecs')", "reads by `getattr`"),
+        ("K = ().__class__.__base__.__subclasses__()", "reads by `__subclasses__`"),
     ],
 )
 def test_a_controller_that_may_read_files_is_unknown(tmp_path, text, why):
@@ -99,23 +153,61 @@ def test_a_controller_that_may_read_files_is_unknown(tmp_path, text, why):
     assert why in identity.of_python(tmp_path / "mine.py").unknown
 
 
-def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_path):
-    (tmp_path / "mine.py").write_text(
+READING = {
+    "mine.py": (
         "import pathlib\nimport ackclock\n"
-        f"W = float(pathlib.Path({str(tmp_path)!r}, 'w').read_text())\n"
         "class M(ackclock.Controller):\n"
-        "    def on_start(self, cx): self.window = W\n"
+        "    def on_start(self, cx): self.window = float(pathlib.Path(W).read_text())\n"
         "    def on_ack(self, cx, ack): pass\n"
         "    def on_loss(self, cx, loss): pass\n"
         "    def on_timeout(self, cx, loss): pass\n"
-    )
+        "W = PLACE\n",
+        "imports `pathlib`",
+        "python",
+    ),
+    "mine.bpf.c": (
+        '#include "ack.h"\nint open(const char *, int, ...);\nlong read(int, void *, unsigned long);\n'
+        "CALLBACK_1(u32, mine_ssthresh, struct sock *, sk)\n{\n\treturn tcp_sk(sk)->snd_cwnd;\n}\n"
+        "CALLBACK_3(void, mine_cong_avoid, struct sock *, sk, u32, ack, u32, acked)\n{\n"
+        "\tchar digits[2];\n\tread(open(PLACE, 0), digits, 2);\n"
+        "\ttcp_sk(sk)->snd_cwnd = 10 * (digits[0] - '0') + digits[1] - '0';\n}\n"
+        "CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk)\n{\n\treturn tcp_reno_undo_cwnd(sk);\n}\n"
+        'CONTROLLER("mine", .ssthresh = mine_ssthresh, .cong_avoid = mine_cong_avoid, '
+        ".undo_cwnd = mine_undo_cwnd);\n",
+        "declares `open`",
+        "cc",
+    ),
+    "mine.rs": (
+        "use control::{Ack, Context, Controller, Loss};\n#[derive(Default)]\nstruct Mine(f64);\n"
+        "impl Controller for Mine {\n"
+        "    fn on_start(&mut self, _cx: &mut Context<'_>) {\n"
+        "        self.0 = std::fs::read_to_string(PLACE).unwrap().trim().parse().unwrap();\n    }\n"
+        "    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}\n"
+        "    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}\n"
+        "    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}\n"
+        "    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}\n"
+        "    fn window(&self) -> f64 { self.0 }\n"
+        "    fn slow_start_threshold(&self) -> f64 { 1.0 }\n}\n",
+        "may read by `std::fs`",
+        "cargo",
+    ),
+}
+"""Controllers that read their window from the file PLACE, why they are unknown, and the tool that they need."""
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_path, name):
+    text, why, tool = READING[name]
+    if name != "mine.py" and (sys.platform != "linux" or shutil.which(tool) is None):
+        pytest.skip(f"controllers in files need Linux, and this one {tool}")
+    (tmp_path / name).write_text(text.replace("PLACE", json.dumps(str(tmp_path / "w"))))
     goodput = []
-    for window in ("10", "3"):
+    for window in ("12", "03"):
         (tmp_path / "w").write_text(window)
-        arguments = (f"{tmp_path}/mine.py:M", "--over", "queue=1bdp", "--duration", "2s", "--json")
+        arguments = (f"{tmp_path}/{name}", "--over", "queue=1bdp", "--duration", "2s", "--json")
         status, out, err = run(capsys, "sweep", *arguments, "--out", tmp_path / "out")
         assert status == 0, err
-        assert "imports `pathlib`" in err
+        assert why in err
         goodput.append(json.loads(out)["sweep"]["rows"][0]["flows"][0]["goodput_bps"])
     assert goodput[0] > 2 * goodput[1]
 
@@ -128,12 +220,22 @@ def test_a_live_run_identity_the_kernel(monkeypatch):
 def test_a_file_of_rust_is_its_text_and_a_crate_is_unknown(tmp_path):
     file = tmp_path / "mine.rs"
     assert identity.of_rust(file, b"use control::Ack;").unknown == ""
-    for text in (b"mod helper;", b'const X: &str = include_str!("x");', b'env!("HOME")', b"unsafe {}"):
+    for text in (
+        b"mod helper;",
+        b"mod  helper\n;",
+        b"mod r#helper;",
+        b'const X: &str = include_str!("x");',
+        b'const X: &str = include_str !("x");',
+        b"use core::include_bytes as i;",
+        b'env!("HOME")',
+        b"unsafe {}",
+    ):
         assert "reads by" in identity.of_rust(file, text).unknown
     for text in (
         b"use std::{cmp::max, collections::VecDeque};",
         b"std :: f64 :: consts::PI",
         b"use std::{mem,};",
+        b"mod tests {\n}",
     ):
         assert identity.of_rust(file, text).unknown == ""
     for text in (
