@@ -81,7 +81,7 @@ _DECLARED = re.compile(
     rb"(?:\A|(?<=[;{})])|#[ \t]*define\b[^\n]*?)\s*(?!(?:return|else|case|goto|do|static|typedef|sizeof)\b)"
     rb"(?:\w+[\s*]+)+(\w+)\s*\((?!\s*\*)(?:[^;{}()=]|\([^;{}()=]*\))*\)\s*(?=[^\s{])"
 )
-"""A function that is declared: its body may be in a library, as that of `open` is."""
+"""A function that is declared: a library may have its body, as it has of `open`."""
 
 KFUNCS = (
     b"tcp_cong_avoid_ai", b"tcp_reno_cong_avoid", b"tcp_reno_ssthresh", b"tcp_reno_undo_cwnd",

@@ -192,7 +192,7 @@ READING = {
         "cargo",
     ),
 }
-"""Controllers that read their window from the file PLACE, why they are unknown, and the tool that they need."""
+"""Controllers that read their window from PLACE, why they are unknown, and the tool that they need."""
 
 
 @pytest.mark.parametrize("name", READING)
