@@ -4,6 +4,7 @@ import dataclasses
 
 import ackclock
 from ackclock import metrics
+from ackclock.plots.runs import _delay_and_goodput
 from handmade import handmade
 
 RUN = handmade()
@@ -20,6 +21,8 @@ def test_delay_is_above_the_base_rtt_of_its_time():
     # The histogram of the run knows no base, so the samples give the percentile. That of b stays.
     assert metrics.rtt_percentile(run, 50, "a", above_base=True) == 40.0
     assert metrics.rtt_percentile(run, 50, "b", above_base=True) == 10.0
+    # The figure of delay and goodput has the same.
+    assert [delay for delay, _ in _delay_and_goodput(run)] == [40.0, 10.0]
 
 
 def test_samples_have_the_base_rtt_of_their_time():

@@ -76,6 +76,15 @@ def rtt_percentile(
     return percentile_of(rtt_samples(run, flow, start, stop, above_base), percentile)
 
 
+def above_base(run: Tables, percentile: float) -> Array:
+    """A percentile of each flow's RTT above the base RTT of its time (ms), not a number without samples."""
+    above = column(run.flows, f"rtt_p{percentile:g}_ms") - column(run.flows, "base_rtt_ms")
+    for row, flow in enumerate(flow_names(run)):
+        if np.isfinite(above[row]) and base_changes(run, flow):
+            above[row] = rtt_percentile(run, percentile, flow, above_base=True)
+    return above
+
+
 @metric
 def rtt_mean(run: Tables, flow: str, start: float | None = None, stop: float | None = None) -> float:
     """The mean of the RTT samples (ms). Over the measured interval it counts every sample."""

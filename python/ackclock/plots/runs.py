@@ -16,6 +16,7 @@ from ackclock import metrics
 from ackclock.figure import Axis, Panel, Series
 from ackclock.groups import only_controller
 from ackclock.metrics import Array, Tables
+from ackclock.metrics.delay import above_base
 from ackclock.plots.draw import MARKERS, draw, in_legend
 from ackclock.plots.figure import Figure
 from ackclock.plots.style import colours, style
@@ -125,7 +126,7 @@ def delay_throughput(runs: Runs) -> Figure:
 
 
 def _delay_and_goodput(run: Tables) -> list[tuple[float, float]]:
-    delay = metrics.column(run.flows, "rtt_p50_ms") - metrics.column(run.flows, "base_rtt_ms")
+    delay = above_base(run, 50.0)
     goodput = metrics.column(run.flows, "goodput_bps") / 1e6
     seen = np.isfinite(delay)
     return list(zip(delay[seen].tolist(), goodput[seen].tolist(), strict=True))

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from ackclock import spread
 from ackclock.figure import Strip, StripRow, Strips
-from ackclock.metrics import column, flow_names, rtt_percentile
-from ackclock.metrics.delay import base_changes
+from ackclock.metrics.delay import above_base
 from ackclock.overview import RunTables, loss_percent, total_goodput
 from ackclock.report import strips
 
@@ -40,10 +39,7 @@ def goodput_mbps(run: RunTables) -> float:
 
 def delay_ms(run: RunTables) -> float:
     """The RTT above the base RTT that 95 % of the samples do not exceed (by ACK): the mean over the flows."""
-    above = column(run.flows, "rtt_p95_ms") - column(run.flows, "base_rtt_ms")
-    for row, flow in enumerate(flow_names(run)):
-        if np.isfinite(above[row]) and base_changes(run, flow):
-            above[row] = rtt_percentile(run, 95.0, flow, above_base=True)
+    above = above_base(run, 95.0)
     return float(np.nanmean(above)) if np.isfinite(above).any() else float("nan")
 
 
