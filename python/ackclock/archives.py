@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from ackclock import _engine, repetitions, trust
+from ackclock import _engine, commands, repetitions, trust
 from ackclock.contenders import controller_in
 from ackclock.engines import Job, NamedEngine, Progress, registry
 from ackclock.errors import InputError
@@ -95,6 +95,8 @@ def _check_results(folder: Path, found: Inputs) -> None:
     """Refuses a folder whose runs cannot be repeated."""
     if missing := [place for place in found.places if not (folder / place).is_file()]:
         raise InputError(f"{folder}: {missing[0]} is missing")
+    if found.command:
+        return
     if (folder / DESCRIPTION).is_file():
         scenarios = [json.loads(row["scenario"]) for row in kept.rows(folder)]
     else:
@@ -184,6 +186,11 @@ def repeat(folder: Path, work: Path, trusted: bool, progress: Progress | None = 
     Raises InputError for code without ``trusted``, ScenarioError, MachineError.
     """
     found = Inputs.load(folder)
+    if found.command:
+        commands.check(folder, found, trusted)
+        _check_results(folder, found)
+        yield from _command(folder, work, found)
+        return
     if not trusted and (why := trust.sentence(folder, found.code)):
         raise InputError(why)
     _check_results(folder, found)
@@ -201,13 +208,9 @@ def repeat(folder: Path, work: Path, trusted: bool, progress: Progress | None = 
 
 def _reach(folder: Path, found: Inputs) -> None:
     """Puts the folders of modules in Python before others, for controllers that import them."""
-    modules = {folder / place for place in found.places if place.endswith(".py")}
-    for one in sorted(modules):
-        at = one.parent
-        while at / "__init__.py" in modules:
-            at = at.parent
-        if str(at) not in sys.path:
-            sys.path.insert(0, str(at))
+    for one in commands.module_folders(folder, found):
+        if one not in sys.path:
+            sys.path.insert(0, one)
 
 
 def _engine_of(name: str, folder: Path, found: Inputs) -> NamedEngine:
@@ -279,6 +282,27 @@ def _sweep(
     for table in (RUNS, LINKS):
         file = f"{table}.parquet"
         yield Repeated(file, None, *compared(folder, work, [file]))
+
+
+def _command(folder: Path, work: Path, found: Inputs) -> Iterator[Repeated]:
+    """The files of a command without runs."""
+    files = commands.results(folder)
+    if commands.in_real_time(found):
+        why = "the engine of the command measures anew each time"
+        yield from (Repeated(file, None, NOT_JUDGED, why) for file in files)
+        return
+    new = commands.repeat(folder, work, found)
+    for file in files:
+        if file.endswith(".parquet"):
+            yield Repeated(file, None, *compared(folder, new, [file]))
+        elif not (new / file).is_file():
+            yield Repeated(file, None, "miss", "is not written")
+        elif (folder / file).read_bytes() == (new / file).read_bytes():
+            yield Repeated(file, None, "pass", "the same bytes")
+        elif why_not := commands.difference(folder / file, new / file):
+            yield Repeated(file, None, "miss", why_not)
+        else:
+            yield Repeated(file, None, "pass", "the same but for the times that it took")
 
 
 def compared(folder: Path, new: Path, files: Sequence[str]) -> tuple[Verdict, str]:

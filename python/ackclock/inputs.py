@@ -51,6 +51,8 @@ class Inputs:
     """Sentences about inputs that may be missing."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """The versions of ackclock, of Python and of packages."""
+    command: Sequence[str] = ()
+    """The command line of results without runs, in which ``@PLACE@`` stands for a file or a folder."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The content of each file by its place, before it is written."""
 
@@ -67,14 +69,15 @@ class Inputs:
                 made_of = identity.of_c if name.endswith(identity.C) else identity.of_rust
                 _add(files, lacks, made_of(Path(name), content))
         made = [_described(one, files, lacks) for one in _factories(engines)]
-        places = _places(files)
+        of = places(files)
         return cls(
-            {place: name for name, place in places.items()},
-            [one | {"file": places[one["file"]]} for one in made if one],
+            {place: name for name, place in of.items()},
+            [one | {"file": of[one["file"]]} for one in made if one],
             {one.name: {"options": _options(one, lacks), "identity": one.identity()} for one in engines},
             lacks,
             versions(),
-            {place: files[name] for name, place in places.items()},
+            (),
+            {place: files[name] for name, place in of.items()},
         )
 
     def write(self, folder: Path) -> None:
@@ -94,12 +97,13 @@ class Inputs:
         file = folder / DESCRIPTION
         try:
             found = json.loads(file.read_text("utf-8"))
-            inputs = cls(**{one: found[one] for one in cls._written()})
+            # Results of earlier versions have no command.
+            inputs = cls(**{one: found[one] for one in cls._written()[:-1]}, command=found.get("command", ()))
             inputs._check()
         except OSError as error:
             raise ResultError(
                 f"{folder}: has no {DESCRIPTION} ({error.strerror}): "
-                "`run`, `compare` and `sweep` write it with --out"
+                "commands that run something write it with --out"
             ) from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"{file}: does not describe the inputs of runs ({error})") from None
@@ -121,8 +125,8 @@ class Inputs:
         for name, of in self.engines.items():
             if not isinstance(of["options"], dict) or not isinstance(of["identity"], dict):
                 raise ValueError(f"the engine {name} has no options and no identity")
-        if not all(isinstance(one, str) for one in [*self.lacks, *self.versions.values()]):
-            raise ValueError("lacks and versions must be texts")
+        if not all(isinstance(one, str) for one in [*self.lacks, *self.versions.values(), *self.command]):
+            raise ValueError("lacks, versions and the words of a command must be texts")
 
     @property
     def code(self) -> list[str]:
@@ -204,7 +208,7 @@ def _options(engine: NamedEngine, lacks: list[str]) -> dict[str, Any]:
     return found
 
 
-def _places(files: Iterable[str]) -> dict[str, str]:
+def places(files: Iterable[str]) -> dict[str, str]:
     """The place of each file below a folder of results, without the folders that all have in common."""
     parts = {file: [one.replace(":", "") for one in _below_root(PurePath(file))] for file in files}
     levels = zip(*(one[:-1] for one in parts.values()), strict=False)

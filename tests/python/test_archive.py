@@ -172,6 +172,74 @@ def test_a_sweep_is_archived_and_repeated(capsys, tmp_path, sources):
     assert pq.read_table(out / "scenarios.parquet")["seeds"].to_pylist() == [[1, 2]] * 4
 
 
+def test_a_check_is_archived_with_its_command(capsys, tmp_path, sources):
+    (sources / "mine.py").write_text(MINE.format(beacon=str(tmp_path / "ran")))
+    out = tmp_path / "checked"
+    command = ("check", "./mine.py:Mine(start=4)", "--only", "after-loss", "--json", "--out", out)
+    assert run(capsys, *command, "--junit", tmp_path / "j.xml")[0] == 0
+    described = json.loads((out / "inputs.json").read_text())
+    assert described["command"] == ["check", "@inputs/mine.py@:Mine(start=4)", "--only", "after-loss"]
+    assert sorted(described["places"]) == ["inputs/gains_of_mine.py", "inputs/mine.py"]
+    assert run(capsys, "read", out, "--to", "archive", "--out", tmp_path)[0] == 0
+    for one in sources.glob("*.*"):
+        one.unlink()
+    (tmp_path / "ran").unlink()
+    archive = tmp_path / "checked.zip"
+    assert "names inputs/" in refused(capsys, "reproduce", archive)
+    assert not (tmp_path / "ran").exists()
+    status, printed, _ = run(capsys, "reproduce", archive, "--trust", "--json")
+    found = json.loads(printed)["archive"]["results"]
+    assert (status, [(one["name"], one["why"]) for one in found]) == (0, [("check.json", "the same bytes")])
+
+
+def test_an_experiment_and_an_evaluation_are_repeated(capsys, tmp_path):
+    for command, name in (
+        (("reproduce", "da1992-fig3"), "run.json"),
+        (("evaluate", "newreno", "--only", "5.1.1"), "evaluate.json"),
+    ):
+        out = tmp_path / command[0]
+        assert run(capsys, *command, "--out", out)[0] == 0
+        status, printed, _ = run(capsys, "reproduce", out, "--json")
+        found = json.loads(printed)["archive"]["results"]
+        assert (status, {one["verdict"] for one in found}) == (0, {"same"})
+        assert name in {one["name"] for one in found}
+    # One number of the verdicts is another.
+    document = json.loads((tmp_path / "reproduce" / "run.json").read_text())
+    document["experiments"][0]["claims"][0]["measured"] = 7.0
+    (tmp_path / "reproduce" / "run.json").write_text(json.dumps(document))
+    status, printed, _ = run(capsys, "reproduce", tmp_path / "reproduce")
+    assert status == 1
+    assert "experiments.0.claims.0.measured was 7.0" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["shell", "--rate", "1mbit"], "shell is no command that can be repeated"),
+        (["check", "cubic", "--out", "/tmp/elsewhere"], "has --out"),
+        (["check", "cubic", "--junit=/tmp/x"], "has --junit"),
+        (["check", "/home/me/mine.py:Mine"], "names /home/me/mine.py:Mine"),
+        (["check", "--server", "true", "--client", "true"], "names --server"),
+        (["check", "cubic", "--case", "@inputs/../../x@"], "names @inputs/../../x@"),
+    ],
+)
+def test_a_command_of_an_archive_runs_nothing_unasked(capsys, tmp_path, command, why):
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    inputs.Inputs({}, versions=inputs.versions(), command=command).write(folder)
+    assert why in refused(capsys, "reproduce", folder)
+
+
+def test_a_command_on_the_kernel_is_not_judged(capsys, tmp_path):
+    folder = tmp_path / "live"
+    folder.mkdir()
+    (folder / "check.json").write_text("{}")
+    inputs.Inputs({}, versions=inputs.versions(), command=["check", "cubic", "--live"]).write(folder)
+    status, printed, _ = run(capsys, "reproduce", folder, "--json")
+    (found,) = json.loads(printed)["archive"]["results"]
+    assert (status, found["name"], found["verdict"]) == (0, "check.json", "not judged")
+
+
 def test_the_same_folder_gives_the_same_archive(capsys, tmp_path):
     out = tmp_path / "results"
     assert run(capsys, "compare", "cubic", "--duration", "1s", "--out", out)[0] == 0
@@ -311,12 +379,12 @@ def test_an_interrupted_sweep_is_refused(tmp_path):
 
 def test_files_keep_their_places_among_each_other():
     files = ["/home/me/lab/mine.bpf.c", "/home/me/lab/headers/gains.h", "/home/me/data/line.csv"]
-    assert inputs._places(files) == {
+    assert inputs.places(files) == {
         "/home/me/lab/mine.bpf.c": "inputs/lab/mine.bpf.c",
         "/home/me/lab/headers/gains.h": "inputs/lab/headers/gains.h",
         "/home/me/data/line.csv": "inputs/data/line.csv",
     }
-    assert inputs._places(["/line.csv"]) == {"/line.csv": "inputs/line.csv"}
+    assert inputs.places(["/line.csv"]) == {"/line.csv": "inputs/line.csv"}
 
 
 def test_names_of_files_are_moved_whole(tmp_path):

@@ -472,6 +472,7 @@ def _write(
 
         with new_folder(report.out, report.force) as folder, page_of(folder, f"Check of {chosen.name}"):
             write(found, chosen, about, folder)
+            output.record(folder)
         report.done(report.out)
     if verdicts is not None and verdicts.suffix == CSV:
         from ackclock.cli import marks

@@ -250,6 +250,7 @@ def _write(report: Report, title: str, write: Callable[[Path], Any]) -> None:
         return
     with new_folder(report.out, report.force) as folder, page_of(folder, title):
         undrawn = write(folder)
+        output.record(folder)
     for sentence in undrawn:
         notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
     report.done(report.out)

@@ -153,6 +153,13 @@ class Report:
             click.launch(str((out / "index.html").absolute()))
 
 
+def record(folder: Path) -> None:
+    """Writes the command line and the files that it names into a folder of results, for archives."""
+    from ackclock import commands
+
+    commands.record(folder, click.get_current_context().meta["arguments"])
+
+
 def same_repetitions(labels: Sequence[str]) -> list[str]:
     """A sentence about labels whose repetitions came out the same, if there are any."""
     if not labels:

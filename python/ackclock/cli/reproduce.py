@@ -266,6 +266,7 @@ def _report(
             interrupts.check()
             with page_of(work, "Experiments reproduced"):
                 _write(done, catalogue, work, formats)
+            output.record(work)
         if interrupts.asked:
             done.interrupted = True
             _write(done, catalogue, work, formats)
