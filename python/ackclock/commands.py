@@ -179,11 +179,15 @@ def module_folders(folder: Path, found: Inputs) -> list[str]:
 
 
 def repeat(folder: Path, work: Path, found: Inputs) -> Path:
-    """Runs the command again, and returns its folder below ``work``. Raises InputError."""
+    """Runs the command again, and returns its folder below ``work``. Raises InputError.
+
+    It runs in a folder without files, so a name in it is no file of the reader's.
+    """
     words = list(found.command)
     for place in _named(found):
         words = [word.replace(f"@{place}@", str((folder / place).resolve())) for word in words]
-    new = work / "again"
+    new, empty = work.resolve() / "again", work.resolve() / "empty"
+    empty.mkdir()
     modules = [*module_folders(folder.resolve(), found), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-m", "ackclock", *words, "--out", str(new)],
@@ -191,6 +195,7 @@ def repeat(folder: Path, work: Path, found: Inputs) -> Path:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
+        cwd=empty,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, modules))},
     )
     if not new.is_dir():

@@ -230,6 +230,19 @@ def test_a_command_of_an_archive_runs_nothing_unasked(capsys, tmp_path, command,
     assert why in refused(capsys, "reproduce", folder)
 
 
+def test_a_command_of_an_archive_runs_no_code_in_the_current_folder(capsys, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "open('ran', 'w')\nimport ackclock\nclass Mine(ackclock.Controller): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    command = ["check", "mine.py", "--only", "idle-path"]
+    inputs.Inputs({}, versions=inputs.versions(), command=command).write(folder)
+    assert "mine.py: there is no such file" in refused(capsys, "reproduce", folder)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_command_on_the_kernel_is_not_judged(capsys, tmp_path):
     folder = tmp_path / "live"
     folder.mkdir()
