@@ -1,6 +1,7 @@
-"""The goodputs of flows in the two halves of the measured interval, and the flows whose share still moves.
+"""The goodputs of flows and the queue in the two halves of the measured interval, and what still moves.
 
 A flow that gains on another all the time has no share yet: BBR beside CUBIC in a deep buffer takes minutes.
+A queue that grows until the end has no delay yet: CUBIC takes half a minute to fill a buffer of one second.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ MOVES = 0.75
 
 LEAST = 0.02
 """A share that is smaller in both halves is no more than a few packets, and says nothing."""
+
+LEAST_DELAY_MS = 10.0
+"""A queue that is shorter in both halves is one of packets, whose number a sample meets by chance."""
 
 ENTERED = 0.1
 """Flows that start later in the measured interval than this part of it have other halves."""
@@ -63,6 +67,12 @@ class Halves(NamedTuple):
         return high >= LEAST and low < MOVES * high
 
     @property
+    def is_moving_queue(self) -> bool:
+        """True if they are queueing delays in ms that differ by more than a quarter."""
+        low, high = sorted(self)
+        return high >= LEAST_DELAY_MS and low < MOVES * high
+
+    @property
     def words(self) -> str:
         """Both shares in a sentence."""
         first, second = (f"{share * 100:.0f} %" for share in self)
@@ -83,7 +93,7 @@ def goodputs(run: HasRun) -> list[Halves | None]:
         times, totals = series.setdefault(row["flow"], ([], []))
         times.append(row["time_s"])
         totals.append(row["delivered_bytes"])
-    latest = edges[0] + ENTERED * (edges[2] - edges[0])
+    latest = _latest(run)
     found: list[Halves | None] = []
     for flow in run.rows("flows"):
         lasts = flow["completion_s"] is None and flow["start_s"] <= latest and flow["stop_s"] >= edges[2]
@@ -94,6 +104,37 @@ def goodputs(run: HasRun) -> list[Halves | None]:
         width = edges[1] - edges[0]
         found.append(Halves(*((after - before) * 8 / width for before, after in pairwise(at))))
     return found
+
+
+SAMPLES = ("time_s", "link", "queue_bytes", "capacity_bytes")
+"""The columns of ``link_series`` from which queueing delays are known."""
+
+
+def queue_delays(
+    samples: Mapping[str, Sequence[float | None]], warmup_s: float, duration_s: float
+) -> dict[int, Halves]:
+    """The mean queueing delay of each link direction in both halves, in ms, from ``SAMPLES``.
+
+    It is what waits over the mean rate. A link needs a rate, and a sample in each half.
+    """
+    middle = (warmup_s + duration_s) / 2
+    waiting: dict[float | None, tuple[list[float], list[float]]] = {}
+    milliseconds: dict[float | None, float] = {}
+    for time, link, queued, capacity in zip(*(samples[name] for name in SAMPLES), strict=True):
+        if time is None or queued is None or time <= warmup_s:
+            continue
+        waiting.setdefault(link, ([], []))[time > middle].append(queued)
+        milliseconds[link] = 1e3 * time / capacity if capacity else 0.0
+    return {
+        int(link): Halves(*(statistics.fmean(half) * milliseconds[link] for half in halves))
+        for link, halves in waiting.items()
+        if link is not None and all(halves) and milliseconds[link]
+    }
+
+
+def _latest(run: HasRun) -> float:
+    """The last start of a flow that is there in the whole measured interval, in seconds."""
+    return run.warmup_s + ENTERED * (run.duration_s - run.warmup_s)
 
 
 def _at(time: float, times: Sequence[float], totals: Sequence[float]) -> float:
@@ -121,7 +162,7 @@ def median(of: Sequence[Halves]) -> Halves:
 
 
 def moving(runs: Mapping[str, Sequence[HasRun]]) -> list[str]:
-    """A sentence for each label whose controllers had other shares in the second half than in the first.
+    """A sentence for each label with other shares, or another queue, in the second half than in the first.
 
     A controller alone has all: its goodput is compared, unless the path changes. Flows that do not last take
     a share for a while, so runs with one are left out.
@@ -143,7 +184,33 @@ def moving(runs: Mapping[str, Sequence[HasRun]]) -> list[str]:
             if low < MOVES * high:
                 first, second = (f"{rate / 1e6:.3g}" for rate in alone)
                 sentences.append(f"{label} has {first} Mbit/s in the first half and {second} in the second")
+        waits = [halves for run in repetitions if (halves := _of_bottleneck(run))]
+        if len(waits) == len(repetitions) and _is_steady(repetitions[0].scenario):
+            delay = median(waits)
+            if delay.is_moving_queue:
+                first, second = (f"{one:.3g}" for one in delay)
+                where = f"a mean of {first} ms in the first half and {second} in the second"
+                sentences.append(f"the queue of {label} has {where}")
     return sentences
+
+
+def is_expected(run: HasRun) -> bool:
+    """True if the halves differ by description: the path changes over time, or a flow does not last."""
+    steady = _is_steady(run.scenario)
+    return not steady or any(
+        flow["completion_s"] is not None or flow["start_s"] > _latest(run) or flow["stop_s"] < run.duration_s
+        for flow in run.rows("flows")
+    )
+
+
+def _of_bottleneck(run: HasRun) -> Halves | None:
+    """The mean queueing delay of the bottleneck in both halves. None if no link has a rate, or samples."""
+    links: list[int] = [row["link"] for row in run.rows("links") if row["is_bottleneck"]]
+    rows = [row for row in run.rows("link_series") if row["link"] in links]
+    if not rows:
+        return None
+    samples = {name: [row[name] for row in rows] for name in SAMPLES}
+    return queue_delays(samples, run.warmup_s, run.duration_s).get(links[0])
 
 
 def _of_controllers(run: HasRun) -> dict[str, Halves]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ackclock.halves import Halves, goodputs, moving
+from ackclock.halves import Halves, goodputs, moving, queue_delays
 from calling import run
 
 MEGABIT = 125_000.0
@@ -31,7 +31,21 @@ class Made:
             for n, (_, first, second, _) in enumerate(flows):
                 total = MEGABIT * (first * min(time, 12) + second * max(time - 12, 0))
                 series.append({"flow": n, "time_s": float(time), "delivered_bytes": total})
-        self._tables = {"flows": rows, "flow_series": series}
+        self._tables = {"flows": rows, "flow_series": series, "links": [], "link_series": []}
+
+    def queue(self, first, second):
+        """The same with a queue of so many ms in each half, on a link of 8 Mbit/s."""
+        self._tables["links"] = [{"link": 0, "is_bottleneck": True}]
+        self._tables["link_series"] = [
+            {
+                "link": 0,
+                "time_s": t,
+                "queue_bytes": 1000 * (first if t <= 12 else second),
+                "capacity_bytes": 1e6 * t,
+            }
+            for t in (4.0, 8.0, 12.0, 16.0, 20.0)
+        ]
+        return self
 
     def rows(self, name):
         return self._tables[name]
@@ -99,3 +113,47 @@ def test_matrix_and_compare_say_that_a_share_still_moves(capsys, tmp_path):
         f'{path}\nduration = "30s"\nwarmup = "10s"\nflows = [{{ cc = "cubic" }}, {{ cc = "bbr1" }}]\n'
     )
     assert "note: bbr1 in beside has a share of" in run(capsys, "run", scenario)[2]
+
+
+def test_the_delay_of_a_queue_is_what_waits_over_the_rate():
+    # Two links of 8 and 16 Mbit/s, the second unsampled in its first half, the third without a rate.
+    samples = {
+        "time_s": [5, 15, 15, 5, 15],
+        "link": [0, 0, 1, 2, 2],
+        "queue_bytes": [1e3, 3e3, 1e3, 1e3, 1e3],
+        "capacity_bytes": [5e6, 15e6, 30e6, None, None],
+    }
+    assert queue_delays(samples, 0.0, 20.0) == {0: pytest.approx(Halves(1.0, 3.0))}
+    assert queue_delays(dict.fromkeys(samples, ()), 0.0, 20.0) == {}
+
+
+def test_a_queue_that_grows_has_a_sentence():
+    flow = ("cubic", 8.0, 8.0, {})
+    words = "the queue of deep has a mean of 30 ms in the first half and 90 in the second"
+    assert moving({"deep": [Made(flow).queue(30, 90)]}) == [words]
+    assert moving({"deep": [Made(flow).queue(80, 90)], "short": [Made(flow).queue(2, 9)]}) == []
+    steps = {"path": {"rate": [["0s", "2mbit"], ["12s", "4mbit"]]}}
+    assert moving({"steps": [Made(flow, scenario=steps).queue(30, 90)]}) == []
+    assert moving({"ends": [Made(("cubic", 8.0, 8.0, {"stop_s": 15.0})).queue(30, 90)]}) == []
+
+
+DEEP = ("--rate", "50mbit", "--rtt", "20ms", "--duration", "5s")
+
+
+def test_compare_and_sweep_say_that_a_buffer_still_fills(capsys, tmp_path):
+    # After 5 s CUBIC has 120 ms of a buffer of one second. After three minutes it has 740, in each half.
+    err = run(capsys, "compare", "cubic", *DEEP, "--queue", "1s")[2]
+    assert "note: the queue of cubic has a mean of" in err
+    assert "the queue of" not in run(capsys, "compare", "cubic", *DEEP, "--queue", "fq_codel")[2]
+    out = tmp_path / "swept"
+    err = run(capsys, "sweep", "cubic", *DEEP, "--over", "queue=1s,fq_codel", "--out", out)[2]
+    assert "note: in 1 of 2 runs of cubic the mean queueing delay of one half" in err
+    assert "In 1 of 2 runs of cubic the mean" in (out / "index.html").read_text("utf-8")
+    # The queue of a path that changes by description moves without a word.
+    lines = tmp_path / "lines.csv"
+    lines.write_text("rate_mbit,rtt_ms,queue_ms\n50,20,1000\n50,20,50\n")
+    assert "in 1 of 2 runs" in run(capsys, "sweep", "cubic", "--lines", lines, "--duration", "5s")[2]
+    steps = ("--set", 'path.rate=[["0s", "50mbit"], ["3s", "25mbit"]]')
+    assert (
+        "runs of" not in run(capsys, "sweep", "cubic", "--duration", "5s", "--over", "queue=1s,2s", *steps)[2]
+    )

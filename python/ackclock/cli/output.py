@@ -183,6 +183,17 @@ def moving_shares(moving: Sequence[str]) -> list[str]:
     return [f"{named}{more}: --warmup leaves a start out, and a longer --duration shows the end"]
 
 
+def moving_queues(counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    """A sentence about runs of a sweep whose queue still moves, by controller, if there are any."""
+    if not counts:
+        return []
+    named = ", ".join(f"{count} of {of} runs of {controller}" for controller, (count, of) in counts.items())
+    return [
+        f"in {named} the mean queueing delay of one half is more than a quarter below the other's: --warmup "
+        "leaves a start out, and a longer --duration shows the end"
+    ]
+
+
 def file_name(label: str) -> str:
     """A label as part of a file name: without separators of folders and spaces, and cut if it is long."""
     name = re.sub(r"[^\w.+-]", "_", re.sub(r",?\s+", "_", label.strip())).strip(".") or "run"

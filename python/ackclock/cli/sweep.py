@@ -157,7 +157,7 @@ def sweep(
             _page(swept, lines_of, folder, len(seeds), title, ())
             report.done(out)
         finish()
-        for sentence in output.same_repetitions(swept.alike):
+        for sentence in [*output.same_repetitions(swept.alike), *output.moving_queues(swept.moving_queues)]:
             notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
         if report.as_json:
             _print_json(swept, lines_of)
@@ -398,7 +398,7 @@ def _page(
     page = Page(title)
     if repeat > 1:
         page.paragraph(f"Numbers and bars: {INTERVAL}.")
-    for sentence in output.same_repetitions(swept.alike):
+    for sentence in [*output.same_repetitions(swept.alike), *output.moving_queues(swept.moving_queues)]:
         page.paragraph(f"{sentence[:1].upper()}{sentence[1:]}.", "note")
     if swept.bottlenecks:
         page.paragraph(SEVERAL_LINKS, "note")

@@ -21,10 +21,10 @@ Resolve = Callable[[Sequence[tuple[str, str]]], _engine.Plan]
 ROWS_ONLY: Mapping[str, str] = {
     "record.events": "false",
     "record.flow_series": "off",
-    "record.link_series": "off",
+    "record.link_series": "200ms",
     "record.probes": "off",
 }
-"""A sweep uses the rows of flows and links alone: series and events would be recorded for nothing."""
+"""A sweep uses the rows of flows and links, and samples of the queue for its halves."""
 
 
 @dataclass(frozen=True)

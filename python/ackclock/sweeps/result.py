@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ackclock import spread
 from ackclock.errors import InputError, did_you_mean
+from ackclock.halves import Halves
 from ackclock.result import ResultError, flow_summary, link_summary
 from ackclock.scenario import display_name
 from ackclock.stored import table_in
@@ -27,7 +28,7 @@ from ackclock.sweeps.metrics import (
     of_runs,
     rates_of,
 )
-from ackclock.sweeps.work import LINKS, key_column
+from ackclock.sweeps.work import LINKS, QUEUES, key_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,6 +172,25 @@ class Sweep:
             if same:
                 sentences.append(controller if len(same) == len(places) else f"{controller} at {where}{more}")
         return sentences
+
+    @cached_property
+    def moving_queues(self) -> dict[str, tuple[int, int]]:
+        """The runs of each controller whose queue still moves, and all its runs. Only of those with some."""
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(self.folder / f"{RUNS}.parquet")
+        if not set(QUEUES) <= set(file.schema_arrow.names):
+            return {}
+        counts: dict[str, tuple[int, int]] = {}
+        for number in range(file.num_row_groups):
+            rows = file.read_row_group(number, ["controller", *QUEUES, "flow", *COLUMNS])
+            starts, _ = of_runs(rows)
+            columns = (rows[name].take(starts).to_pylist() for name in ("controller", *QUEUES))
+            for controller, first, second in zip(*columns, strict=True):
+                count, of = counts.get(controller, (0, 0))
+                moves = first is not None and Halves(first, second).is_moving_queue
+                counts[controller] = count + moves, of + 1
+        return {controller: both for controller, both in counts.items() if both[0]}
 
     def is_alike(self, place: Place) -> bool:
         """True if the repetitions of a place came out the same: intervals would have no width in tables."""

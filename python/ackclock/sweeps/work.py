@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ackclock import _engine
 from ackclock.engines import Engine, Job
-from ackclock.halves import Halves, goodputs
+from ackclock.halves import SAMPLES, Halves, goodputs, is_expected, queue_delays
 from ackclock.report.files import sync
 from ackclock.sweeps.metrics import of_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ackclock.result import Run
 
 
 CHUNKS = "chunks"
@@ -113,7 +115,8 @@ def run(chunk: Chunk) -> Done:
             flows, links = finished.streamed("flows"), finished.streamed("links")
             seconds = finished.duration_s - finished.warmup_s
             halves = goodputs(finished) if len(finished.streamed("flow_series")) else [None] * len(flows)
-            rows.add(_Finished(item, flows, links, finished.valid, finished.fairness, seconds, halves))
+            queue = _queue(finished, links)
+            rows.add(_Finished(item, flows, links, finished.valid, finished.fairness, seconds, halves, queue))
     except _StoppedError:
         pass
     finally:
@@ -128,6 +131,19 @@ def _name(item: Item) -> str:
     return f"{item.controller}, {point}, seed {item.seed}"
 
 
+def _queue(run: Run, links: _engine.Table | pa.Table) -> Halves | None:
+    """The mean queueing delay of the bottleneck in both halves, in ms. None if they differ by description."""
+    import pyarrow as pa
+
+    series = pa.table(run.streamed("link_series"))
+    marked = pa.table(links)["is_bottleneck"].to_pylist()
+    if not series.num_rows or True not in marked:
+        return None
+    samples = {name: series[name].to_pylist() for name in SAMPLES}
+    found = queue_delays(samples, run.warmup_s, run.duration_s).get(marked.index(True))
+    return None if found is not None and found.is_moving_queue and is_expected(run) else found
+
+
 class _Finished(NamedTuple):
     """The rows of a run."""
 
@@ -140,6 +156,8 @@ class _Finished(NamedTuple):
     """The length of the measured interval."""
     halves: Sequence[Halves | None]
     """The goodputs of each flow in both halves of the measured interval, if its samples were recorded."""
+    queue: Halves | None
+    """The mean queueing delay of the bottleneck in both halves, in ms, if it is known."""
 
 
 class _Rows:
@@ -207,6 +225,10 @@ def _rows(done: Sequence[_Finished]) -> dict[str, pa.Table]:
     for half, name in enumerate(HALVES):
         fields.append(pa.field(name, pa.float64()))
         columns.append(pa.array([one and one[half] for run in done for one in run.halves], pa.float64()))
+    for half, name in enumerate(QUEUES):
+        fields.append(pa.field(name, pa.float64()))
+        values = pa.array([run.queue and run.queue[half] for run in done], pa.float64())
+        columns.append(values.take(run_of))
     items = [run.item for run in done]
     taken = {*LABELS, *links.column_names, *(field.name for field in fields)}
     return {
@@ -232,6 +254,9 @@ def _joined(tables: Sequence[_engine.Table | pa.Table]) -> pa.Table:
 
 HALVES = ("first_half_goodput_bps", "second_half_goodput_bps")
 """The columns of goodputs in both halves of the measured interval: null without ``record.flow_series``."""
+
+QUEUES = ("first_half_queue_delay_ms", "second_half_queue_delay_ms")
+"""The columns of mean queueing delays in both halves: null if unknown, or if they differ by description."""
 
 LABELS = ("run", "controller", "seed")
 """The columns of the runs, besides their swept keys."""
