@@ -1,4 +1,4 @@
-"""Measurements of other tools: ``iperf3 --json``, Flent's data files, and logs of ``ss -ti``.
+"""Measurements of other tools: ``iperf3 --json``, Flent's data files, logs of ``ss -ti`` and of ``ping``.
 
 Each stream becomes a log, as a trace of qlog does, so that it can be drawn beside others. The RTT of these
 tools is smoothed by the sender. Segments that were sent again count as lost.
@@ -12,6 +12,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.qlogs import METRICS, Log, Logs
+from ackclock.qlogs import METRICS, Log, Logs, is_at_end
 from ackclock.reading import MOST_OF_TABLE, refuse_pipe, unreadable
 
 GZIP = b"\x1f\x8b"
@@ -37,6 +38,18 @@ _VALUE = re.compile(r"(?<!\S)(\w+):(\d+(?:\.\d+)?)")
 _AGAIN = re.compile(r"\bretrans:\d+/(\d+)")
 """The segments that a connection has sent again so far."""
 _PACING = re.compile(r"\bpacing_rate (\d+(?:\.\d+)?)([KMG]?)bps")
+_LIMITS = {
+    "receiver": re.compile(r"\brwnd_limited:(\d+)ms"),
+    "sender": re.compile(r"\bsndbuf_limited:(\d+)ms"),
+}
+"""The times with each limit: no room in the window of the receiver, none in the send buffer."""
+_BUSY = re.compile(r"\bbusy:(\d+)ms")
+_PING = re.compile(r"(?:\bseq[= ](?P<number>\d+)\b.*?|\bbytes=\d+ .*?)\btime[=<](?P<rtt>\d+(?:[.,]\d+)?) ?ms")
+"""The answer to a ping: of iputils, BSD and busybox with a number, of Windows without one."""
+_UNANSWERED = re.compile(r"^(?:Request timed out|no answer yet for icmp_seq=)|\bUnreachable\b", re.IGNORECASE)
+_STAMP = re.compile(r"^\[(\d+\.\d+)\]")
+"""The time of ``ping -D``."""
+_SENT_IN = re.compile(r"^(\d+) packets transmitted, .*\btime (\d+) ?ms", re.MULTILINE)
 _PREFIX = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 Sample = tuple[float, Mapping[str, float]]
@@ -56,7 +69,12 @@ def is_measured(path: Path) -> bool:
     text = head.decode("utf-8", "replace")
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         return '"qlog_version"' not in text and '"traces"' not in text and _is_of_tool(text)
-    return bool(re.search(r"\bcwnd:\d", text))
+    return bool(re.search(r"\bcwnd:\d", text) or _PING.search(_of_pings(text)))
+
+
+def _of_pings(text: str) -> str:
+    """The same with one word for the numbers of pings, which busybox and BSD call otherwise."""
+    return text.replace("icmp_seq", "seq")
 
 
 def _is_of_tool(text: str) -> bool:
@@ -69,10 +87,16 @@ def read(path: Path) -> Logs:
     """The streams of a file. Raises InputError for one that cannot be read, or has none."""
     text = _text(path)
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        document = _document(path, text)
-        traces = _flent(path, document) if "x_values" in document else _iperf3(path, document)
-    else:
+        documents = _documents(path, text)
+        several = len(documents) > 1
+        traces = []
+        for number, document in enumerate(documents, 1):
+            run = f"run {number}, " if several else ""
+            traces += _flent(path, document) if "x_values" in document else _iperf3(path, document, run)
+    elif "cwnd:" in text:
         traces = _ss(path, text)
+    else:
+        traces = _pings(path, _of_pings(text))
     if not traces:
         raise InputError(f"{path}: has no stream of a sender")
     return Logs(tuple(traces), "")
@@ -96,12 +120,32 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: is not text in UTF-8") from None
 
 
-def _document(path: Path, text: str) -> Mapping[str, Any]:
-    """An object of JSON, or the events of ``iperf3 --json-stream`` as the object that ``--json`` prints."""
-    try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError, RecursionError):
-        pass
+def _documents(path: Path, text: str) -> list[Mapping[str, Any]]:
+    """The objects of JSON, as ``iperf3 --logfile`` appends them.
+
+    The events of ``iperf3 --json-stream`` are the object that ``--json`` prints.
+    """
+    decoder, at, whole = json.JSONDecoder(), 0, text.strip()
+    documents: list[Mapping[str, Any]] = []
+    is_cut = False
+    while at < len(whole):
+        try:
+            document, at = decoder.raw_decode(whole, at)
+            documents.append(dict(document))
+        except (ValueError, TypeError, RecursionError) as error:
+            is_cut = is_at_end(error, whole)
+            break
+        at += len(whole[at:]) - len(whole[at:].lstrip())
+    else:
+        if not all("event" in one for one in documents):
+            return documents
+    if is_cut and not any("event" in one for one in documents):
+        raise InputError(f"{path}: ends within an object of JSON")
+    return [_streamed(path, text)]
+
+
+def _streamed(path: Path, text: str) -> Mapping[str, Any]:
+    """The events of ``iperf3 --json-stream``, one a line."""
     found: dict[str, Any] = {"intervals": []}
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -116,8 +160,8 @@ def _document(path: Path, text: str) -> Mapping[str, Any]:
     return found
 
 
-def _iperf3(path: Path, document: Mapping[str, Any]) -> list[Log]:
-    """A log for each stream."""
+def _iperf3(path: Path, document: Mapping[str, Any], run: str) -> list[Log]:
+    """A log for each stream. ``run`` names the document among several."""
     if isinstance(document.get("error"), str) and not document.get("intervals"):
         raise InputError(f"{path}: iperf3 ended with an error: {document['error']}")
     streams: dict[Any, list[Mapping[str, Any]]] = {}
@@ -137,7 +181,7 @@ def _iperf3(path: Path, document: Mapping[str, Any]) -> list[Log]:
             samples.append((end, metrics))
             sent.append((end, data))
             lost += [end] * int(_scaled(row, "retransmits", missing=0.0))
-        found.append(_log(path, f"stream {number}", samples, sent, lost))
+        found.append(_log(path, f"{run}stream {number}", samples, sent, lost))
     return found
 
 
@@ -199,7 +243,7 @@ def _ss(path: Path, text: str) -> list[Log]:
         if socket := _SOCKET.search(line):
             ends = socket[1], socket[2]
         if ends is not None and "cwnd:" in line:
-            if now is None:
+            if now is None and ends in rows:
                 raise InputError(
                     f"{path}: ss prints no time: log it as `while sleep 0.1; do date +%s.%N; ss -tin; done`"
                 )
@@ -208,7 +252,12 @@ def _ss(path: Path, text: str) -> list[Log]:
                 values["again"] = float(again[1])
             if pacing := _PACING.search(line):
                 values["pacing"] = float(pacing[1]) * _PREFIX[pacing[2]]
-            rows.setdefault(ends, []).append((now, values))
+            if busy := _BUSY.search(line):
+                limited = {name: limit.search(line) for name, limit in _LIMITS.items()}
+                values |= {name: float(one[1]) if one else 0.0 for name, one in limited.items()}
+                values["busy"] = float(busy[1])
+            # One call alone needs no time.
+            rows.setdefault(ends, []).append((now or 0.0, values))
             ends = None
     begun = min((of[0][0] for of in rows.values()), default=0.0)
     return [
@@ -241,7 +290,48 @@ def _of_socket(path: Path, title: str, rows: Sequence[tuple[float, Mapping[str, 
         again = values.get("again", 0.0)
         lost += [time] * max(0, int(again - before.get("again", again)))
         before = {"again": again} | dict(values)
-    return _log(path, title, samples, sent, lost)
+    return replace(_log(path, title, samples, sent, lost), limits=_limits([values for _, values in rows]))
+
+
+def _limits(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The shares of the busy time with each limit: from the first call to the last, or up to a single one."""
+    known = [row for row in rows if "busy" in row]
+    if not known:
+        return {}
+    last = known[-1]
+    first = known[0] if last["busy"] > known[0]["busy"] else dict.fromkeys(last, 0.0)
+    busy = last["busy"] - first["busy"]
+    return {name: (last[name] - first[name]) / busy for name in _LIMITS} if busy else {}
+
+
+def _pings(path: Path, text: str) -> list[Log]:
+    """The RTTs of pings, at the times of ``ping -D``, or as far apart as its summary says, or a second."""
+    summary = _SENT_IN.search(text)
+    count = int(summary[1]) if summary else 0
+    gap = float(summary[2]) * MILLI / (count - 1) if summary and count > 1 else 1.0
+    answers: dict[int, tuple[float, float | None]] = {}
+    unanswered: list[int] = []
+    for line in text.splitlines():
+        answer = _PING.search(line)
+        if answer:
+            given = answer["number"]
+            place = len(answers) + len(unanswered) if given is None else int(given)
+            stamp = _STAMP.match(line)
+            rtt = float(answer["rtt"].replace(",", ".")) * MILLI
+            # A second answer is a duplicate.
+            answers.setdefault(place, (rtt, float(stamp[1]) if stamp else None))
+        elif _UNANSWERED.search(line) and "seq=" not in line:
+            unanswered.append(len(answers) + len(unanswered))
+    first = min([*answers, *unanswered])
+    end = max([*answers, *unanswered, first + count - 1])
+    began = answers[first][1] if first in answers else None
+    samples: list[Sample] = []
+    for number, (rtt, stamped) in sorted(answers.items()):
+        known = {"latest_rtt": rtt, "smoothed_rtt": rtt}
+        at = (number - first) * gap if stamped is None or began is None else stamped - began
+        samples.append((at, known))
+    lost = [(number - first) * gap for number in range(first, end + 1) if number not in answers]
+    return [_log(path, "ping", samples, [], lost)]
 
 
 def _log(

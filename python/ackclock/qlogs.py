@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ class Log:
     """New states of the controller, with their times."""
     end: float
     """The time of the last event."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """The shares of the busy time in which something else than the window limited the sender, where known."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def read(path: Path) -> Logs:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        document = _whole_events(text) if _is_at_end(error, text) else None
+        document = _whole_events(text) if is_at_end(error, text) else None
         if document is None:
             texts, is_cut = _texts(text, path)
             traces = [(texts[0].get("trace"), texts[1:])]
@@ -134,7 +136,7 @@ def _contained(document: Any, path: Path) -> list[tuple[Any, Any]]:
     return [(one, one.get("events")) for one in document["traces"] if isinstance(one, dict)]
 
 
-def _is_at_end(error: Exception, text: str) -> bool:
+def is_at_end(error: Exception, text: str) -> bool:
     """True for the error about a text that is JSON but for its missing end."""
     if not isinstance(error, json.JSONDecodeError):
         return False

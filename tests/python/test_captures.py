@@ -233,6 +233,8 @@ def test_an_option_of_a_syn_with_a_wrong_length_is_none(tmp_path, capsys, length
 def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     (tmp_path / "text.pcapng").write_text("this is no capture, it is a text")
     assert "is no whole capture in pcapng or pcap" in refused(capsys, "read", tmp_path / "text.pcapng")
+    (tmp_path / "text.log").write_text("this is no capture, it is a text")
+    assert "is text, and no log of a kind that is read: " in refused(capsys, "read", tmp_path / "text.log")
     assert "No such file" in refused(capsys, "read", tmp_path / "none.pcapng")
     path = capture(tmp_path, capsys)
     assert "--interface 9: the capture has" in refused(capsys, "read", "--losses", path, "--interface", 9)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -65,6 +66,91 @@ def test_omitted_intervals_are_left_out(tmp_path):
     omitted = {"streams": [{**ROWS[0], "omitted": True}]}
     path.write_text(json.dumps(IPERF3 | {"intervals": [omitted, *INTERVALS]}))
     assert only(path).sent_bytes.tolist() == [1e6, 3e6]
+
+
+def test_runs_that_iperf3_appended_are_apart(tmp_path):
+    path = tmp_path / "iperf.json"
+    path.write_text("\n".join([json.dumps(IPERF3), json.dumps(IPERF3, indent=2), ""]))
+    logs = measured.read(path).traces
+    assert [log.title for log in logs] == ["run 1, stream 1", "run 2, stream 1"]
+    assert [log.sent_bytes.tolist() for log in logs] == [[1e6, 3e6]] * 2
+
+
+LIMITED = "busy:{busy}ms rwnd_limited:{limited}ms(50.0%) "
+
+
+def test_ss_says_which_buffer_limits_a_connection(tmp_path, capsys):
+    calls = sockets()
+    for busy, limited in ((1000, 100), (2000, 600), (3000, 1000)):
+        calls = calls.replace("send 3Mbps", LIMITED.format(busy=busy, limited=limited) + "send 3_Mbps", 1)
+    path = tmp_path / "ss.log"
+    path.write_text(calls)
+    # 900 of the 2000 ms between the first call and the last.
+    assert only(path).limits == {"receiver": 0.45, "sender": 0.0}
+    assert "receiver 45 %" in run(capsys, "read", path)[1]
+    # One call alone, as it is pasted, counts from the opening of the connection, and needs no time.
+    path.write_text("".join(re.sub(r"17\d+\.5", "", calls).partition("minrtt:2")[:2]))
+    status, out, _ = run(capsys, "read", path, "--json")
+    [one] = json.loads(out)["logs"]
+    assert (status, one["limited_by"], one["duration_s"]) == (0, {"receiver": 0.1, "sender": 0.0}, 0.0)
+    path.write_text(sockets())
+    assert "limited by" not in run(capsys, "read", path)[1]
+
+
+PINGS = {
+    "linux": (
+        """PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.
+64 bytes from 10.0.0.1: icmp_seq=1 ttl=57 time=12.5 ms
+no answer yet for icmp_seq=2
+64 bytes from 10.0.0.1: icmp_seq=3 ttl=57 time=88 ms
+64 bytes from 10.0.0.1: icmp_seq=3 ttl=57 time=99 ms (DUP!)
+
+--- 10.0.0.1 ping statistics ---
+4 packets transmitted, 2 received, 50% packet loss, time 600ms
+""",
+        [0.0, 0.4],
+        [0.2, 0.6],
+    ),
+    "with times": (
+        """PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.
+[1714557600.100] 64 bytes from 10.0.0.1: icmp_seq=7 ttl=57 time=12.5 ms
+[1714557600.600] 64 bytes from 10.0.0.1: icmp_seq=8 ttl=57 time=88 ms
+""",
+        [0.0, 0.5],
+        [],
+    ),
+    "busybox": (
+        """PING 10.0.0.1 (10.0.0.1): 56 data bytes
+64 bytes from 10.0.0.1: seq=0 ttl=57 time=12.5 ms
+64 bytes from 10.0.0.1: seq=1 ttl=57 time=88.0 ms
+""",
+        [0.0, 1.0],
+        [],
+    ),
+    "Windows": (
+        """
+Pinging 10.0.0.1 with 32 bytes of data:
+Reply from 10.0.0.1: bytes=32 time=12,5ms TTL=57
+Request timed out.
+Reply from 10.0.0.1: bytes=32 time=88ms TTL=57
+""",
+        [0.0, 2.0],
+        [1.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("of", PINGS)
+def test_pings_are_round_trip_times(tmp_path, capsys, of):
+    text, times, lost = PINGS[of]
+    path = tmp_path / "ping.txt"
+    path.write_text(text)
+    log = only(path)
+    assert log.times.tolist() == pytest.approx(times)
+    assert log.metrics["latest_rtt"].tolist() == pytest.approx([0.0125, 0.088])
+    assert log.lost.tolist() == pytest.approx(lost)
+    assert run(capsys, "read", path, "--out", tmp_path / "page")[0] == 0
+    assert (tmp_path / "page" / "rtt.png").exists()
 
 
 @pytest.mark.parametrize("state", ["ESTAB", ""])
@@ -141,7 +227,11 @@ def test_what_is_exported_is_read_again_beside_its_run(tmp_path, capsys, to, end
         ),
         ("a.flent.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "is no whole file of gzip"),
         ("a.flent.gz", gzip.compress(b'{"x_values": []}', mtime=0), "it has no object `results`"),
-        ("ss.log", sockets().replace("1700000000.5", "").encode(), "ss prints no time: log it as"),
+        ("ss.log", re.sub(r"17\d+\.5", "", sockets()).encode(), "ss prints no time: log it as"),
+        ("a.json", json.dumps(IPERF3)[:-20].encode(), "ends within an object of JSON"),
+        ("a.json", b'{"download": {"bandwidth": 1}, "type": "result"}', "is JSON, and no log of a kind"),
+        ("iperf3.txt", b"[ ID] Interval   Transfer\n[  5] 0.00-1.00 sec\n", "`iperf3 --json` writes one"),
+        ("mtr.txt", b"HOST: lab   Loss%   Snt\n  1.|-- 10.0.0.1  0.0%\n", "is text, and no log of a kind"),
     ],
 )
 def test_a_file_of_no_measurement_is_one_sentence(tmp_path, capsys, name, content, why):

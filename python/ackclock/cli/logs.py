@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ FIGURES = (
     ),
 )
 """File, caption, metric, axis, and the factor from the metric to its unit."""
+LEAST_LIMIT = 0.005
+"""A smaller share of the time is none."""
 BINS = 60
 """The bins of throughput in the longest log."""
 
@@ -135,12 +137,14 @@ def summary(label: str, one: Log) -> dict[str, Any]:
         "window_bytes": known("congestion_window"),
         "in_flight_bytes": known("bytes_in_flight"),
         "rtt_ms": known("latest_rtt", MILLI),
+        "limited_by": dict(one.limits) or None,
     }
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
     from ackclock.report import number
 
+    limited = any(row["limited_by"] for row in rows)
     table = Table(
         "log",
         "s",
@@ -150,6 +154,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
         "RTT ms\nleast",
         "RTT ms\nmedian",
         "lost",
+        *(["limited by"] if limited else []),
     )
     for row in rows:
         nothing = {"min": None, "p50": None, "max": None}
@@ -162,8 +167,15 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
             rtt["min"],
             rtt["p50"],
         )
-        table.add_row(Text(row["label"]), *map(number, values), str(row["lost_packets"]))
+        limits = [_limit(row["limited_by"])] if limited else []
+        table.add_row(Text(row["label"]), *map(number, values), str(row["lost_packets"]), *limits)
     return table
+
+
+def _limit(shares: Mapping[str, float] | None) -> str:
+    """The largest limit besides the window: ``receiver 92 %``."""
+    cause, share = max((shares or {"": 0.0}).items(), key=lambda one: one[1])
+    return f"{cause} {100 * share:.0f} %" if share >= LEAST_LIMIT else "-"
 
 
 def _write(

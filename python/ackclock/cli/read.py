@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,17 @@ from ackclock.cli.options import report_options
 from ackclock.cli.output import Report
 from ackclock.cli.plot import plot
 from ackclock.errors import InputError
+from ackclock.reading import unreadable
 
 MOST_ITERATIONS = 3
+HEAD = 4096
+TEXT = frozenset({*range(0x20, 0x7F), *range(0x80, 0x100), *b"\t\r\n\f"})
+"""The bytes of text. Captures begin with others."""
+OF_IPERF3 = re.compile(rb"\[ *ID\] Interval")
+OF_CAPTURES = (".pcap", ".pcapng", ".cap")
+OF_QUIC = (".qlog", ".sqlog")
+OF_QLOG = re.compile(rb'"(?:qlog_version|traces?|qlog_format)"')
+KINDS = "qlog, iperf3 --json, flent.gz, ss -tin, ping"
 OF_LOSSES = ("rate", "definition", "sensitivity", "iterations")
 OF_REPORTS = ("out", "also_written")
 
@@ -39,7 +49,7 @@ WITHOUT: Mapping[str, Sequence[str]] = {
         type=FILE,
         metavar="DIR…|CAPTURE|LOG…",
         help="Folders that --out wrote, a capture (pcapng, pcap) taken at the sender, or logs: qlog, "
-        "iperf3 --json, flent.gz, ss -ti. Folders beside logs share their figures.",
+        "iperf3 --json, flent.gz, ss -ti, ping. Folders beside logs share their figures.",
     ),
     Option(
         "--to",
@@ -98,8 +108,8 @@ def read(
     """Read results, a capture or qlogs: tables and figures, controllers, causes of losses.
 
     Several results share one figure, with box plots and intervals over their repetitions. Each connection of
-    a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC, iperf3, Flent or
-    ss share one figure, also with results: `ackclock read iperf3.json simulated --out both`.
+    a capture has its rate, RTTs, retransmissions by cause, windows and limits. Logs of QUIC, iperf3, Flent,
+    ss or ping share one figure, also with results: `ackclock read iperf3.json simulated --out both`.
     Examples: `ackclock read fifo codel --out both`, `ackclock read results --to flent`,
     `ackclock read results --to archive`,
     `ackclock read capture.pcapng --out page`, `ackclock read capture.pcapng --controllers`
@@ -124,10 +134,15 @@ def read(
         plot(files, report)
     elif any(not one.is_dir() and (is_log(one) or is_measured(one)) for one in files):
         _refuse("a log")
+        for one in files:
+            if not one.is_dir() and not is_measured(one):
+                _refuse_other(one)
         from ackclock.cli.logs import logs
 
         logs(files, report)
     else:
+        for one in files:
+            _refuse_other(one)
         _refuse("a capture without --losses")
         from ackclock.cli.captured import captured
 
@@ -139,6 +154,21 @@ def _one(files: Sequence[Path], what: str) -> Path:
     if len(files) > 1:
         raise InputError(f"{' '.join(map(str, files))}: {what} is read alone")
     return files[0]
+
+
+def _refuse_other(file: Path) -> None:
+    """Raises InputError for a file that begins as text or JSON of another kind."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(HEAD)
+    except OSError as error:
+        raise unreadable(file, error) from error
+    if head.startswith(b"{"):
+        if file.suffix not in OF_QUIC and not OF_QLOG.search(head):
+            raise InputError(f"{file}: is JSON, and no log of a kind that is read: {KINDS}")
+    elif file.suffix not in OF_CAPTURES and head.strip() and TEXT.issuperset(head):
+        advice = "; `iperf3 --json` writes one" if OF_IPERF3.search(head) else ""
+        raise InputError(f"{file}: is text, and no log of a kind that is read: {KINDS}{advice}")
 
 
 def _refuse(answer: str) -> None:
