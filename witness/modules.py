@@ -178,7 +178,7 @@ def simulated(name: str, seconds: float, loss: float, seeds: int) -> dict[str, f
     # The device of the sender takes segments one by one (gso_max_segs 1).
     flow = {"cc": NAMES[name], "start_jitter": "100ms", "transport": {"segmentation_offload": False}}
     path = {"rate": f"{RATE_MBIT}mbit", "rtt": f"{RTT_MS}ms", "queue": f"{QUEUE}p", "loss": f"{loss}%"}
-    # Westwood hangs on the receive window, so the hosts have the usual buffers of the kernel.
+    # The hosts have the usual buffers of the kernel.
     document = {
         "duration": f"{seconds:g}s",
         "buffers": "profile",

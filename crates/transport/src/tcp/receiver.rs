@@ -339,6 +339,7 @@ impl Receiver {
         if !self.due {
             return None;
         }
+        let window = self.announced_window();
         self.due = false;
         self.unacknowledged = 0;
         self.deadline = Time::NEVER;
@@ -353,7 +354,7 @@ impl Receiver {
             timestamp: now,
             echo: self.echo,
             one_way_delay: self.one_way_delay,
-            window: self.window(),
+            window,
             congestion_echo: self.congestion,
             marked: self.marks.map_or(0, |marks| marks.total),
             sack,
@@ -377,6 +378,14 @@ impl Receiver {
     /// The receive window, segments.
     pub fn window(&self) -> u32 {
         u32::try_from(self.edge.saturating_sub(self.next)).unwrap_or(u32::MAX).min(self.window)
+    }
+
+    /// The receive window in the ACK that leaves now. If a segment filled a hole, the ACK covers more than has arrived
+    /// since the last one.
+    #[inline(always)]
+    fn announced_window(&self) -> u32 {
+        let covered = self.next - self.last_ack_sent;
+        if covered > self.unacknowledged.into() { self.window_before_read(covered) } else { self.window() }
     }
 
     /// True if the receive window is 0: the application takes no more.

@@ -37,6 +37,9 @@ use crate::EcnMode;
 /// The largest DupThresh: a sender remembers as many of the highest SACKed numbers.
 pub const MAX_THRESHOLD: u32 = 16;
 
+/// Segments of a receive window that has no limit in practice.
+pub(crate) const NO_LIMIT: u32 = 1 << 30;
+
 /// The rules of one TCP connection, sender and receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {

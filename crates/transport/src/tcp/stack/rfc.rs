@@ -4,8 +4,8 @@ use control::Counting;
 use units::{Bytes, Span};
 
 use super::{
-    Acks, BufferRules, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, Growth, Losses, Marks, Opening, Pacing,
-    Reduction, Repair, Resending, Stack, StateMachine, Timers, Variance, WindowValidation,
+    Acks, BufferRules, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, Growth, Losses, Marks, NO_LIMIT,
+    Opening, Pacing, Reduction, Repair, Resending, Stack, StateMachine, Timers, Variance, WindowValidation,
 };
 
 /// TCP of RFC 5681, RFC 6298 and RFC 6582.
@@ -15,8 +15,7 @@ pub fn plain() -> Stack {
         segment_size: Bytes::new(1460),
         // RFC 5681, section 3.1.
         initial_window: 3,
-        // No limit in practice.
-        receive_window: 1 << 30,
+        receive_window: NO_LIMIT,
         buffers: Buffers {
             sizes: BufferSizes::UNLIMITED,
             // No standard has a size.
