@@ -44,6 +44,8 @@ struct Round {
     now: Time,
     /// Segments that the last round left in the queue.
     standing: u32,
+    /// The next ACK ends the repair of a timeout.
+    repairs_timeout: bool,
     acknowledged_to: u64,
     delivered: u64,
     lost: u64,
@@ -105,6 +107,7 @@ impl Round {
                 delivered: self.delivered + u64::from(n),
                 lost: self.lost,
                 rate: Some(rate),
+                ends_repair: std::mem::take(&mut self.repairs_timeout),
                 ..ack()
             };
             self.with(|controller, cx| controller.on_ack(cx, &ack));
@@ -130,6 +133,7 @@ impl Round {
             }
             Strike::Timeout => {
                 self.with(|controller, cx| controller.on_timeout(cx, &loss));
+                self.repairs_timeout = true;
                 "t"
             }
         };
@@ -150,6 +154,7 @@ fn trajectory(controller: Box<dyn Controller>, path: Path, strike: impl Fn(u32) 
         random: Random::stream(1, "trajectory", 0),
         now: Time::ZERO,
         standing: 0,
+        repairs_timeout: false,
         acknowledged_to: 0,
         delivered: 0,
         lost: 0,

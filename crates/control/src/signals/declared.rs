@@ -110,6 +110,10 @@ macro_rules! signals {
                     /// It carries no SACK block and no echo, and the receive window has not changed: header prediction
                     /// of Linux takes it (tcp_rcv_established).
                     fast_path: bool = false;
+                    /// It ends the repair of a timeout, after which no
+                    /// [`on_recovered`](crate::Controller::on_recovered) comes. In Linux the state is Open before the
+                    /// window grows on this ACK (tcp_fastretrans_alert).
+                    ends_repair: bool = false;
                     /// Segments that might be in flight before it: a reduction under way limits them (snd_cwnd of
                     /// Linux).
                     limit: u32 = u32::MAX;

@@ -172,6 +172,17 @@ fn an_ack_that_brings_nothing_but_segments_is_on_the_fast_path() {
 }
 
 #[test]
+fn the_ack_that_covers_all_that_a_timeout_repairs_ends_the_repair() {
+    let mut s = SenderScript::new(plain(), 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).window(4.0).at(1040);
+    let ends = [1, 3, 4, 5].map(|cumulative| {
+        s.arrives(ack(cumulative)).all();
+        s.last_ack().ends_repair
+    });
+    assert_eq!(ends, [false, false, true, false]);
+}
+
+#[test]
 fn an_ack_names_the_limit_of_the_reduction_before_it() {
     let mut s = SenderScript::new(transport::linux(), 20.0);
     s.all();

@@ -133,13 +133,14 @@ impl Bic {
 }
 
 impl Controller for Bic {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    delegate!(reno: on_start, on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         // Linux counts before recovery ends.
         if !self.in_repair && !ack.ends_recovery {
             self.ratio = self.ratio - self.ratio / RATIO + ack.newly_acknowledged;
         }
+        self.in_repair &= !ack.ends_repair;
         if let Some(credit) = avoidance(&mut self.reno, cx, ack) {
             self.update(jiffies(cx, HZ.into()));
             self.counter.grow(&mut self.reno, self.every, credit, cx.counting);
@@ -151,6 +152,7 @@ impl Controller for Bic {
         if ack.first_duplicate && !self.in_repair {
             self.ratio -= self.ratio / RATIO;
         }
+        self.in_repair &= !ack.ends_repair;
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
@@ -159,7 +161,8 @@ impl Controller for Bic {
         self.reno.settle_at(threshold);
     }
 
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
         self.in_repair = false;
     }
 
@@ -241,6 +244,21 @@ mod tests {
         let end = Ack { newly_acknowledged: 20, newly_delivered: 1, ends_recovery: true, ..ack() };
         bic.on_ack(&mut World::new().context(), &end);
         assert_eq!(bic.ratio, 31);
+    }
+
+    #[test]
+    fn segments_per_ack_count_again_after_the_ack_that_ends_the_repair_of_a_timeout() {
+        let (mut world, mut bic) = (World::new(), at(400.0, 1000.0));
+        bic.on_timeout(&mut world.context(), &loss());
+        let before = bic.ratio;
+        let of = |ends_repair| Ack { newly_acknowledged: 20, newly_delivered: 20, ends_repair, ..ack() };
+        for (ends_repair, added) in [(false, 0), (true, 0), (false, 20 - before / RATIO)] {
+            bic.on_ack(&mut world.context(), &of(ends_repair));
+            assert_eq!(bic.ratio, before + added);
+        }
+        bic.on_timeout(&mut world.context(), &loss());
+        bic.on_spurious(&mut world.context());
+        assert!(!bic.in_repair);
     }
 
     #[test]

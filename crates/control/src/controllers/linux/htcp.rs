@@ -248,7 +248,9 @@ impl Controller for HTcp {
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let now = jiffies(cx, self.hz());
         self.acknowledge(now, ack);
-        if self.phase == Phase::Disorder {
+        if ack.ends_repair {
+            self.on_recovered(cx);
+        } else if self.phase == Phase::Disorder {
             self.phase = Phase::Open;
         }
         if ack.window_limited {
@@ -258,7 +260,9 @@ impl Controller for HTcp {
 
     fn on_duplicate_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.acknowledge(jiffies(cx, self.hz()), ack);
-        if self.phase == Phase::Open && ack.first_duplicate {
+        if ack.ends_repair {
+            self.on_recovered(cx);
+        } else if self.phase == Phase::Open && ack.first_duplicate {
             self.phase = Phase::Disorder;
         }
     }

@@ -7,7 +7,7 @@
 //! | the first window: rho of the handshake's RTT, rounded down (`hybla_init`) | `Controller::on_handshake` |
 //! | slow start: 2^rho - 1 an ACK, the fraction from a table; not beyond the threshold | `Hybla::grow` |
 //! | congestion avoidance: rho^2/w an ACK; below a part, one segment a window | `Hybla::grow` |
-//! | Reno's growth in disorder and while a timeout is repaired | `Controller::on_ack` |
+//! | Reno's growth in disorder and until the ACK that ends the repair of a timeout | `Controller::on_ack` |
 //! | at most 65535 segments (`snd_cwnd_clamp`, set by `hybla_init`) | `MOST` |
 //!
 //! Difference from Linux: a connection whose handshake gives no RTT sample has the stack's first window, and rho from
@@ -102,7 +102,7 @@ impl Hybla {
 }
 
 impl Controller for Hybla {
-    delegate!(reno: on_start, on_spurious(undo), on_idle_restart, keep, window, slow_start_threshold);
+    delegate!(reno: on_start, on_idle_restart, keep, window, slow_start_threshold);
 
     fn on_handshake(&mut self, _cx: &mut Context<'_>, rtt: Span) {
         self.observe(rtt);
@@ -111,6 +111,7 @@ impl Controller for Hybla {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack.smoothed_rtt);
+        self.enabled |= ack.ends_repair;
         if !ack.window_limited {
             return;
         }
@@ -128,7 +129,12 @@ impl Controller for Hybla {
         self.counter.clear();
     }
 
-    fn on_recovered(&mut self, _cx: &mut Context<'_>) {
+    fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.enabled |= ack.ends_repair;
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
         self.enabled = true;
     }
 
@@ -244,9 +250,34 @@ mod tests {
         hybla.on_timeout(&mut world.context(), &loss());
         acks(&mut hybla, &ack, 1);
         assert_eq!((hybla.window(), hybla.slow_start_threshold()), (2.0, 6.0));
-        hybla.on_recovered(&mut world.context());
+        let duplicate = |ends_repair| Ack { ends_repair, ..ack };
+        for (ends_repair, after) in [(false, 3.0), (true, 6.0)] {
+            hybla.on_duplicate_ack(&mut world.context(), &duplicate(ends_repair));
+            acks(&mut hybla, &ack, 1);
+            assert_eq!(hybla.window(), after);
+        }
+    }
+
+    #[test]
+    fn a_spurious_timeout_leaves_it_as_it_was() {
+        let mut world = World::new();
+        let (mut hybla, ack) = at(10.0, f64::INFINITY, 100);
+        hybla.on_timeout(&mut world.context(), &loss());
+        hybla.on_spurious(&mut world.context());
         acks(&mut hybla, &ack, 1);
-        assert_eq!(hybla.window(), 6.0);
+        assert_eq!(hybla.window(), 25.0);
+    }
+
+    // Linux 6.12 in virtual time, seed 90026 of `kernel differential --faults modules`.
+    #[test]
+    fn the_ack_that_ends_the_repair_of_a_timeout_grows_by_rho() {
+        let (mut hybla, ack) = at(44.0, 2.0, 100);
+        hybla.on_timeout(&mut World::new().context(), &loss());
+        // Slow start with rho = 4: 15 segments.
+        acks(&mut hybla, &Ack { ends_repair: true, ..ack }, 1);
+        assert_eq!(hybla.window(), 16.0);
+        acks(&mut hybla, &ack, 1);
+        assert_eq!(hybla.window(), 22.0);
     }
 
     #[test]

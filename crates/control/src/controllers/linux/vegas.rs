@@ -161,6 +161,9 @@ impl Controller for Vegas {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        if ack.ends_repair {
+            self.resume();
+        }
         if std::mem::take(&mut self.begins) {
             self.begin(ack.sent_to);
         }
@@ -180,6 +183,7 @@ impl Controller for Vegas {
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        self.interrupted &= !ack.ends_repair;
         self.begins = true;
     }
 
@@ -273,6 +277,18 @@ mod tests {
         }
         vegas.on_ack(&mut world.context(), &of(61));
         assert_eq!(vegas.window(), 26.0);
+    }
+
+    #[test]
+    fn the_ack_that_ends_the_repair_of_a_timeout_begins_a_measurement() {
+        let (mut world, mut vegas) = (World::new(), at(20.0, 2.0));
+        vegas.on_timeout(&mut world.context(), &loss());
+        let of = |acknowledged_to| Ack { rtt: rtt(40), acknowledged_to, sent_to: 60, ..ack() };
+        vegas.on_ack(&mut world.context(), &Ack { ends_repair: true, ..of(40) });
+        let before = vegas.window();
+        assert_eq!((before, vegas.interrupted, vegas.end), (2.0, false, 60));
+        vegas.on_ack(&mut world.context(), &Ack { sent_to: 70, ..of(41) });
+        assert_eq!((vegas.window(), vegas.end), (3.0, 60), "slow start in the same round trip");
     }
 
     #[test]

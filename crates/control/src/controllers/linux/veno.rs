@@ -6,7 +6,7 @@
 //! | N at every ACK, from the samples since the last one | `Controller::on_ack` |
 //! | N >= beta: one segment in two windows of segments | `Veno::avoid_congestion` |
 //! | loss and timeout: 4/5 kept with N < beta, else 1/2 | `Veno::threshold` |
-//! | Reno's growth with fewer than three samples, in disorder, and while a timeout is repaired | `Controller::on_ack` |
+//! | Reno's growth with fewer than three samples, in disorder, and until a timeout is repaired | `Controller::on_ack` |
 //!
 //! After disorder or a repair, and after a loss, the first ACK finds no sample: its own came before the state of the
 //! connection changed. Differences from Linux: the window after a timeout is the transport's.
@@ -100,6 +100,11 @@ impl Veno {
         }
     }
 
+    /// A repair is over (`veno_enable`).
+    fn resume(&mut self) {
+        (self.enabled, self.disordered) = (true, true);
+    }
+
     /// Sending begins, or resumes after idle time (`tcp_veno_init`).
     fn measure_anew(&mut self) {
         let Self { reno, undo, counter, samples, waiting, .. } = *self;
@@ -108,7 +113,7 @@ impl Veno {
 }
 
 impl Controller for Veno {
-    delegate!(reno: on_start, on_spurious(undo), keep, window, slow_start_threshold);
+    delegate!(reno: on_start, keep, window, slow_start_threshold);
 
     fn wants(&self) -> Wants {
         Wants { transmit_start: true, exact_rtt: true, ..Wants::default() }
@@ -116,6 +121,9 @@ impl Controller for Veno {
 
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        if ack.ends_repair {
+            self.resume();
+        }
         let disordered = ack.leaves_disorder();
         if std::mem::replace(&mut self.disordered, disordered) && !disordered {
             self.least = NONE;
@@ -142,7 +150,13 @@ impl Controller for Veno {
 
     fn on_duplicate_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
         self.observe(ack);
+        self.enabled |= ack.ends_repair;
         self.disordered = ack.leaves_disorder();
+    }
+
+    fn on_spurious(&mut self, _cx: &mut Context<'_>) {
+        self.undo.restore(&mut self.reno);
+        self.resume();
     }
 
     fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {
@@ -153,7 +167,7 @@ impl Controller for Veno {
     }
 
     fn on_recovered(&mut self, _cx: &mut Context<'_>) {
-        (self.enabled, self.disordered) = (true, true);
+        self.resume();
     }
 
     fn on_timeout(&mut self, _cx: &mut Context<'_>, loss: &Loss) {
@@ -244,6 +258,20 @@ mod tests {
         veno.on_duplicate_ack(&mut World::new().context(), &Ack { in_flight: 8, ..ack() });
         veno.on_ack(&mut World::new().context(), &Ack { rtt: rtt(100), ..ack() });
         assert_eq!(probed(&veno, "waiting"), 50.0);
+    }
+
+    #[test]
+    fn the_ack_that_ends_the_repair_of_a_timeout_estimates_without_a_sample() {
+        let mut world = World::new();
+        for (ends_repair, waiting) in [(false, 0.0), (true, 50.0)] {
+            let mut veno = at(50.0);
+            veno.enabled = false;
+            veno.on_ack(&mut world.context(), &Ack { rtt: rtt(104), ends_repair, ..ack() });
+            assert_eq!(probed(&veno, "waiting"), waiting);
+            // The next one has its own: 100 - 100 * 100001/104001 = 100 - 96.
+            veno.on_ack(&mut world.context(), &Ack { rtt: rtt(104), ..ack() });
+            assert_eq!(probed(&veno, "waiting"), if ends_repair { 2.0 } else { 0.0 });
+        }
     }
 
     #[test]

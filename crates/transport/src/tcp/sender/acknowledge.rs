@@ -21,16 +21,21 @@ enum Content {
 }
 
 /// The response of the sender to an ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Response {
     /// A loss event begins.
     entering: bool,
     ends_recovery: bool,
+    /// It ends the repair of a timeout.
+    ends_repair: bool,
     /// The window may grow.
     grows: bool,
     /// Lost segments that this ACK reports to the controller.
     newly_lost: u32,
 }
+
+const GROWS: Response =
+    Response { entering: false, ends_recovery: false, ends_repair: false, grows: true, newly_lost: 0 };
 
 impl Sender {
     /// An acknowledgement arrived. Afterwards poll what to transmit. Says whether it carried an RTT sample.
@@ -128,10 +133,7 @@ impl Sender {
         let newly_marked = if any { self.flight.count_marks(ack) } else { 0 };
         let found = self.look(now, ack, content, (&summary, counted, in_flight_before), journal);
         let ecn_echo = any && (ack.congestion_echo || newly_marked > 0);
-        let response = match content {
-            Content::InOrder(_) => Response { grows: true, ..Response::default() },
-            _ => self.respond(now, &summary, found, ecn_echo, journal),
-        };
+        let response = if in_order { GROWS } else { self.respond(now, &summary, found, ecn_echo, journal) };
         let signal = Ack {
             rtt,
             newly_lost: response.newly_lost,
@@ -145,6 +147,7 @@ impl Sender {
             ecn_echo,
             newly_marked,
             ends_recovery: response.ends_recovery,
+            ends_repair: response.ends_repair,
             window_limited: self.is_window_limited(in_flight_before),
             fast_path,
             limit,
@@ -216,6 +219,7 @@ impl Sender {
         Response {
             entering,
             ends_recovery,
+            ends_repair: stage.phase() == Phase::Loss && !reneging && self.is_over(),
             grows: advances && (!held || ends_recovery) && !marked,
             newly_lost: if entering { 0 } else { self.flight.take_unreported() },
         }

@@ -102,6 +102,19 @@ fn the_throughput_is_that_of_windows_of_segments() {
 }
 
 #[test]
+fn the_ack_that_ends_the_repair_of_a_timeout_begins_an_epoch() {
+    let mut world = World::new();
+    let mut htcp = at(51.0);
+    htcp.on_timeout(&mut world.context(), &loss());
+    world.pass(Span::from_millis(300));
+    let of = |ends_repair| Ack { newly_acknowledged: 1, rtt: rtt(10), ends_repair, ..ack() };
+    for (ends_repair, phase, epoch) in [(false, Phase::Reducing, 0), (true, Phase::Open, 300)] {
+        htcp.on_ack(&mut world.context(), &of(ends_repair));
+        assert_eq!((htcp.phase, htcp.epoch, htcp.acknowledged), (phase, epoch, 0));
+    }
+}
+
+#[test]
 fn two_steady_epochs_let_the_share_kept_follow_the_rtts() {
     let mut world = World::new();
     let mut htcp = at(100.0);
