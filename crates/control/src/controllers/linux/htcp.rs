@@ -93,9 +93,9 @@ struct HTcp {
     /// When the epoch began (last_cong), and the one before, to which a spurious reduction returns.
     epoch: u64,
     epoch_before: Option<u64>,
-    /// Segments acknowledged since then (packetcount, lasttime).
+    /// Segments acknowledged since a time (packetcount, lasttime): at first since the host's start.
     acknowledged: u32,
-    since: u64,
+    since: Option<u64>,
     /// Their rate on average, B: the largest of the epoch, and of the epoch before (Bi, maxB, old_maxB).
     average: u64,
     most: u64,
@@ -119,7 +119,7 @@ impl HTcp {
             epoch: 0,
             epoch_before: None,
             acknowledged: 0,
-            since: 0,
+            since: None,
             average: 0,
             most: 0,
             before: 0,
@@ -159,11 +159,12 @@ impl HTcp {
             self.measure(ticks_rounded_up(rtt.value, self.hz()), phase);
         }
         if phase == Phase::Reducing {
-            (self.acknowledged, self.since) = (0, now);
+            (self.acknowledged, self.since) = (0, Some(now));
             return;
         }
         self.acknowledged += ack.newly_acknowledged;
-        let elapsed = now - self.since;
+        // The clock of Linux begins five minutes before its end, so the first measurement finds no rate.
+        let elapsed = self.since.map_or(u64::from(u32::MAX), |since| now - since);
         // A window of fewer segments than the increase wraps around in Linux.
         let enough = window.wrapping_sub((self.alpha / ONE).max(1));
         if self.acknowledged < enough || self.rtt_min == 0 || elapsed < self.rtt_min {
@@ -176,7 +177,7 @@ impl HTcp {
             self.average = (3 * self.average + rate) / 4;
             self.most = self.most.max(self.average);
         }
-        (self.acknowledged, self.since) = (0, now);
+        (self.acknowledged, self.since) = (0, Some(now));
     }
 
     /// An RTT sample in ticks.
