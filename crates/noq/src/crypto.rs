@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use stack::handshake::{self, Handshake};
 
 use crate::proto::crypto::{
@@ -17,15 +18,35 @@ use crate::shims::Identifier;
 /// The tag of AES-GCM and ChaCha20-Poly1305, and the sample of a header that is protected with either.
 pub(crate) const TAG: usize = 16;
 
-/// Keys that change nothing.
-pub(crate) struct Plain;
+/// Keys that change nothing but the first byte of a tag, which has their generation: a packet is opened by its own.
+#[derive(Default)]
+pub(crate) struct Plain(u8);
 
-fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }
+impl Plain {
+    /// Writes the tag at the end of `packet`.
+    pub(crate) fn seal(&self, packet: &mut [u8]) {
+        if let Some(tag) = packet.last_chunk_mut::<TAG>() {
+            tag[0] = self.0;
+        }
+    }
+
+    /// Removes the tag, unless it is of other keys.
+    pub(crate) fn open(&self, payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let length = payload.len().checked_sub(TAG).filter(|&length| payload[length] == self.0).ok_or(CryptoError)?;
+        payload.truncate(length);
+        Ok(())
+    }
+}
+
+fn packet_keys(generation: u8) -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair { local: Box::new(Plain(generation)), remote: Box::new(Plain(generation)) }
 }
 
 pub(crate) fn keys() -> Keys {
-    Keys { header: KeyPair { local: Box::new(Plain), remote: Box::new(Plain) }, packet: packet_keys() }
+    Keys {
+        header: KeyPair { local: Box::new(Plain::default()), remote: Box::new(Plain::default()) },
+        packet: packet_keys(0),
+    }
 }
 
 impl HeaderKey for Plain {
@@ -43,13 +64,15 @@ pub(crate) struct Plaintext {
     side: Side,
     handshake: Handshake,
     peer: Option<TransportParameters>,
+    /// The last keys for data.
+    generation: u8,
 }
 
 impl Plaintext {
     pub(crate) fn new(side: Side, parameters: &TransportParameters) -> Self {
         let mut own = Vec::new();
         parameters.write(&mut own);
-        Self { side, handshake: Handshake::new(side.is_client(), own), peer: None }
+        Self { side, handshake: Handshake::new(side.is_client(), own), peer: None, generation: 0 }
     }
 }
 
@@ -94,7 +117,8 @@ impl Session for Plaintext {
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(packet_keys())
+        self.generation = self.generation.wrapping_add(1);
+        Some(packet_keys(self.generation))
     }
 
     fn is_valid_retry(&self, _orig_dst_cid: Identifier<'_>, _header: &[u8], _payload: &[u8]) -> bool {
@@ -131,4 +155,22 @@ impl HmacKey for NoCrypto {
 /// The same for whoever shares it.
 pub(crate) fn shared() -> Arc<NoCrypto> {
     Arc::new(NoCrypto)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_opened_by_the_keys_that_sealed_it_alone() {
+        let mut packet = [7; 20];
+        packet[4..].fill(0);
+        Plain(2).seal(&mut packet);
+        let opened = |generation| {
+            let mut payload = BytesMut::from(&packet[..]);
+            Plain(generation).open(&mut payload).is_ok().then(|| payload.to_vec())
+        };
+        assert_eq!([1, 2, 3].map(opened), [None, Some(vec![7; 4]), None]);
+        assert!(Plain(0).open(&mut BytesMut::from(&[0; TAG - 1][..])).is_err());
+    }
 }

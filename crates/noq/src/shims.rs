@@ -49,7 +49,9 @@ pub(crate) fn write(stream: &mut SendStream<'_>, piece: Bytes) -> usize {
 pub(crate) type Identifier<'a> = ConnectionId;
 
 impl PacketKey for Plain {
-    fn encrypt(&self, _path_id: PathId, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
+    fn encrypt(&self, _path_id: PathId, _packet: u64, buf: &mut [u8], _header_len: usize) {
+        self.seal(buf);
+    }
 
     fn decrypt(
         &self,
@@ -58,9 +60,7 @@ impl PacketKey for Plain {
         _header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
-        let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
-        payload.truncate(length);
-        Ok(())
+        self.open(payload)
     }
 
     fn tag_len(&self) -> usize {
