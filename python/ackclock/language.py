@@ -254,7 +254,7 @@ class Flow:
     extra_delay: str | None = None
     """Propagation delay each way, on top of the delays of the links."""
     subflows: Sequence[Mapping[str, Any]] | None = None
-    """The paths that a multipath flow uses at once, a TCP connection each, in place of its own."""
+    """The paths that a multipath flow uses at once, with a TCP connection each or one QUIC connection."""
     relays: Mapping[str, Any] | None = None
     """The flow whose data it sends on, from a proxy that splits a connection."""
     quick_start: str | None = None

@@ -93,6 +93,54 @@ def test_controllers_in_python_run_over_it():
     assert found.flows["goodput_bps"].to_pylist()[0] > 1e6
 
 
+TWO_PATHS = """
+duration = "10s"
+warmup = "2s"
+[[links]]
+from = "a"
+to = "b"
+rate = "10mbit"
+delay = "25ms"
+queue = "42p"
+reverse = {}
+[[links]]
+from = "c"
+to = "d"
+rate = [["0s", "4mbit"], ["6s", "0bit"]]
+delay = "25ms"
+queue = "20p"
+reverse = {}
+[[flows]]
+name = "both"
+cc = "CC"
+subflows = [{ from = "a", to = "b" }, { name = "second", from = "c", to = "d" }]
+"""
+
+
+@built
+@pytest.mark.parametrize("cc", ["noq:cubic", "coupled"])
+def test_a_multipath_flow_is_one_connection_with_a_row_for_each_path(capsys, tmp_path, cc):
+    file = tmp_path / "two.toml"
+    file.write_text(TWO_PATHS.replace("CC", cc))
+    results = tmp_path / "results"
+    status, out, err = run(capsys, "run", file, "--engine", "quic", "--json", "--out", results)
+    assert status == 0, err
+    [found] = json.loads(out)["runs"]
+    first, second = found["flows"]
+    assert [first["name"], second["name"]] == ["both:0", "both:second"]
+    # The second path carries 4 Mbit/s for four of eight seconds.
+    assert 9e6 < first["goodput_bps"] < 9.8e6
+    assert 1.7e6 < second["goodput_bps"] < 2.1e6
+    assert (results / "index.html").exists()
+
+
+@built
+def test_a_stack_with_one_path_refuses_a_multipath_flow(capsys, tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text(TWO_PATHS.replace("CC", "quinn:cubic"))
+    assert "subflows: quinn has one path in a connection" in refused(capsys, "run", file, "--engine", "quic")
+
+
 @built
 def test_what_it_cannot_do_is_one_sentence(capsys, file, tmp_path):
     text = file.read_text()

@@ -112,6 +112,20 @@ def test_a_factory_in_a_file_and_in_a_crate_give_the_rows_of_noqs_own(folder):
         assert rows(cc).equals(own), cc
 
 
+def test_each_path_of_a_connection_has_a_controller_of_the_file():
+    link = {"rate": "10mbit", "queue": "40p", "reverse": {}}
+    ends = [{"from": "a", "to": "b"}, {"from": "c", "to": "d"}]
+
+    def series(cc):
+        document = {"duration": "4s", "links": [{**end, **link, "delay": "20ms"} for end in ends]}
+        document["flows"] = [{"name": "both", "cc": cc, "subflows": ends}]
+        return ackclock.simulate(document, engine="quic").flow_series
+
+    own = series("noq:newreno")
+    assert set(own.column("flow").to_pylist()) == {0, 1}
+    assert series("noq:mine.rs").equals(own)
+
+
 def test_commands_take_it(capsys, folder):
     both = ("noq:./fixed.rs:Fixed", "noq:./mine:Mine")
     status, out, err = run(capsys, "compare", *both, "--engine", "quic", "--duration", "2s", "--json")

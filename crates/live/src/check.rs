@@ -133,9 +133,6 @@ fn check_tcp(flow: &PlannedFlow) -> Result<(), String> {
             flow.base_rtt
         ));
     }
-    if flow.subflow.is_some() {
-        return Err("subflows cannot run live: multipath flows are only simulated".to_owned());
-    }
     if flow.relays.is_some() {
         return Err("relays cannot run live: proxies are only simulated".to_owned());
     }
@@ -158,6 +155,9 @@ fn check_tcp(flow: &PlannedFlow) -> Result<(), String> {
 }
 
 pub(crate) fn check_route(flow: &PlannedFlow) -> Result<(), String> {
+    if flow.subflow.is_some() {
+        return Err("subflows cannot run live: multipath flows are only simulated".to_owned());
+    }
     if flow.forward.len() > 1 || flow.reverse.len() > 1 {
         return Err("it passes several links one after the other, which cannot run live; one each way can".to_owned());
     }

@@ -111,6 +111,8 @@ fn what_cannot_run_is_refused_by_its_name() {
         |flow: &str| refused(&plan("duration = \"1s\"", "queue = \"1bdp\"", &format!("{{ name = \"a\", {flow} }}")));
     assert_eq!(of("cc = \"python:0\""), "flow `a`: cc `python:0` cannot run live: Python would be late");
     assert!(of("cc = \"dctcp\"").contains("cc: `dctcp` cannot run over QUIC"));
+    let paths = of("cc = \"noq:cubic\", subflows = [{ rtt = \"40ms\" }, { rtt = \"60ms\" }]");
+    assert_eq!(paths, "flow `a:0`: subflows cannot run live: multipath flows are only simulated");
     let two = r#"
         duration = "1s"
         links = [

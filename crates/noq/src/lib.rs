@@ -11,10 +11,7 @@ mod passing;
 mod peer;
 mod shims;
 
-use std::time::Instant;
-
 pub use noq_proto as proto;
-use noq_proto::congestion::Controller;
 pub use stack;
 use stack::{MINE, Reports, Settings, Side, Stack};
 
@@ -22,7 +19,7 @@ pub use self::export::{ByDefault, ByFactory, Make, Named};
 pub use self::peer::{Attach, Peer};
 use crate::clock::Clock;
 use crate::controllers::NoqController;
-use crate::passing::Passing;
+use crate::passing::{Factory, Maker};
 
 /// The stack, with a controller besides its own if it has one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,23 +37,23 @@ impl Exported {
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
         attach: Attach<'_>,
     ) -> Result<Peer, String> {
-        let clock = Clock::new();
-        let passing = reports.map(|reports| {
-            let own = controller.map(|name| self.own(name, clock.instant(settings.now), settings)).transpose()?;
-            Ok::<_, String>(Passing::new(own, reports.into(), clock))
-        });
-        Peer::open(settings, clock, passing.transpose()?, attach)
+        let (clock, maker) = (Clock::new(), self.maker(controller, *settings)?);
+        let factory = (!reports.is_empty()).then(|| Factory::new(maker, reports, clock));
+        Peer::open(settings, clock, factory, attach)
     }
 
-    fn own(&self, name: &str, now: Instant, settings: &Settings) -> Result<Box<dyn Controller>, String> {
+    /// Makes controllers of this name, if there is one.
+    fn maker(&self, name: Option<&str>, settings: Settings) -> Result<Maker, String> {
+        let Settings { packet_size, initial_window, .. } = settings;
+        let Some(name) = name else { return Ok(Box::new(|_| None)) };
         if let Some(mine) = self.mine.filter(|_| name == MINE) {
-            return Ok(mine(now, settings.packet_size));
+            return Ok(Box::new(move |now| Some(mine(now, packet_size))));
         }
         let found = NoqController::find(name).ok_or_else(|| format!("noq has no controller `{name}`"))?;
-        Ok(found.build(now, settings.packet_size, settings.initial_window))
+        Ok(Box::new(move |now| Some(found.build(now, packet_size, initial_window))))
     }
 }
 
@@ -65,7 +62,7 @@ impl Stack for Exported {
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
     ) -> Result<Box<dyn Side>, String> {
         Ok(Box::new(self.attached(settings, controller, reports, &mut |_, _| {})?))
     }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use noq_proto::RttEstimator;
@@ -11,13 +12,38 @@ use stack::{Decisions, NONE, Report, Reports, known};
 
 use crate::clock::Clock;
 
-/// Gives a connection a controller.
-#[derive(Debug)]
-pub(crate) struct Factory(pub(crate) Passing);
+/// Makes a controller that begins at an instant, or none where those decide who take the reports.
+pub(crate) type Maker = Box<dyn Fn(Instant) -> Option<Box<dyn Controller>> + Send + Sync>;
+
+/// Gives each path of a connection a controller, in the order in which they begin.
+pub(crate) struct Factory {
+    maker: Maker,
+    /// Those who take the reports of each path.
+    reports: Vec<Arc<dyn Reports>>,
+    /// Paths that have begun.
+    begun: AtomicUsize,
+    clock: Clock,
+}
+
+impl Factory {
+    /// `reports` has one for each path, and one at least.
+    pub(crate) fn new(maker: Maker, reports: Vec<Box<dyn Reports>>, clock: Clock) -> Self {
+        let reports = reports.into_iter().map(Arc::from).collect();
+        Self { maker, reports, begun: AtomicUsize::new(0), clock }
+    }
+}
+
+impl fmt::Debug for Factory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Factory")
+    }
+}
 
 impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
-        self.0.clone_box()
+    fn build(self: Arc<Self>, now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
+        let path = self.begun.fetch_add(1, Ordering::Relaxed);
+        let reports = Arc::clone(&self.reports[path.min(self.reports.len() - 1)]);
+        Box::new(Passing::new((self.maker)(now), reports, self.clock))
     }
 }
 
@@ -29,7 +55,7 @@ pub(crate) struct Passing {
 }
 
 impl Passing {
-    pub(crate) fn new(own: Option<Box<dyn Controller>>, reports: Arc<dyn Reports>, clock: Clock) -> Self {
+    fn new(own: Option<Box<dyn Controller>>, reports: Arc<dyn Reports>, clock: Clock) -> Self {
         let passing = Self { own, reports, clock };
         passing.decided();
         passing

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,15 +13,34 @@ use crate::proto::{
     TransportConfig, VarInt,
 };
 use bytes::{Bytes, BytesMut};
-use stack::{Event, Settings};
+use stack::{Event, Header, Settings};
 
 use crate::clock::Clock;
-use crate::passing::{Factory, Passing};
+use crate::passing::Factory;
 use crate::{crypto, proto, shims};
 
 /// The two sides of every connection. Connections do not meet, so all have the same.
-const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 443));
-const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 443));
+#[derive(Clone, Copy)]
+enum Host {
+    Client = 1,
+    Server = 2,
+}
+
+impl Host {
+    /// Its address on a path.
+    fn on(self, path: u32) -> SocketAddr {
+        let [.., high, low, _] = (path << 8).to_be_bytes();
+        SocketAddrV4::new(Ipv4Addr::new(10, high, low, self as u8), 443).into()
+    }
+}
+
+/// The path of an address.
+fn path_of(address: SocketAddr) -> u32 {
+    match address {
+        SocketAddr::V4(address) => u32::from(*address.ip()) >> 8 & 0xffff,
+        SocketAddr::V6(_) => 0,
+    }
+}
 
 /// The rules of noq with these settings: packets keep their size, and no connection ends by being idle.
 fn transport(settings: &Settings) -> TransportConfig {
@@ -35,6 +55,7 @@ fn transport(settings: &Settings) -> TransportConfig {
         .send_window(u64::MAX / 2)
         .max_idle_timeout(None)
         .enable_segmentation_offload(false);
+    shims::allow_paths(&mut config, settings.paths);
     config
 }
 
@@ -83,24 +104,26 @@ pub struct Peer {
     pub(crate) clock: Clock,
     endpoint: Endpoint,
     pub(crate) connection: Option<(ConnectionHandle, Connection)>,
-    /// The address of the other side.
-    other: SocketAddr,
+    /// The other side.
+    other: Host,
+    /// Paths that the client has yet to open, from the next one on.
+    unopened: Range<u32>,
     pub(crate) buffer: Vec<u8>,
     /// Events that the application has not taken yet.
     events: VecDeque<Event>,
 }
 
 impl Peer {
-    /// The side with `settings`, whose controller is `passing`.
+    /// The side with `settings`, whose controllers are made by `factory`.
     pub(crate) fn open(
         settings: &Settings,
         clock: Clock,
-        passing: Option<Passing>,
+        factory: Option<Factory>,
         attach: Attach<'_>,
     ) -> Result<Self, String> {
         let mut transport = transport(settings);
-        if let Some(passing) = passing {
-            transport.congestion_controller_factory(Arc::new(Factory(passing)));
+        if let Some(factory) = factory {
+            transport.congestion_controller_factory(Arc::new(factory));
         }
         attach(&mut transport, clock.instant(0));
         let of = |endpoint, connection, other| Self {
@@ -108,6 +131,7 @@ impl Peer {
             endpoint,
             connection,
             other,
+            unopened: 1..if settings.is_client { settings.paths } else { 1 },
             buffer: Vec::new(),
             events: VecDeque::new(),
         };
@@ -115,7 +139,7 @@ impl Peer {
             let mut config = ServerConfig::new(crypto::shared(), crypto::shared());
             config.transport_config(Arc::new(transport));
             let endpoint = shims::endpoint(endpoint(settings, 0x5e), Some(config));
-            return Ok(of(endpoint, None, CLIENT));
+            return Ok(of(endpoint, None, Host::Client));
         }
         let mut endpoint = shims::endpoint(endpoint(settings, 0xc1), None);
         let mut config = ClientConfig::new(crypto::shared());
@@ -124,9 +148,9 @@ impl Peer {
             .token_store(Arc::new(NoneTokenStore))
             .initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0x1d; IDENTIFIER])));
         let connection = endpoint
-            .connect(clock.instant(settings.now), config, SERVER, "receiver")
+            .connect(clock.instant(settings.now), config, Host::Server.on(0), "receiver")
             .map_err(|error| error.to_string())?;
-        Ok(of(endpoint, Some(connection), SERVER))
+        Ok(of(endpoint, Some(connection), Host::Server))
     }
 
     /// Passes pending events between endpoint and connection.
@@ -139,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// Turns an event of the connection into those of the application.
+    /// Turns an event of the connection into events of the application.
     fn take(&mut self, event: proto::Event) {
         let Some((_, connection)) = &mut self.connection else { return };
         match event {
@@ -157,7 +181,18 @@ impl Peer {
                 }
             }
             proto::Event::ConnectionLost { reason } => self.events.push_back(Event::Lost(reason.to_string())),
-            _ => {}
+            event => self.events.extend(shims::opened(connection, &event).map(path_of).map(Event::Opened)),
+        }
+    }
+
+    /// Opens the paths that the other side has allowed by now.
+    fn open_paths(&mut self, now: Instant) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        while let Some(path) = self.unopened.clone().next()
+            && !connection.is_handshaking()
+            && shims::open_path(connection, self.other.on(path), now)
+        {
+            self.unopened.next();
         }
     }
 
@@ -183,11 +218,11 @@ fn read(connection: &mut Connection, id: StreamId, events: &mut VecDeque<Event>)
 }
 
 impl stack::Side for Peer {
-    fn receive(&mut self, now: u64, ecn: u8, datagram: BytesMut) {
-        let now = self.clock.instant(now);
-        let codepoint = EcnCodepoint::from_bits(ecn);
+    fn receive(&mut self, now: u64, header: Header, datagram: BytesMut) {
+        let (now, from) = (self.clock.instant(now), self.other.on(header.path));
+        let codepoint = EcnCodepoint::from_bits(header.ecn);
         self.buffer.clear();
-        let event = shims::handle(&mut self.endpoint, (now, self.other), codepoint, datagram, &mut self.buffer);
+        let event = shims::handle(&mut self.endpoint, (now, from), codepoint, datagram, &mut self.buffer);
         match (event, &mut self.connection) {
             (Some(DatagramEvent::ConnectionEvent(_, event)), Some((_, connection))) => connection.handle_event(event),
             (Some(DatagramEvent::NewConnection(incoming)), None) => {
@@ -198,9 +233,10 @@ impl stack::Side for Peer {
             _ => {}
         }
         self.settle();
+        self.open_paths(now);
     }
 
-    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])> {
+    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])> {
         let now = self.clock.instant(now);
         let (_, connection) = self.connection.as_mut()?;
         self.buffer.clear();
@@ -208,7 +244,8 @@ impl stack::Side for Peer {
             self.settle();
             return None;
         };
-        Some((transmit.ecn.map_or(0, |codepoint| codepoint as u8), &self.buffer[..transmit.size]))
+        let ecn = transmit.ecn.map_or(0, |codepoint| codepoint as u8);
+        Some((Header { path: path_of(transmit.destination), ecn }, &self.buffer[..transmit.size]))
     }
 
     fn expire(&mut self, now: u64) {

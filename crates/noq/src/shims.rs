@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use noq_proto::crypto::{ClientConfig, CryptoError, HandshakeTokenKey, Keys, PacketKey, Session, UnsupportedVersion};
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{
-    ConnectError, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, PathId,
-    SendStream, ServerConfig, Side,
+    ConnectError, Connection, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, Event, PathEvent, PathId, PathStatus, SendStream, ServerConfig, Side, TransportConfig,
 };
 
 use crate::crypto::{NoCrypto, Plain, Plaintext, TAG, keys};
@@ -38,6 +38,24 @@ pub(crate) fn handle(
     buffer: &mut Vec<u8>,
 ) -> Option<DatagramEvent> {
     endpoint.handle(now, other.into(), ecn, datagram, buffer)
+}
+
+/// The connection may have so many paths. With one it follows RFC 9000.
+pub(crate) fn allow_paths(config: &mut TransportConfig, paths: u32) {
+    if paths > 1 {
+        config.max_concurrent_multipath_paths(paths);
+    }
+}
+
+/// Opens another path, to this address, if the other side allows one.
+pub(crate) fn open_path(connection: &mut Connection, to: SocketAddr, now: Instant) -> bool {
+    connection.open_path(to.into(), PathStatus::Available, now).is_ok()
+}
+
+/// The address to which a path is open from this event on.
+pub(crate) fn opened(connection: &Connection, event: &Event) -> Option<SocketAddr> {
+    let Event::Path(PathEvent::Established { id, .. }) = event else { return None };
+    connection.network_path(*id).ok().map(|path| path.remote())
 }
 
 /// So many bytes were written.

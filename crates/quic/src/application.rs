@@ -40,8 +40,8 @@ impl Outgoing {
         Self { stream: None, total, pace, written: 0, finished: false }
     }
 
-    /// Writes what there is, where `delivered` bytes have arrived and the window is `window` bytes.
-    fn write(&mut self, now: Time, side: &mut dyn Side, delivered: u64, window: u64) {
+    /// Writes what there is, where `arrived` bytes have arrived and the window is `window` bytes.
+    fn write(&mut self, now: Time, side: &mut dyn Side, arrived: u64, window: u64) {
         if self.finished {
             return;
         }
@@ -51,7 +51,7 @@ impl Outgoing {
         let total = self.total.unwrap_or(u64::MAX);
         let there = match &mut self.pace {
             Some((pace, unit)) => total.min(pace.written(now, u64::MAX - 1).saturating_mul(*unit)),
-            None => total.min(delivered + WINDOWS_AHEAD * window + BYTES_AHEAD),
+            None => total.min(arrived + WINDOWS_AHEAD * window + BYTES_AHEAD),
         };
         // Small pieces would cost more than they are worth.
         if self.pace.is_none() && there < total && there < self.written + CHUNK {
@@ -86,7 +86,7 @@ impl Writer {
             Self::Streams(streams) => {
                 let behind = streams.iter().take_while(|stream| stream.finished).count();
                 for (number, stream) in streams.iter_mut().enumerate().skip(behind) {
-                    stream.write(now, side, reader.delivered(number), window);
+                    stream.write(now, side, reader.arrived(number), window);
                 }
             }
             Self::Datagrams { writes, full, next } => {
@@ -131,6 +131,8 @@ impl Writer {
 #[derive(Debug, Default)]
 struct Incoming {
     arrived: Ranges,
+    /// Those that have arrived, in any order.
+    bytes: u64,
     complete: bool,
 }
 
@@ -139,6 +141,10 @@ struct Incoming {
 pub(crate) struct Reader {
     streams: Vec<Incoming>,
     datagrams: u64,
+    /// The path of the datagram that arrived last.
+    pub(crate) path: usize,
+    /// Bytes of streams that each path brought first.
+    brought: Vec<u64>,
     /// Rows of datagrams that were not taken yet.
     pub(crate) rows: Vec<DatagramRow>,
 }
@@ -150,6 +156,16 @@ impl Reader {
         first.filter(|&(start, _)| start == 0).map_or(0, |(_, end)| end) + self.datagrams
     }
 
+    /// Bytes of stream `number` that have arrived in any order.
+    fn arrived(&self, number: usize) -> u64 {
+        self.streams.get(number).map_or(0, |stream| stream.bytes)
+    }
+
+    /// Bytes of streams that path `path` brought first.
+    pub(crate) fn brought(&self, path: usize) -> u64 {
+        self.brought.get(path).copied().unwrap_or(0)
+    }
+
     /// True if stream `number` was read to its end.
     pub(crate) fn is_complete(&self, number: usize) -> bool {
         self.streams.get(number).is_some_and(|stream| stream.complete)
@@ -159,9 +175,7 @@ impl Reader {
     pub(crate) fn read(&mut self, now: Time, flow: u32, side: &mut dyn Side) -> Result<(), String> {
         while let Some(event) = side.poll() {
             match event {
-                Event::Arrived { stream, from, to } if from < to => {
-                    self.stream(stream).arrived.insert(from, to, |_, _| {});
-                }
+                Event::Arrived { stream, from, to } if from < to => self.arrive(stream, from, to),
                 Event::Complete(stream) => self.stream(stream).complete = true,
                 Event::Datagram(datagram) => self.read_datagram(now, flow, datagram),
                 Event::Lost(why) => return Err(why),
@@ -169,6 +183,18 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Bytes `from..to` of a stream have arrived.
+    fn arrive(&mut self, stream: u64, from: u64, to: u64) {
+        let mut new = 0;
+        let stream = self.stream(stream);
+        stream.arrived.insert(from, to, |from, to| new += to - from);
+        stream.bytes += new;
+        if self.brought.len() <= self.path {
+            self.brought.resize(self.path + 1, 0);
+        }
+        self.brought[self.path] += new;
     }
 
     fn stream(&mut self, number: u64) -> &mut Incoming {

@@ -3,6 +3,7 @@
 use control::{ControllerRef, Wants};
 use scenario::{Kind, PlannedFlow, TransportOptions};
 use serde_json::Value;
+use stack::MULTIPATH;
 use transport::{EcnMode, Stack, linux};
 use units::packet::{IP_HEADER, TCP_HEADER, TIMESTAMPS_OPTION};
 
@@ -54,7 +55,6 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let refusals = [
         (matches!(flow.kind, Kind::Tfrc { .. }), "cc: `tfrc` does not run over QUIC, as noq paces by itself"),
         (matches!(flow.kind, Kind::Media { .. }), "kind: `media` does not run over QUIC, whose datagrams noq paces"),
-        (flow.subflow.is_some(), "subflows: multipath flows do not run over QUIC"),
         (flow.relays.is_some(), "relays: a proxy of TCP does not run over QUIC"),
         (
             flow.changes.iter().any(|change| change.receive_window.is_some()),
@@ -68,6 +68,9 @@ pub(crate) fn check_flow(flow: &PlannedFlow) -> Result<(), String> {
     let mut hops = flow.forward.iter().chain(&flow.reverse);
     if hops.any(|hop| hop.snoop.is_some()) {
         return Err("snoop: an agent cannot read the acknowledgements of QUIC".to_owned());
+    }
+    if flow.subflow.is_some() && !MULTIPATH.contains(&stack_of(&flow.cc)) {
+        return Err(format!("subflows: {} has one path in a connection", stack_of(&flow.cc)));
     }
     if stack_of(&flow.cc) == "quiche" && flow.options.ecn() != EcnMode::Off {
         return Err("transport.ecn: quiche does not understand marks".to_owned());

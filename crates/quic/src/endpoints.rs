@@ -3,18 +3,19 @@
 
 use std::sync::Arc;
 
+use control::Subflows;
 use engine::{DueAtAcks, EventQueue, Failure, ProbeRows, Tap, Watch, flow_event, flow_row, pace, sender_event};
 use network::Discard;
 use record::{EventKind, EventRow, FlowCounters, FrameRow, Tables};
 use scenario::{DrawnFlow, Kind, Plan, PlannedFlow};
-use stack::{Decisions, Reports, Settings};
+use stack::{Decisions, Header, Reports, Settings};
 use transport::{Driver, EcnMode, Pace, Recorded, Writes};
 use units::{Random, Span, Time};
 
 use crate::application::{Outgoing, Reader, Writer};
 use crate::check::{self, packet_size, stack_of};
 use crate::datagram::{Datagram, HEADERS};
-use crate::flow::{Flow, Object, OpenConnection};
+use crate::flow::{Flow, Object, OpenConnection, Path};
 use crate::ledger::{Control, Ledger, SharedLedger};
 use crate::{LogOf, Quic};
 
@@ -90,9 +91,11 @@ impl<'a> Endpoints<'a> {
         let (mut flows, mut flow_of): (Vec<Flow>, Vec<u32>) = (Vec::new(), Vec::new());
         for (row, one) in (0..).zip(drawn) {
             let object = Object::new(row, one.start, one.stop);
+            let is_path = plan.flows[one.of].subflow.as_deref().is_some_and(|subflow| subflow.index > 0);
             match (&one.page, flows.last_mut()) {
                 // The pages of a reader are streams of one connection.
                 (Some(page), Some(flow)) if flow.of == one.of => flow.add(object, page),
+                (_, Some(flow)) if is_path => flow.paths.push(Path::new(row, first_steps(one.of), one.start)),
                 _ => flows.push(Flow::new(flows.len() as u32, one.of, first_steps(one.of), object)),
             }
             flow_of.push(flows.len() as u32 - 1);
@@ -103,7 +106,7 @@ impl<'a> Endpoints<'a> {
             timers.set(flow.index * SLOTS + PLANNED, flow.objects[0].start);
         }
         Self {
-            at_acks: DueAtAcks::new(&plan.record, flows.len()),
+            at_acks: DueAtAcks::new(&plan.record, drawn.len()),
             flows,
             flow_of,
             timers,
@@ -113,7 +116,7 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// The rows by which the connections are named, which are the rows of their first objects.
+    /// The rows by which the connections are named, which are the rows of their first paths.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
         self.flows.iter().map(Flow::first_row)
     }
@@ -124,7 +127,10 @@ impl<'a> Endpoints<'a> {
         let flow = &self.flows[index as usize];
         if let Some(open) = &flow.open {
             let Of { plan, watch, .. } = self.of;
-            watch.conduct.note(&plan.flows[flow.of], open.ledger.lock().check_decisions());
+            for (path, ledger) in flow.paths.iter().zip(&open.ledgers) {
+                let planned = &plan.flows[self.of.drawn[path.row as usize].of];
+                watch.conduct.note(planned, ledger.lock().check_decisions());
+            }
         }
     }
 
@@ -145,25 +151,33 @@ impl<'a> Endpoints<'a> {
     pub fn deliver(&mut self, now: Time, datagram: Datagram) -> Result<(), Failure> {
         let index = self.flow_of[datagram.flow as usize];
         let flow = &mut self.flows[index as usize];
+        // The rows of the paths of a connection follow each other.
+        let path = datagram.flow - flow.first_row();
         if datagram.number.is_some() {
-            flow.count_arrival(&datagram);
+            flow.count_arrival(path as usize, &datagram);
         }
         let Some(open) = flow.open.as_deref_mut() else { return Ok(()) };
-        let (instant, ecn) = (now.as_nanos(), datagram.ecn.bits());
+        let (instant, header) = (now.as_nanos(), Header { path, ecn: datagram.ecn.bits() });
         if datagram.forward {
-            open.server.receive(instant, ecn, datagram.content);
+            open.reader.path = path as usize;
+            open.server.receive(instant, header, datagram.content);
             return self.look_at_receiver(now, index, now);
         }
         if !flow.running {
             return Ok(());
         }
-        let before = open.ledger.lock().samples;
-        open.client.receive(instant, ecn, datagram.content);
-        let sampled = open.ledger.lock().samples > before;
+        if !self.at_acks.any() {
+            open.client.receive(instant, header, datagram.content);
+            return self.look_at_sender(now, index, now);
+        }
+        let before = open.samples();
+        open.client.receive(instant, header, datagram.content);
+        let sampled = open.samples();
         self.look_at_sender(now, index, now)?;
-        if sampled && self.at_acks.any() {
-            let (series, probes) = self.at_acks.take(index as usize);
-            self.sample_flow(now, index, series, probes);
+        for path in (0..before.len()).filter(|&path| sampled[path] > before[path]) {
+            let row = self.flows[index as usize].paths[path].row;
+            let (series, probes) = self.at_acks.take(row as usize);
+            self.sample_path(now, index, path, series, probes);
         }
         Ok(())
     }
@@ -173,12 +187,17 @@ impl<'a> Endpoints<'a> {
         let flow = &mut self.flows[index as usize];
         let driven = flow.drive_sender(now, &mut self.leaving);
         self.timers.set(index * SLOTS + SENDER, flow.sender_deadline().max(earliest));
+        for row in flow.newly_begun.drain(..).filter(|&row| row != flow.objects[0].row) {
+            self.records.event(flow_event(now, row, EventKind::Start));
+        }
         if self.records.plan.record.events
             && let Some(open) = &flow.open
-            && let Some(journal) = &mut open.ledger.lock().journal
         {
-            let row = flow.objects[0].row;
-            journal.drain(..).for_each(|event| self.records.event(sender_event(now, row, event)));
+            for (path, ledger) in flow.paths.iter().zip(&open.ledgers) {
+                if let Some(journal) = &mut ledger.lock().journal {
+                    journal.drain(..).for_each(|event| self.records.event(sender_event(now, path.row, event)));
+                }
+            }
         }
         self.check_driven(index, driven)
     }
@@ -227,7 +246,7 @@ impl<'a> Endpoints<'a> {
             SENDER => {
                 if let Some(open) = flow.open.as_deref_mut() {
                     open.client.expire(instant);
-                    open.ledger.lock().wake(now);
+                    open.ledgers.iter().for_each(|ledger| ledger.lock().wake(now));
                 }
                 self.look_at_sender(now, index, now + TICK)
             }
@@ -252,7 +271,9 @@ impl<'a> Endpoints<'a> {
             self.begin_page(now, index);
         } else if now >= stop {
             if std::mem::take(&mut flow.running) && !flow.complete {
-                self.records.event(flow_event(now, flow.objects[0].row, EventKind::Stop));
+                for path in &flow.paths {
+                    self.records.event(flow_event(now, path.row, EventKind::Stop));
+                }
             }
             self.timers.set(index * SLOTS + SENDER, Time::NEVER);
             return Ok(());
@@ -262,8 +283,10 @@ impl<'a> Endpoints<'a> {
         } else if let Some(change) = planned.changes.get(flow.changes).filter(|change| change.at <= now) {
             flow.changes += 1;
             if let Some(open) = &flow.open {
-                let changed = open.ledger.lock().set_parameters(now, &change.parameters);
-                changed.map_err(|error| Failure::Controller(error.to_string()))?;
+                for ledger in &open.ledgers {
+                    let changed = ledger.lock().set_parameters(now, &change.parameters);
+                    changed.map_err(|error| Failure::Controller(error.to_string()))?;
+                }
             }
         }
         // The instant of the end is outside the run.
@@ -306,7 +329,9 @@ impl<'a> Endpoints<'a> {
     /// The connection of flow `index`, which begins at `now`.
     fn open(&self, now: Time, index: u32) -> Result<OpenConnection, Failure> {
         let Of { plan, seed, drawn, engine, watch } = self.of;
-        let drawn = &drawn[self.flows[index as usize].objects[0].row as usize];
+        let flow = &self.flows[index as usize];
+        let of_path = |path: &Path| &drawn[path.row as usize];
+        let drawn = of_path(&flow.paths[0]);
         let planned = &plan.flows[drawn.of];
         let stack = &planned.options;
         let size = packet_size(stack);
@@ -318,23 +343,32 @@ impl<'a> Endpoints<'a> {
             packet_size: size as u16,
             receive_window: u64::from(stack.receive_window).saturating_mul(stack.segment_size.get()),
             initial_window: u64::from(stack.initial_window) * size,
+            paths: flow.paths.len() as u32,
         };
         let own = check::own(&planned.cc);
-        let control = match own {
-            Some(_) => Control::Stack(Decisions::EMPTY),
-            None => {
-                let controller = engine.controller(planned, &watch.conduct)?;
-                Control::Ackclock(Box::new(Driver::new(controller, false, stream("flow"))), None)
-            }
+        let subflows = Subflows::new(flow.paths.len());
+        let ledger = |(number, path): (usize, &Path)| {
+            let control = match own {
+                Some(_) => Control::Stack(Decisions::EMPTY),
+                None => {
+                    let mut controller = engine.controller(planned, &watch.conduct)?;
+                    if flow.paths.len() > 1 {
+                        controller.join(&subflows, number);
+                    }
+                    let random = Random::stream(seed, "flow", of_path(path).stream());
+                    Control::Ackclock(Box::new(Driver::new(controller, false, random)), None)
+                }
+            };
+            Ok(SharedLedger::new(Ledger::new(size, stack.initial_window, control, plan.record.events)))
         };
-        let ledger = SharedLedger::new(Ledger::new(size, stack.initial_window, control, plan.record.events));
+        let ledgers: Vec<_> = flow.paths.iter().enumerate().map(ledger).collect::<Result<_, Failure>>()?;
         let name = drawn.name(plan);
-        let log = |side| LogOf { row: self.flows[index as usize].first_row(), name: name.clone(), side };
-        let reports: Box<dyn Reports> = Box::new(ledger.clone());
-        let client = engine.side(planned, &settings(true, stream("quic client")), own, Some(reports), log("client"))?;
-        let server = engine.side(planned, &settings(false, stream("quic server")), None, None, log("server"))?;
+        let log = |side| LogOf { row: flow.first_row(), name: name.clone(), side };
+        let reports = ledgers.iter().map(|ledger| Box::new(ledger.clone()) as Box<dyn Reports>).collect();
+        let client = engine.side(planned, &settings(true, stream("quic client")), own, reports, log("client"))?;
+        let server = engine.side(planned, &settings(false, stream("quic server")), None, Vec::new(), log("server"))?;
         let writer = writer(planned, drawn, seed);
-        Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledger, connected: false })
+        Ok(OpenConnection { client, server, writer, reader: Reader::default(), ledgers, connected: false })
     }
 
     /// The measured interval begins.
@@ -344,18 +378,22 @@ impl<'a> Endpoints<'a> {
 
     /// Takes the rows of all flows: of the series, and of the internals of controllers.
     pub fn sample(&mut self, now: Time, series: bool, probes: bool) {
-        (0..self.flows.len() as u32).for_each(|index| self.sample_flow(now, index, series, probes));
+        for index in 0..self.flows.len() as u32 {
+            let paths = self.flows[index as usize].paths.len();
+            (0..paths).for_each(|path| self.sample_path(now, index, path, series, probes));
+        }
     }
 
-    fn sample_flow(&mut self, now: Time, index: u32, series: bool, probes: bool) {
+    fn sample_path(&mut self, now: Time, index: u32, path: usize, series: bool, probes: bool) {
         let flow = &self.flows[index as usize];
-        let Some(row) = flow.sample(now, self.of.plan.flows[flow.of].base_rtt_at(now)) else { return };
+        let planned = &self.of.plan.flows[self.of.drawn[flow.paths[path].row as usize].of];
+        let Some(row) = flow.sample(now, path, planned.base_rtt_at(now)) else { return };
         let (tables, flow) = (&mut self.records.tables, row.flow);
         if series {
             tables.flow_series.push(row);
         }
         if probes && let Some(open) = &self.flows[index as usize].open {
-            open.ledger.lock().probe(&mut ProbeRows { probes: &mut tables.probes, at: now, flow });
+            open.ledgers[path].lock().probe(&mut ProbeRows { probes: &mut tables.probes, at: now, flow });
         }
     }
 

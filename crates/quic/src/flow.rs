@@ -1,9 +1,9 @@
-//! A flow: a connection with both its sides, the applications above it, and its counters.
+//! A flow: a connection with both its sides, its paths, the applications above it, and its counters.
 
 use bytes::BytesMut;
 use record::{FlowCounters, FlowMeter, FlowSample, FlowState, Lifetime, milliseconds, seconds};
 use scenario::PlannedChange;
-use stack::{Event, Side};
+use stack::{Event, Header, Side};
 use units::{Ecn, Span, Time};
 
 use crate::application::{Reader, Writer};
@@ -16,9 +16,53 @@ pub(crate) struct OpenConnection {
     pub(crate) server: Box<dyn Side>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    pub(crate) ledger: SharedLedger,
+    /// One for each path.
+    pub(crate) ledgers: Vec<SharedLedger>,
     /// The handshake is over.
     pub(crate) connected: bool,
+}
+
+impl OpenConnection {
+    /// The windows of all paths in bytes.
+    fn window(&self) -> u64 {
+        self.ledgers.iter().map(|ledger| ledger.lock().window()).sum()
+    }
+
+    /// Acknowledgements with an RTT sample on each path.
+    pub(crate) fn samples(&self) -> Vec<u64> {
+        self.ledgers.iter().map(|ledger| ledger.lock().samples).collect()
+    }
+}
+
+/// One path of a connection. Its packets and RTTs are in its row.
+pub(crate) struct Path {
+    /// Its index among the flows of the tables.
+    pub(crate) row: u32,
+    /// The first steps of data and of acknowledgements.
+    steps: (u32, u32),
+    /// When its first datagram leaves.
+    pub(crate) start: Time,
+    begun: bool,
+    /// Data packets that have left.
+    data_packets: u64,
+    /// Counted at the receiver and by links.
+    counters: FlowCounters,
+    /// Measures it, as long as no ledger does.
+    meter: FlowMeter,
+}
+
+impl Path {
+    pub(crate) fn new(row: u32, steps: (u32, u32), start: Time) -> Self {
+        let (counters, meter) = (FlowCounters::default(), FlowMeter::new());
+        Self { row, steps, start, begun: false, data_packets: 0, counters, meter }
+    }
+
+    /// A datagram that leaves on it.
+    fn datagram(&self, now: Time, ecn: Ecn, forward: bool, content: &[u8]) -> Datagram {
+        let step = if forward { self.steps.0 } else { self.steps.1 };
+        let content = BytesMut::from(content);
+        Datagram { flow: self.row, step, ecn, forward, number: None, sent_at: now, content }
+    }
 }
 
 /// One object that a connection carries: a stream, or all of its datagrams. It has a row.
@@ -52,13 +96,13 @@ pub(crate) struct Page {
     pub(crate) think: Span,
 }
 
-/// One flow of a run: a connection. Its packets and RTTs are in the row of its first object.
+/// One flow of a run: a connection. Its first path and its first object share a row.
 pub(crate) struct Flow {
     pub(crate) index: u32,
     /// Its flow in the plan.
     pub(crate) of: usize,
-    /// The first steps of data and of acknowledgements.
-    pub(crate) steps: (u32, u32),
+    /// The first is there from the start, and the others once the handshake is over.
+    pub(crate) paths: Vec<Path>,
     pub(crate) objects: Vec<Object>,
     /// One page, unless its objects wait for each other.
     pub(crate) pages: Vec<Page>,
@@ -76,19 +120,17 @@ pub(crate) struct Flow {
     pub(crate) running: bool,
     /// Everything has arrived.
     pub(crate) complete: bool,
-    /// Counted at the receiver and by links.
-    pub(crate) counters: FlowCounters,
-    /// Measures the first object, as long as no ledger does.
-    pub(crate) meter: FlowMeter,
+    /// Rows of paths whose first datagram has left since the last look.
+    pub(crate) newly_begun: Vec<u32>,
 }
 
 impl Flow {
-    /// A flow before its start, flow `of` of the plan, with one object.
+    /// A flow before its start, flow `of` of the plan, with one object on a path.
     pub(crate) fn new(index: u32, of: usize, steps: (u32, u32), object: Object) -> Self {
         Self {
             index,
             of,
-            steps,
+            paths: vec![Path::new(object.row, steps, object.start)],
             objects: vec![object],
             pages: vec![Page { end: 1, think: Span::ZERO }],
             page: 0,
@@ -98,8 +140,7 @@ impl Flow {
             open: None,
             running: false,
             complete: false,
-            counters: FlowCounters::default(),
-            meter: FlowMeter::new(),
+            newly_begun: Vec::new(),
         }
     }
 
@@ -113,7 +154,7 @@ impl Flow {
         }
     }
 
-    /// The index of its first object among the flows of the tables.
+    /// The index of its first path and object among the flows of the tables.
     pub(crate) fn first_row(&self) -> u32 {
         self.objects[0].row
     }
@@ -127,10 +168,11 @@ impl Flow {
     /// The sender is looked at, at `now`: it does all work that is due and puts its datagrams into `out`.
     pub(crate) fn drive_sender(&mut self, now: Time, out: &mut Vec<Datagram>) -> Result<(), String> {
         let Some(open) = self.open.as_deref_mut().filter(|_| self.running) else { return Ok(()) };
-        let (mut connected, mut acknowledged) = (false, false);
+        let (mut connected, mut acknowledged, mut opened) = (false, false, Vec::new());
         while let Some(event) = open.client.poll() {
             match event {
                 Event::Connected => connected = true,
+                Event::Opened(path) => opened.push(path),
                 Event::Acknowledged => acknowledged = true,
                 Event::Lost(why) => return Err(why),
                 _ => {}
@@ -142,11 +184,14 @@ impl Flow {
         }
         let Some(open) = self.open.as_deref_mut() else { return Ok(()) };
         if connected {
-            open.ledger.lock().connect(now, now.since(self.objects[0].start));
             open.writer.open(now);
             open.connected = true;
+            opened.push(0);
         }
-        let window = open.ledger.lock().window();
+        for path in opened {
+            open.ledgers[path as usize].lock().connect(now, now.since(self.paths[path as usize].start));
+        }
+        let window = open.window();
         if open.connected {
             open.writer.write(now, open.client.as_mut(), &open.reader, window);
         }
@@ -159,22 +204,20 @@ impl Flow {
 
     /// Datagrams leave as long as the sender may send.
     fn send(&mut self, now: Time, out: &mut Vec<Datagram>) {
-        let row = self.first_row();
         let Some(open) = self.open.as_deref_mut() else { return };
-        let mut sent = open.ledger.lock().counters.data_packets;
-        while let Some((ecn, content)) = open.client.transmit(now.as_nanos()) {
-            let ledger = open.ledger.lock();
-            let carries_data = ledger.counters.data_packets > sent;
-            sent = ledger.counters.data_packets;
-            out.push(Datagram {
-                flow: row,
-                step: self.steps.0,
-                ecn: if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable },
-                forward: true,
-                number: carries_data.then(|| ledger.last_number()),
-                sent_at: now,
-                content: BytesMut::from(content),
-            });
+        while let Some((Header { path, ecn }, content)) = open.client.transmit(now.as_nanos()) {
+            let number = path as usize;
+            let path = &mut self.paths[number];
+            if !std::mem::replace(&mut path.begun, true) {
+                path.start = now;
+                self.newly_begun.push(path.row);
+            }
+            let ecn = if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable };
+            let mut datagram = path.datagram(now, ecn, true, content);
+            let ledger = open.ledgers[number].lock();
+            let before = std::mem::replace(&mut path.data_packets, ledger.counters.data_packets);
+            datagram.number = (ledger.counters.data_packets > before).then(|| ledger.last_number());
+            out.push(datagram);
         }
     }
 
@@ -183,26 +226,20 @@ impl Flow {
         let row = self.first_row();
         let Some(open) = self.open.as_deref_mut() else { return Ok(()) };
         open.reader.read(now, row, open.server.as_mut())?;
-        while let Some((ecn, content)) = open.server.transmit(now.as_nanos()) {
-            out.push(Datagram {
-                flow: row,
-                step: self.steps.1,
-                ecn: if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable },
-                forward: false,
-                number: None,
-                sent_at: now,
-                content: BytesMut::from(content),
-            });
+        while let Some((Header { path, ecn }, content)) = open.server.transmit(now.as_nanos()) {
+            let ecn = if self.ecn { Ecn::of(ecn) } else { Ecn::NotCapable };
+            out.push(self.paths[path as usize].datagram(now, ecn, false, content));
         }
         Ok(())
     }
 
-    /// A datagram with data arrives at the receiver.
-    pub(crate) fn count_arrival(&mut self, datagram: &Datagram) {
-        self.counters.arrived_packets += 1;
-        self.counters.marked_packets += u64::from(datagram.ecn == Ecn::Congestion);
+    /// A datagram with data arrives at the receiver on path `path`.
+    pub(crate) fn count_arrival(&mut self, path: usize, datagram: &Datagram) {
+        let counters = &mut self.paths[path].counters;
+        counters.arrived_packets += 1;
+        counters.marked_packets += u64::from(datagram.ecn == Ecn::Congestion);
         if !self.complete {
-            self.counters.arrived_bytes += HEADERS + datagram.content.len() as u64;
+            counters.arrived_bytes += HEADERS + datagram.content.len() as u64;
         }
     }
 
@@ -232,11 +269,15 @@ impl Flow {
 
     /// Keeps the counters of the connection and gives it up.
     fn retire(&mut self) {
-        self.counters = self.counted();
+        for path in 0..self.paths.len() {
+            self.paths[path].counters = self.counted(path);
+        }
         if let Some(open) = self.open.take() {
             let delivered = (0..).map(|number| open.reader.delivered(number));
             self.objects.iter_mut().zip(delivered).for_each(|(object, bytes)| object.delivered = bytes);
-            self.meter = std::mem::take(&mut open.ledger.lock().meter);
+            for (path, ledger) in self.paths.iter_mut().zip(&open.ledgers) {
+                path.meter = std::mem::take(&mut ledger.lock().meter);
+            }
         }
         self.running = false;
     }
@@ -245,7 +286,8 @@ impl Flow {
     pub(crate) fn sender_deadline(&mut self) -> Time {
         let Some(open) = self.open.as_deref_mut().filter(|_| self.running) else { return Time::NEVER };
         let connection = open.client.deadline().map_or(Time::NEVER, Time::from_nanos);
-        connection.min(open.writer.next_write().unwrap_or(Time::NEVER)).min(open.ledger.lock().wake_at())
+        let wake_at = open.ledgers.iter().map(|ledger| ledger.lock().wake_at()).min().unwrap_or(Time::NEVER);
+        connection.min(open.writer.next_write().unwrap_or(Time::NEVER)).min(wake_at)
     }
 
     /// When the receiver is looked at next.
@@ -259,22 +301,27 @@ impl Flow {
         self.open.as_ref().map_or(self.objects[number].delivered, |open| open.reader.delivered(number))
     }
 
-    /// Counters of the connection since the start, with the bytes of its first object.
-    pub(crate) fn counted(&self) -> FlowCounters {
-        let Some(open) = &self.open else { return self.counters };
-        let mut sender = open.ledger.lock().counters;
+    /// Counters of path `path` since the start. The only path has the bytes of the first object that arrived in order,
+    /// one of several the bytes that it brought first.
+    fn counted(&self, path: usize) -> FlowCounters {
+        let counters = self.paths[path].counters;
+        let Some(open) = &self.open else { return counters };
+        let mut sender = open.ledgers[path].lock().counters;
         if !open.writer.repeats() {
             sender.retransmitted_packets = 0;
         }
-        FlowCounters { delivered_bytes: self.delivered(0), sender, ..self.counters }
+        let delivered_bytes = if self.paths.len() > 1 { open.reader.brought(path) } else { self.delivered(0) };
+        FlowCounters { delivered_bytes, sender, ..counters }
     }
 
     /// The measured interval starts.
     pub(crate) fn begin_measuring(&mut self, now: Time) {
-        let counted = self.counted();
-        match &self.open {
-            Some(open) => open.ledger.lock().meter.restart(now, counted),
-            None => self.meter.restart(now, counted),
+        for path in 0..self.paths.len() {
+            let counted = self.counted(path);
+            match &self.open {
+                Some(open) => open.ledgers[path].lock().meter.restart(now, counted),
+                None => self.paths[path].meter.restart(now, counted),
+            }
         }
         for number in 1..self.objects.len() {
             let counters = FlowCounters { delivered_bytes: self.delivered(number), ..FlowCounters::default() };
@@ -282,12 +329,15 @@ impl Flow {
         }
     }
 
-    /// For each object its row, when it was there, and its meter and counters.
+    /// For each path and object its row, when it was there, and its meter and counters.
     pub(crate) fn rows(&self, mut row: impl FnMut(u32, Lifetime, &FlowMeter, FlowCounters)) {
-        let (first, counted) = (&self.objects[0], self.counted());
-        match &self.open {
-            Some(open) => row(first.row, first.lifetime(), &open.ledger.lock().meter, counted),
-            None => row(first.row, first.lifetime(), &self.meter, counted),
+        for (number, path) in self.paths.iter().enumerate() {
+            let lifetime = Lifetime { start: path.start, ..self.objects[0].lifetime() };
+            let counted = self.counted(number);
+            match &self.open {
+                Some(open) => row(path.row, lifetime, &open.ledgers[number].lock().meter, counted),
+                None => row(path.row, lifetime, &path.meter, counted),
+            }
         }
         for (number, object) in self.objects.iter().enumerate().skip(1) {
             let counters = FlowCounters { delivered_bytes: self.delivered(number), ..FlowCounters::default() };
@@ -295,16 +345,17 @@ impl Flow {
         }
     }
 
-    /// Its row at `now`, with the base RTT then, while it is under way.
-    pub(crate) fn sample(&self, now: Time, base_rtt: Span) -> Option<FlowSample> {
-        let open = self.open.as_deref().filter(|_| self.running && !self.complete)?;
-        let counters = self.counted();
-        let ledger = open.ledger.lock();
+    /// The row of path `path` at `now`, with the base RTT then, while it is under way.
+    pub(crate) fn sample(&self, now: Time, path: usize, base_rtt: Span) -> Option<FlowSample> {
+        let open = self.open.as_deref().filter(|_| self.running && !self.complete && self.paths[path].begun)?;
+        let counters = self.counted(path);
+        let others = if path == 0 { 1..self.objects.len() } else { 0..0 };
+        let ledger = open.ledgers[path].lock();
         let (window, threshold) = ledger.decided();
         let rtt = |span: Span| if ledger.samples > 0 { milliseconds(span) } else { f64::NAN };
         Some(FlowSample {
             time_s: seconds(now),
-            flow: self.first_row(),
+            flow: self.paths[path].row,
             window_segments: window,
             threshold_segments: threshold,
             in_flight_segments: ledger.in_flight(),
@@ -312,7 +363,7 @@ impl Flow {
             smoothed_rtt_ms: rtt(ledger.rtt.smoothed),
             min_rtt_ms: rtt(ledger.rtt.minimum),
             base_rtt_ms: milliseconds(base_rtt),
-            delivered_bytes: (0..self.objects.len()).map(|number| self.delivered(number)).sum(),
+            delivered_bytes: counters.delivered_bytes + others.map(|number| self.delivered(number)).sum::<u64>(),
             arrived_packets: counters.arrived_packets,
             arrived_bytes: counters.arrived_bytes,
             sent_packets: counters.sender.data_packets,

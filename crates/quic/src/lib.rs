@@ -80,7 +80,7 @@ impl Quic {
         flow: &PlannedFlow,
         settings: &Settings,
         own: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
         of: LogOf,
     ) -> Result<Box<dyn Side>, Failure> {
         let failed = |why| Failure::Machine(format!("flow `{}`: {why}", flow.name()));

@@ -75,3 +75,23 @@ fn all_other_controllers_can_be_built() {
         assert_eq!(refusal(&format!("{{ cc = \"{name}\" }}"), ""), "", "{name}");
     }
 }
+
+#[test]
+fn stacks_with_one_path_refuse_a_multipath_flow() {
+    for (cc, stack) in [("quinn:cubic", "quinn"), ("quiche:cubic", "quiche"), ("c:reno", "c")] {
+        let text = format!(
+            r#"
+            duration = "1s"
+            links = [{{ from = "a", to = "b", rate = "10mbit", delay = "20ms", queue = "9p", reverse = {{}} }}]
+            [[flows]]
+            name = "both"
+            cc = "{cc}"
+            subflows = [{{ from = "a", to = "b" }}, {{ from = "a", to = "b" }}]
+            "#
+        );
+        let plan = scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+        let failure = Quic::default().check(&plan).err().map(|failure| failure.to_string());
+        let sentence = format!("flow `both:0`, subflows: {stack} has one path in a connection");
+        assert_eq!(failure, Some(sentence));
+    }
+}

@@ -21,8 +21,10 @@ impl Stack for Exported {
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
     ) -> Result<Box<dyn Side>, String> {
+        settings.one_path("quiche")?;
+        let reports = reports.into_iter().next();
         if reports.is_some() && controller.is_none() {
             return Err("quiche runs controllers of quiche alone".to_owned());
         }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use quiche::{Connection, ConnectionId, RecvInfo};
 use stack::outstanding::{Outstanding, Packet};
-use stack::{Decisions, Event, NONE, Report, Reports, Settings, Side};
+use stack::{Decisions, Event, Header, NONE, Report, Reports, Settings, Side};
 
 use crate::session::{Seed, Seen};
 use crate::settings;
@@ -288,7 +288,7 @@ impl Peer {
 }
 
 impl Side for Peer {
-    fn receive(&mut self, now: u64, _ecn: u8, mut datagram: BytesMut) {
+    fn receive(&mut self, now: u64, _header: Header, mut datagram: BytesMut) {
         self.now = now;
         let Self { connection, seed, addresses: [to, from], .. } = self;
         let info = RecvInfo { from: *from, to: *to };
@@ -297,7 +297,7 @@ impl Side for Peer {
         self.account(now, seen);
     }
 
-    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])> {
+    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])> {
         self.now = now;
         if self.held.is_none() {
             self.feed(now);
@@ -308,7 +308,7 @@ impl Side for Peer {
             sender.outstanding.push(Packet { number, sent: now, size: size as u16 });
             self.report(&Report::Sent { now, number, size: size as u16 });
         }
-        Some((0, &self.buffer[..size]))
+        Some((Header::default(), &self.buffer[..size]))
     }
 
     fn expire(&mut self, now: u64) {

@@ -26,7 +26,7 @@ use stack::{MINE, Reports, Settings, Side, Stack};
 use crate::clock::Clock;
 pub use crate::export::{ByDefault, ByFactory, Make, Named};
 use crate::flight::SharedFlight;
-use crate::passing::Passing;
+use crate::passing::{Factory, Passing};
 pub use crate::peer::{Attach, Peer};
 use crate::side::Reporting;
 
@@ -53,16 +53,17 @@ impl Stack for Exported {
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
     ) -> Result<Box<dyn Side>, String> {
+        settings.one_path("quinn")?;
         let clock = Clock::new();
-        let Some(reports) = reports else {
+        let Some(reports) = reports.into_iter().next() else {
             return Ok(Box::new(Peer::open(settings, clock, None, &mut |_, _| {})?));
         };
         let own = self.own(controller, clock.instant(settings.now), settings)?;
         let flight = SharedFlight::new(reports, clock);
-        let passing = Passing::new(own, flight.clone());
-        let peer = Peer::open(settings, clock, Some(passing), &mut |_, _| {})?;
+        let factory = Factory(Passing::new(own, flight.clone()));
+        let peer = Peer::open(settings, clock, Some(factory), &mut |_, _| {})?;
         Ok(Box::new(Reporting::new(peer, flight)))
     }
 }

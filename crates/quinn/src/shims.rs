@@ -10,8 +10,8 @@ use quinn_proto::crypto::{
 };
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{
-    ConnectError, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
-    SendStream, ServerConfig, Side,
+    ConnectError, Connection, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, Event, SendStream, ServerConfig, Side, TransportConfig,
 };
 
 use crate::crypto::{NoCrypto, Plain, Plaintext, TAG, keys};
@@ -39,6 +39,19 @@ pub(crate) fn handle(
     buffer: &mut Vec<u8>,
 ) -> Option<DatagramEvent> {
     endpoint.handle(now, other, None, ecn, datagram, buffer)
+}
+
+/// The connection has one path.
+pub(crate) fn allow_paths(_config: &mut TransportConfig, _paths: u32) {}
+
+/// There is no other path.
+pub(crate) fn open_path(_connection: &mut Connection, _to: SocketAddr, _now: Instant) -> bool {
+    false
+}
+
+/// No event opens another path.
+pub(crate) fn opened(_connection: &Connection, _event: &Event) -> Option<SocketAddr> {
+    None
 }
 
 /// So many bytes were written.

@@ -1,7 +1,7 @@
 //! The sender of a connection: it reports packets that leave.
 
 use bytes::{Bytes, BytesMut};
-use stack::{Event, Side};
+use stack::{Event, Header, Side};
 
 use crate::flight::SharedFlight;
 use crate::peer::Peer;
@@ -50,20 +50,20 @@ fn asking(peer: &Peer) -> u64 {
 }
 
 impl Side for Reporting {
-    fn receive(&mut self, now: u64, ecn: u8, datagram: BytesMut) {
-        self.peer.receive(now, ecn, datagram);
+    fn receive(&mut self, now: u64, header: Header, datagram: BytesMut) {
+        self.peer.receive(now, header, datagram);
     }
 
-    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])> {
+    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])> {
         let count = if self.last.0 == now { self.last.1 + 1 } else { 0 };
         let before = asking(&self.peer);
         let at = now + count;
-        let (ecn, size) = self.peer.transmit(at).map(|(ecn, datagram)| (ecn, datagram.len()))?;
+        let (header, size) = self.peer.transmit(at).map(|(header, datagram)| (header, datagram.len()))?;
         self.last = (now, count);
         if asking(&self.peer) > before {
             self.flight.lock().push(now, self.peer.clock.instant(at));
         }
-        Some((ecn, &self.peer.buffer[..size]))
+        Some((header, &self.peer.buffer[..size]))
     }
 
     fn expire(&mut self, now: u64) {

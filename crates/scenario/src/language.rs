@@ -239,7 +239,7 @@ pub struct Flow {
     /// Propagation delay each way, on top of the delays of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_delay: Option<Span>,
-    /// The paths that a multipath flow uses at once, a TCP connection each, in place of its own.
+    /// The paths that a multipath flow uses at once, with a TCP connection each or one QUIC connection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subflows: Vec<Subflow>,
     /// The flow whose data it sends on, from a proxy that splits a connection.

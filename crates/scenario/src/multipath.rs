@@ -42,7 +42,7 @@ fn check(flow: &Flow) -> Result<(), (String, String)> {
         ("changes", !flow.changes.is_empty()),
     ];
     if let Some((key, _)) = single.iter().find(|(_, given)| *given) {
-        let message = "does not go with `subflows`: they are TCP connections that always have data";
+        let message = "does not go with `subflows`, which always have data";
         return Err(((*key).to_owned(), message.to_owned()));
     }
     Ok(())

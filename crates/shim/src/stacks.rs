@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::stack::{
-    Answer, Call, Decisions, Event, Ledger, Report, Reports, SYMBOL, Settings, Side, Slice, Stack, Table, VERSION,
-    known,
+    Answer, Call, Decisions, Event, Header, Ledger, Ledgers, Report, Reports, SYMBOL, Settings, Side, Slice, Stack,
+    Table, VERSION, known,
 };
 use bytes::{Bytes, BytesMut};
 use control::ControllerRef;
@@ -279,8 +279,8 @@ struct ForeignSide {
     name: String,
     crash_name: CString,
     instance: *mut c_void,
-    /// Whom the object reports to: it has the address.
-    _reports: Option<Box<Box<dyn Reports>>>,
+    /// Whom the object reports to: it has their addresses.
+    _reports: Vec<Box<dyn Reports>>,
 }
 
 // SAFETY: a `Side`, which is `Send`, and has one owner.
@@ -303,13 +303,12 @@ impl Stack for Foreign {
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
     ) -> Result<Box<dyn Side>, String> {
-        let reports = reports.map(Box::new);
-        let at = reports.as_deref().map_or(std::ptr::null(), |reports| std::ptr::from_ref(reports).cast());
-        let ledger = Ledger { at, report, decisions };
+        let ledger = |reports| Ledger { at: std::ptr::from_ref::<Box<dyn Reports>>(reports).cast(), report, decisions };
+        let ledgers: Vec<Ledger> = reports.iter().map(ledger).collect();
         let controller = Slice::new(controller.unwrap_or_default().as_bytes());
-        let connect = || (self.table.connect)(settings, controller, ledger);
+        let connect = || (self.table.connect)(settings, controller, Ledgers::new(&ledgers));
         let instance = crash::naming(&self.crash_name, connect);
         let side = ForeignSide {
             stack: self.table,
@@ -346,13 +345,13 @@ impl Drop for ForeignSide {
 }
 
 impl Side for ForeignSide {
-    fn receive(&mut self, now: u64, ecn: u8, datagram: BytesMut) {
-        self.call(&Call::Receive(now, ecn, Slice::new(&datagram)));
+    fn receive(&mut self, now: u64, header: Header, datagram: BytesMut) {
+        self.call(&Call::Receive(now, header, Slice::new(&datagram)));
     }
 
-    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])> {
+    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])> {
         match self.call(&Call::Transmit(now)) {
-            Answer::Leaves(ecn, datagram) => Some((ecn, datagram.get())),
+            Answer::Leaves(header, datagram) => Some((header, datagram.get())),
             _ => None,
         }
     }
@@ -372,6 +371,7 @@ impl Side for ForeignSide {
     fn poll(&mut self) -> Option<Event> {
         match self.call(&Call::Poll) {
             Answer::Connected => Some(Event::Connected),
+            Answer::Opened(path) => Some(Event::Opened(path)),
             Answer::Acknowledged => Some(Event::Acknowledged),
             Answer::Arrived(stream, from, to) => Some(Event::Arrived { stream, from, to }),
             Answer::Complete(stream) => Some(Event::Complete(stream)),

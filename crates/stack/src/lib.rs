@@ -14,7 +14,7 @@ mod table;
 
 use bytes::{Bytes, BytesMut};
 
-pub use self::table::{Answer, Call, Ledger, SYMBOL, Slice, Table, VERSION, call, connect, end};
+pub use self::table::{Answer, Call, Ledger, Ledgers, SYMBOL, Slice, Table, VERSION, call, connect, end};
 
 /// The name of a controller that is not the stack's.
 pub const MINE: &str = "mine";
@@ -29,6 +29,9 @@ pub const STACKS: [(&str, &[&str]); 4] = [
     ("quiche", &["reno", "cubic", "bbr2_gcongestion"]),
     (C, &[]),
 ];
+
+/// The stacks with several paths in a connection.
+pub const MULTIPATH: [&str; 1] = ["noq"];
 
 /// In the place of a number that does not exist.
 pub const NONE: u64 = u64::MAX;
@@ -54,6 +57,29 @@ pub struct Settings {
     pub receive_window: u64,
     /// The initial window of the stack's own controllers in bytes.
     pub initial_window: u64,
+    /// Paths of the connection, which begins on path 0. Its client opens the others, in their order, once the handshake
+    /// is over. Only stacks in [`MULTIPATH`] have more than one.
+    pub paths: u32,
+}
+
+impl Settings {
+    /// Fails for a stack with one path if there are to be more.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn one_path(&self, stack: &str) -> Result<(), String> {
+        if self.paths > 1 { Err(format!("{stack} has one path in a connection")) } else { Ok(()) }
+    }
+}
+
+/// The headers of IP and UDP around a datagram, as far as a stack reads and writes them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The path, which stands for the addresses of both sides.
+    pub path: u32,
+    /// The codepoint of ECN.
+    pub ecn: u8,
 }
 
 /// The decisions of a controller. Any but the window may be [`NONE`].
@@ -77,7 +103,7 @@ impl Decisions {
     pub const EMPTY: Self = Self { window: 0, threshold: NONE, pacing_rate: NONE, quantum: NONE, bandwidth: NONE };
 }
 
-/// An event at the sender of a connection.
+/// An event at the sender of a path.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub enum Report {
@@ -132,7 +158,7 @@ pub enum Report {
     Decided,
 }
 
-/// Takes the reports of a sender. It also decides where the controller is not the stack's own.
+/// Takes the reports of a sender on one path. It also decides where the controller is not the stack's own.
 pub trait Reports: Send + Sync {
     /// Takes a report. `decisions` are those of the stack's controller.
     fn report(&self, report: &Report, decisions: &Decisions);
@@ -149,8 +175,10 @@ pub trait Reports: Send + Sync {
 /// An event for the applications.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The handshake is over.
+    /// The handshake is over, and path 0 is open.
     Connected,
+    /// This other path is open.
+    Opened(u32),
     /// The other side has acknowledged all of a stream.
     Acknowledged,
     /// Bytes `from..to` of stream `stream` can be read, in any order. Streams are counted from 0.
@@ -172,11 +200,11 @@ pub enum Event {
 
 /// One side of a connection.
 pub trait Side: Send {
-    /// `datagram` arrives, with the codepoint `ecn`.
-    fn receive(&mut self, now: u64, ecn: u8, datagram: BytesMut);
+    /// `datagram` arrives.
+    fn receive(&mut self, now: u64, header: Header, datagram: BytesMut);
 
-    /// The next datagram that leaves now, and its codepoint.
-    fn transmit(&mut self, now: u64) -> Option<(u8, &[u8])>;
+    /// The next datagram that leaves now.
+    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])>;
 
     /// The deadline has come.
     fn expire(&mut self, now: u64);
@@ -205,14 +233,15 @@ pub trait Side: Send {
 
 /// A QUIC stack.
 pub trait Stack: Send + Sync {
-    /// One side of a connection. `controller` names one of the stack's own. Without a name `reports` decides.
+    /// One side of a connection. `controller` names one of the stack's own, of which each path has one. Without a name
+    /// `reports` decides, which is one for each path of a sender, and none for a receiver.
     ///
     /// # Errors
-    /// A sentence: the stack has no such controller, or cannot begin.
+    /// A sentence: the stack has no such controller, has fewer paths, or cannot begin.
     fn connect(
         &self,
         settings: &Settings,
         controller: Option<&str>,
-        reports: Option<Box<dyn Reports>>,
+        reports: Vec<Box<dyn Reports>>,
     ) -> Result<Box<dyn Side>, String>;
 }

@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::{Bytes, BytesMut};
 
 use crate::caught::caught;
-use crate::{Decisions, Event, NONE, Report, Reports, Settings, Side, Stack};
+use crate::{Decisions, Event, Header, NONE, Report, Reports, Settings, Side, Stack};
 
 /// The version of the table. It counts up with every change.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name of the table in an object.
 pub const SYMBOL: &CStr = c"ACKCLOCK_STACK";
@@ -48,8 +48,8 @@ impl<'a> Slice<'a> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub enum Call<'a> {
-    /// [`Side::receive`]: time, codepoint, datagram.
-    Receive(u64, u8, Slice<'a>),
+    /// [`Side::receive`].
+    Receive(u64, Header, Slice<'a>),
     /// [`Side::transmit`].
     Transmit(u64),
     /// [`Side::expire`].
@@ -80,10 +80,12 @@ pub enum Answer<'a> {
     Number(u64),
     /// [`Side::datagram_room`].
     Room(usize, usize),
-    /// A codepoint and a datagram that leaves.
-    Leaves(u8, Slice<'a>),
+    /// A datagram that leaves.
+    Leaves(Header, Slice<'a>),
     /// [`Event::Connected`].
     Connected,
+    /// [`Event::Opened`].
+    Opened(u32),
     /// [`Event::Acknowledged`].
     Acknowledged,
     /// [`Event::Arrived`].
@@ -98,16 +100,38 @@ pub enum Answer<'a> {
     Failed(Slice<'a>),
 }
 
-/// The reports of a connection as an object sees them.
+/// The reports of a path as an object sees them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Ledger {
-    /// Passed to the functions. Null for a side without reports.
+    /// Passed to the functions.
     pub at: *const c_void,
     /// [`Reports::report`].
     pub report: unsafe extern "C" fn(*const c_void, &Report, &Decisions),
     /// [`Reports::decisions`].
     pub decisions: unsafe extern "C" fn(*const c_void) -> Decisions,
+}
+
+/// The ledgers of the paths of a sender, valid for a call. A receiver has none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Ledgers<'a> {
+    at: *const Ledger,
+    count: usize,
+    owner: PhantomData<&'a [Ledger]>,
+}
+
+impl<'a> Ledgers<'a> {
+    /// The ledgers of a slice.
+    pub const fn new(ledgers: &'a [Ledger]) -> Self {
+        Self { at: ledgers.as_ptr(), count: ledgers.len(), owner: PhantomData }
+    }
+
+    /// The slice.
+    pub fn get(self) -> &'a [Ledger] {
+        // SAFETY: made from a slice that is still there.
+        unsafe { std::slice::from_raw_parts(self.at, self.count) }
+    }
 }
 
 // SAFETY: behind it is a `Reports`, which is both.
@@ -134,8 +158,8 @@ pub struct Table {
     pub version: u32,
     /// [`Table::LAYOUT`].
     pub layout: u32,
-    /// Makes one side of a connection. The name of the controller is empty where the ledger decides.
-    pub connect: extern "C" fn(&Settings, controller: Slice<'_>, Ledger) -> *mut c_void,
+    /// Makes one side of a connection. The name of the controller is empty where the ledgers decide.
+    pub connect: extern "C" fn(&Settings, controller: Slice<'_>, Ledgers<'_>) -> *mut c_void,
     /// Calls it.
     pub call: unsafe extern "C" fn(*mut c_void, &Call<'_>, &mut Answer<'static>),
     /// Ends it.
@@ -148,7 +172,7 @@ impl Table {
         + (size_of::<Call<'_>>() * 7 + size_of::<Answer<'_>>() * 11 + size_of::<Ledger>() * 13) as u32;
 
     /// The stack whose sides `connect` makes, by [`connect`].
-    pub const fn new(connect: extern "C" fn(&Settings, Slice<'_>, Ledger) -> *mut c_void) -> Self {
+    pub const fn new(connect: extern "C" fn(&Settings, Slice<'_>, Ledgers<'_>) -> *mut c_void) -> Self {
         Self { version: VERSION, layout: Self::LAYOUT, connect, call, end }
     }
 }
@@ -163,9 +187,9 @@ macro_rules! export {
             extern "C" fn connect(
                 settings: &$crate::Settings,
                 controller: $crate::Slice<'_>,
-                ledger: $crate::Ledger,
+                ledgers: $crate::Ledgers<'_>,
             ) -> *mut ::std::ffi::c_void {
-                $crate::connect(&$stack, settings, controller, ledger)
+                $crate::connect(&$stack, settings, controller, ledgers)
             }
             $crate::Table::new(connect)
         };
@@ -180,8 +204,8 @@ struct Instance {
 }
 
 /// [`Table::connect`] of `stack`.
-pub fn connect(stack: &dyn Stack, settings: &Settings, controller: Slice<'_>, ledger: Ledger) -> *mut c_void {
-    let reports = (!ledger.at.is_null()).then(|| Box::new(ledger) as Box<dyn Reports>);
+pub fn connect(stack: &dyn Stack, settings: &Settings, controller: Slice<'_>, ledgers: Ledgers<'_>) -> *mut c_void {
+    let reports = ledgers.get().iter().map(|ledger| Box::new(*ledger) as Box<dyn Reports>).collect();
     let controller = Some(controller.text()).filter(|name| !name.is_empty());
     let connected = caught(|| stack.connect(settings, controller, reports));
     let instance = match connected.unwrap_or_else(|message| Err(format!("panicked: {message}"))) {
@@ -225,9 +249,9 @@ fn handle(side: &mut dyn Side, call: &Call<'_>, kept: &mut Bytes) -> Answer<'sta
         Slice::new(lasting(kept))
     };
     match *call {
-        Call::Receive(now, ecn, datagram) => side.receive(now, ecn, BytesMut::from(datagram.get())),
+        Call::Receive(now, header, datagram) => side.receive(now, header, BytesMut::from(datagram.get())),
         Call::Transmit(now) => match side.transmit(now) {
-            Some((ecn, datagram)) => return Answer::Leaves(ecn, Slice::new(lasting(datagram))),
+            Some((header, datagram)) => return Answer::Leaves(header, Slice::new(lasting(datagram))),
             None => return Answer::Nothing,
         },
         Call::Expire(now) => side.expire(now),
@@ -236,6 +260,7 @@ fn handle(side: &mut dyn Side, call: &Call<'_>, kept: &mut Bytes) -> Answer<'sta
             return match side.poll() {
                 None => Answer::Nothing,
                 Some(Event::Connected) => Answer::Connected,
+                Some(Event::Opened(path)) => Answer::Opened(path),
                 Some(Event::Acknowledged) => Answer::Acknowledged,
                 Some(Event::Arrived { stream, from, to }) => Answer::Arrived(stream, from, to),
                 Some(Event::Complete(stream)) => Answer::Complete(stream),

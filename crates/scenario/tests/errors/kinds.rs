@@ -81,7 +81,7 @@ fn subflows_are_ways_of_connections_that_always_have_data() {
     );
     assert_eq!(
         with("bytes = \"1MB\""),
-        "demo.toml, line 11: flows.0.bytes: does not go with `subflows`: they are TCP connections that always have data"
+        "demo.toml, line 11: flows.0.bytes: does not go with `subflows`, which always have data"
     );
     assert_eq!(
         flow("subflows = [{ rtt = \"10ms\" }, { from = \"a\" }]"),

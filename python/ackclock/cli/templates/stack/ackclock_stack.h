@@ -29,6 +29,8 @@ struct stack_settings {
 	uint64_t receive_window;
 	/* The initial congestion window in bytes. */
 	uint64_t initial_window;
+	/* Paths of the connection: 1. */
+	uint32_t paths;
 };
 
 /* The decisions of the controller. Any but the window may be STACK_NONE. */
@@ -143,6 +145,8 @@ size_t stack_datagram_room(struct stack_side *side, size_t *around);
 /* The table by which ackclock calls the functions above (`crates/stack/src/table.rs`). */
 
 struct stack_slice { const uint8_t *at; size_t length; };
+struct stack_ledgers { const struct stack_ledger *at; size_t count; };
+struct stack_header { uint32_t path; uint8_t ecn; };
 
 struct stack_call {
 	enum {
@@ -158,7 +162,7 @@ struct stack_call {
 		STACK_CALL_DATAGRAM_ROOM,
 	} kind;
 	union {
-		struct { uint64_t now; uint8_t ecn; struct stack_slice datagram; } receive;
+		struct { uint64_t now; struct stack_header header; struct stack_slice datagram; } receive;
 		uint64_t now;
 		struct { uint64_t stream; size_t bytes; } write;
 		uint64_t stream;
@@ -173,6 +177,7 @@ struct stack_answer {
 		STACK_ANSWER_ROOM,
 		STACK_ANSWER_LEAVES,
 		STACK_ANSWER_CONNECTED,
+		STACK_ANSWER_OPENED,
 		STACK_ANSWER_ACKNOWLEDGED,
 		STACK_ANSWER_ARRIVED,
 		STACK_ANSWER_COMPLETE,
@@ -183,7 +188,7 @@ struct stack_answer {
 	union {
 		uint64_t number;
 		struct { size_t most, around; } room;
-		struct { uint8_t ecn; struct stack_slice datagram; } leaves;
+		struct { struct stack_header header; struct stack_slice datagram; } leaves;
 		struct { uint64_t stream, from, to; } arrived;
 		uint64_t stream;
 		struct stack_slice bytes;
@@ -205,7 +210,7 @@ static struct stack_slice stack_text(const char *text)
 }
 
 static void *stack_table_connect(const struct stack_settings *settings, struct stack_slice controller,
-				 struct stack_ledger ledger)
+				 struct stack_ledgers ledgers)
 {
 	struct stack_instance *instance = calloc(1, sizeof *instance);
 	const char *why = "has no memory";
@@ -213,7 +218,7 @@ static void *stack_table_connect(const struct stack_settings *settings, struct s
 	if (!instance)
 		abort();
 	snprintf(name, sizeof name, "%.*s", (int)controller.length, (const char *)controller.at);
-	instance->side = stack_open(settings, name, ledger.at ? &ledger : NULL, &why);
+	instance->side = stack_open(settings, name, ledgers.count ? ledgers.at : NULL, &why);
 	if (!instance->side)
 		snprintf(instance->why, sizeof instance->why, "%s", why);
 	return instance;
@@ -257,7 +262,7 @@ static void stack_table_call(void *at, const struct stack_call *call, struct sta
 	}
 	switch (call->kind) {
 	case STACK_CALL_RECEIVE:
-		stack_receive(side, call->receive.now, call->receive.ecn, call->receive.datagram.at,
+		stack_receive(side, call->receive.now, call->receive.header.ecn, call->receive.datagram.at,
 			      call->receive.datagram.length);
 		return;
 	case STACK_CALL_TRANSMIT: {
@@ -265,7 +270,7 @@ static void stack_table_call(void *at, const struct stack_call *call, struct sta
 		size_t bytes = stack_transmit(side, call->now, instance->buffer, sizeof instance->buffer, &ecn);
 		if (bytes)
 			*answer = (struct stack_answer){ STACK_ANSWER_LEAVES,
-							 { .leaves = { ecn, { instance->buffer, bytes } } } };
+							 { .leaves = { { 0, ecn }, { instance->buffer, bytes } } } };
 		return;
 	}
 	case STACK_CALL_EXPIRE:
@@ -308,11 +313,11 @@ static void stack_table_end(void *at)
 /* ackclock reads the rest only if the version and the sizes of the structures are its own. */
 __attribute__((visibility("default"))) const struct {
 	uint32_t version, layout;
-	void *(*connect)(const struct stack_settings *, struct stack_slice, struct stack_ledger);
+	void *(*connect)(const struct stack_settings *, struct stack_slice, struct stack_ledgers);
 	void (*call)(void *, const struct stack_call *, struct stack_answer *);
 	void (*end)(void *);
 } ACKCLOCK_STACK = {
-	1,
+	2,
 	sizeof(struct stack_settings) + 3 * sizeof(struct stack_decisions) + 5 * sizeof(struct stack_report) +
 		7 * sizeof(struct stack_call) + 11 * sizeof(struct stack_answer) + 13 * sizeof(struct stack_ledger),
 	stack_table_connect,
