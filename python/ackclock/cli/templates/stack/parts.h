@@ -1,10 +1,12 @@
-/* Memory, numbers and sets of numbers for a transport. */
+/* Memory, numbers, sets of numbers and the queue of events for a transport. */
 #ifndef PARTS_H
 #define PARTS_H
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ackclock_stack.h"
 
 /* Integers first..last, sorted and apart. */
 struct ranges {
@@ -39,6 +41,38 @@ static inline void *resized(void *at, size_t bytes)
 	if (!moved)
 		abort();
 	return moved;
+}
+
+/* Events that the application has not taken yet, and the last one that it took. */
+struct events {
+	QUEUE(struct stack_event);
+};
+
+static inline void tell(struct events *events, struct stack_event event)
+{
+	PUSH(*events, event);
+}
+
+/* Takes the next event (stack_poll). The bytes of a datagram, which are of malloc, stay until the next call. */
+static inline bool take(struct events *events, struct stack_event *event)
+{
+	if (events->head > 0) {
+		free((void *)events->at[events->head - 1].datagram);
+		events->at[events->head - 1].datagram = NULL;
+	}
+	if (events->head == events->count) {
+		events->head = events->count = 0;
+		return false;
+	}
+	*event = events->at[events->head++];
+	return true;
+}
+
+static inline void free_events(struct events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		free((void *)events->at[i].datagram);
+	free(events->at);
 }
 
 static inline void put(uint8_t *at, uint64_t number)

@@ -40,7 +40,7 @@ struct stack_side {
 	struct stack_ledger ledger;
 	bool connected;
 	QUEUE(struct stream) streams;
-	QUEUE(struct stack_event) events;
+	struct events events;
 
 	/* The sender. */
 	QUEUE(struct packet) packets;
@@ -73,11 +73,6 @@ static struct stream *stream(struct stack_side *side, uint64_t number)
 	while (side->streams.count <= number)
 		PUSH(side->streams, ((struct stream){ 0 }));
 	return &side->streams.at[number];
-}
-
-static void tell(struct stack_side *side, struct stack_event event)
-{
-	PUSH(side->events, event);
 }
 
 /* Loss detection and New Reno (RFC 9002, sections 5 to 7). */
@@ -173,7 +168,7 @@ static void acknowledged(struct stack_side *side, uint64_t now, struct packet *p
 	of->end_known |= piece.ends;
 	if (of->end_known && !of->done && (!of->written || of->known.at[0].last + 1 == of->written)) {
 		of->done = true;
-		tell(side, (struct stack_event){ .kind = STACK_STREAM_ACKNOWLEDGED });
+		tell(&side->events, (struct stack_event){ .kind = STACK_STREAM_ACKNOWLEDGED });
 	}
 }
 
@@ -295,21 +290,21 @@ static void on_packet(struct stack_side *side, uint64_t now, uint8_t ecn, const 
 	if (at[0] == DATAGRAM) {
 		uint8_t *kept = resized(NULL, length - HEAD);
 		memcpy(kept, at + HEAD, length - HEAD);
-		tell(side, (struct stack_event){ .kind = STACK_DATAGRAM, .datagram = kept, .length = length - HEAD });
+		tell(&side->events, (struct stack_event){ .kind = STACK_DATAGRAM, .datagram = kept, .length = length - HEAD });
 		return;
 	}
 	uint64_t of_number = get(at + HEAD), from = get(at + HEAD + 8), to = get(at + HEAD + 16);
 	struct stream *of = stream(side, of_number);
 	if (to > from)
 		add(&of->known, from, to - 1);
-	tell(side, (struct stack_event){ .kind = STACK_ARRIVED, .stream = of_number, .from = from, .to = to });
+	tell(&side->events, (struct stack_event){ .kind = STACK_ARRIVED, .stream = of_number, .from = from, .to = to });
 	if (at[HEAD + 24]) {
 		of->ends = true;
 		of->written = to;
 	}
 	if (of->ends && !of->done && (!of->written || of->known.at[0].last + 1 == of->written)) {
 		of->done = true;
-		tell(side, (struct stack_event){ .kind = STACK_COMPLETE, .stream = of_number });
+		tell(&side->events, (struct stack_event){ .kind = STACK_COMPLETE, .stream = of_number });
 	}
 }
 
@@ -348,12 +343,10 @@ void stack_close(struct stack_side *side)
 		free(side->waiting.at[i].datagram);
 	for (size_t i = 0; i < side->streams.count; i++)
 		free(side->streams.at[i].known.at);
-	for (size_t i = 0; i < side->events.count; i++)
-		free((void *)side->events.at[i].datagram);
 	free(side->packets.at);
 	free(side->waiting.at);
 	free(side->streams.at);
-	free(side->events.at);
+	free_events(&side->events);
 	free(side->numbers.at);
 	free(side);
 }
@@ -371,7 +364,7 @@ void stack_receive(struct stack_side *side, uint64_t now, uint8_t ecn, const uin
 		if (!side->hello_repeated)
 			measure(side, now - side->settings.now);
 		side->hello_at = STACK_NONE;
-		tell(side, (struct stack_event){ .kind = STACK_CONNECTED });
+		tell(&side->events, (struct stack_event){ .kind = STACK_CONNECTED });
 		return;
 	case ACKNOWLEDGEMENT:
 		on_acknowledgement(side, now, datagram + HEAD, (length - HEAD) / 16, get(datagram + 1));
@@ -448,17 +441,7 @@ void stack_expire(struct stack_side *side, uint64_t now)
 
 bool stack_poll(struct stack_side *side, struct stack_event *event)
 {
-	/* The content of a datagram stays until the next call. */
-	if (side->events.head > 0)
-		free((void *)side->events.at[side->events.head - 1].datagram);
-	if (side->events.head > 0)
-		side->events.at[side->events.head - 1].datagram = NULL;
-	if (side->events.head == side->events.count) {
-		side->events.head = side->events.count = 0;
-		return false;
-	}
-	*event = side->events.at[side->events.head++];
-	return true;
+	return take(&side->events, event);
 }
 
 uint64_t stack_open_stream(struct stack_side *side)

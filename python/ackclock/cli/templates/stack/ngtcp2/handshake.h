@@ -189,7 +189,7 @@ static int on_connected(ngtcp2_conn *connection, void *user_data)
 	struct stack_side *side = user_data;
 	(void)connection;
 	side->connected = true;
-	tell(side, (struct stack_event){ .kind = STACK_CONNECTED });
+	tell(&side->events, (struct stack_event){ .kind = STACK_CONNECTED });
 	return 0;
 }
 

@@ -43,7 +43,7 @@ struct stack_side {
 	bool connected, over;
 	QUEUE(struct stream) streams;
 	QUEUE(struct datagram) waiting;
-	QUEUE(struct stack_event) events;
+	struct events events;
 
 	/* The functions of the controller. */
 	ngtcp2_cc controller;
@@ -64,17 +64,12 @@ static const uint8_t identifiers[2][IDENTIFIER] = {
 	{ 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1, 0xc1 },
 };
 
-static void tell(struct stack_side *side, struct stack_event event)
-{
-	PUSH(side->events, event);
-}
-
 static void fail(struct stack_side *side, int error)
 {
 	if (side->over)
 		return;
 	side->over = true;
-	tell(side, (struct stack_event){ .kind = STACK_LOST, .why = ngtcp2_strerror(error) });
+	tell(&side->events, (struct stack_event){ .kind = STACK_LOST, .why = ngtcp2_strerror(error) });
 }
 
 /* SplitMix64 (Steele, Lea and Flood 2014, figure 16). */

@@ -15,10 +15,10 @@ static int on_stream_data(ngtcp2_conn *connection, uint32_t flags, int64_t numbe
 	(void)data, (void)of_stream;
 	ngtcp2_conn_extend_max_stream_offset(connection, number, length);
 	ngtcp2_conn_extend_max_offset(connection, length);
-	tell(side, (struct stack_event){ .kind = STACK_ARRIVED, .stream = (uint64_t)number / 4, .from = offset,
+	tell(&side->events, (struct stack_event){ .kind = STACK_ARRIVED, .stream = (uint64_t)number / 4, .from = offset,
 					 .to = offset + length });
 	if (flags & NGTCP2_STREAM_DATA_FLAG_FIN)
-		tell(side, (struct stack_event){ .kind = STACK_COMPLETE, .stream = (uint64_t)number / 4 });
+		tell(&side->events, (struct stack_event){ .kind = STACK_COMPLETE, .stream = (uint64_t)number / 4 });
 	return 0;
 }
 
@@ -28,7 +28,7 @@ static int on_stream_close(ngtcp2_conn *connection, uint32_t flags, int64_t numb
 	struct stack_side *side = user_data;
 	(void)flags, (void)number, (void)error, (void)of_stream;
 	if (side->settings.is_client)
-		tell(side, (struct stack_event){ .kind = STACK_STREAM_ACKNOWLEDGED });
+		tell(&side->events, (struct stack_event){ .kind = STACK_STREAM_ACKNOWLEDGED });
 	else
 		ngtcp2_conn_extend_max_streams_uni(connection, 1);
 	return 0;
@@ -36,10 +36,11 @@ static int on_stream_close(ngtcp2_conn *connection, uint32_t flags, int64_t numb
 
 static int on_datagram(ngtcp2_conn *connection, uint32_t flags, const uint8_t *data, size_t length, void *user_data)
 {
+	struct stack_side *side = user_data;
 	uint8_t *kept = resized(NULL, length);
 	(void)connection, (void)flags;
 	memcpy(kept, data, length);
-	tell(user_data, (struct stack_event){ .kind = STACK_DATAGRAM, .datagram = kept, .length = length });
+	tell(&side->events, (struct stack_event){ .kind = STACK_DATAGRAM, .datagram = kept, .length = length });
 	return 0;
 }
 
@@ -150,11 +151,9 @@ void stack_close(struct stack_side *side)
 	ngtcp2_conn_del(side->connection);
 	for (size_t i = side->waiting.head; i < side->waiting.count; i++)
 		free(side->waiting.at[i].at);
-	for (size_t i = 0; i < side->events.count; i++)
-		free((void *)side->events.at[i].datagram);
 	free(side->streams.at);
 	free(side->waiting.at);
-	free(side->events.at);
+	free_events(&side->events);
 	free(side);
 }
 
@@ -267,17 +266,7 @@ void stack_expire(struct stack_side *side, uint64_t now)
 
 bool stack_poll(struct stack_side *side, struct stack_event *event)
 {
-	/* The content of a datagram stays until the next call. */
-	if (side->events.head > 0) {
-		free((void *)side->events.at[side->events.head - 1].datagram);
-		side->events.at[side->events.head - 1].datagram = NULL;
-	}
-	if (side->events.head == side->events.count) {
-		side->events.head = side->events.count = 0;
-		return false;
-	}
-	*event = side->events.at[side->events.head++];
-	return true;
+	return take(&side->events, event);
 }
 
 uint64_t stack_open_stream(struct stack_side *side)
