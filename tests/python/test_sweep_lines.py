@@ -54,6 +54,35 @@ def test_columns_are_keys_with_units_or_the_names_of_lines(tmp_path):
     assert units.keys[3] == "flows.0.transport.rto_min"
 
 
+REGISTER = """\
+Line ID;Town;Downstream (Mbit/s);Upstream [kbit/s];RTT (ms);Buffer [ms];Loss (%)
+L1;Köln;93,4;1024;12,5;500;0,1
+"""
+
+
+def test_columns_may_be_spelled_as_registers_and_speed_tests_do(tmp_path):
+    axis = read(written(tmp_path, REGISTER))
+    assert axis.keys == (
+        *("line", "Line ID", "Town"),
+        *("path.rate", "path.reverse.rate", "path.rtt", "path.queue", "path.loss"),
+    )
+    assert axis.values == (("1", "L1", "Köln", "93.4mbit", "1024kbit", "12.5ms", "500ms", "0.1%"),)
+    axis = read(written(tmp_path, "download_Mbps,upload_mbps,ping_ms,down\n100,20,9,a\n"))
+    assert axis.values == (("1", "a", "100mbit", "20mbit", "9ms"),)
+    # Two columns of one key are refused, and a quantity without a unit is the file's own.
+    with pytest.raises(InputError, match=r"the column path\.rate is there twice"):
+        read(written(tmp_path, "rate_mbit,Download (Mbit/s)\n1,2\n"))
+    assert read(written(tmp_path, "rate_mbit,Download\n1,2\n")).labels == 2
+
+
+def test_a_column_with_a_unit_that_is_no_key_is_named(tmp_path, capsys):
+    file = written(tmp_path, "ID;Town (old);Downstream (Mbit/s);CPE buffer [ms];modem_ms\n1;Ulm;5;9;3\n")
+    status, _, err = run(capsys, "sweep", "cubic", "--lines", file, "--duration", "1s")
+    assert (status, "note: no key of a scenario is `CPE buffer [ms]`, `modem_ms`: the" in err) == (0, True)
+    file.write_text(HOMES, "utf-8")
+    assert "no key" not in run(capsys, "sweep", "cubic", "--lines", file, "--duration", "1s")[2]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -34,7 +34,7 @@ from ackclock.sweeps import INTERVAL, METRICS, Place, Sweep, executors, work
 from ackclock.sweeps.axes import DRAWS, Design
 from ackclock.sweeps.fleet import Fleet
 from ackclock.sweeps.folder import SweepFolder
-from ackclock.sweeps.lines import LINES, parse_over
+from ackclock.sweeps.lines import LINES, parse_over, unused
 from ackclock.sweeps.metrics import Interval
 from ackclock.sweeps.plan import Plan, Variant
 from ackclock.sweeps.run import Outcome, execute, finish, first_seed, of_document, of_file
@@ -124,6 +124,10 @@ def sweep(
     count, draw = _samples(samples)
     axes = [*([] if lines is None else [f"{LINES}={lines}"]), *over]
     design = Design(tuple(map(parse_over, axes)), count, draw, repeats.first)
+    if design.lines is not None and (names := ", ".join(f"`{name}`" for name in unused(design.lines))):
+        notes.print(
+            f"note: no key of a scenario is {names}: the lines run without", markup=False, soft_wrap=True
+        )
     set_keys = repeats.keys
     settings = [*set_keys.items(), *design.settings()]
     variants, compared = _variants(what, {"path": keys, **common}, options, engine.name, settings, trusted)

@@ -1,8 +1,9 @@
 """The rows of a file as points of a sweep: lines of subscribers, with keys and columns of their own.
 
 ``lines=homes.csv`` reads a table whose header names keys (``rate``, ``rtt``, ``path.reverse.rate``), perhaps
-with their unit (``rate_mbit``, ``loss_percent``). Every other column is the file's own: it names the line and
-changes no run. Conditions may follow: ``lines=homes.csv,queue_delay_p95>100``.
+with their unit (``rate_mbit``, ``loss_percent``, ``RTT (ms)``, ``Upload [Mbit/s]``). Every other column is
+the file's own: it names the line and changes no run. Conditions may follow:
+``lines=homes.csv,queue_delay_p95>100``.
 """
 
 from __future__ import annotations
@@ -25,8 +26,25 @@ LINES = "lines"
 LINE = "line"
 """The column with the number of a line, from 1: lines may be equal."""
 
-UNITS = {"percent": "%", "pct": "%", "packets": "p"}
-"""Units that a name spells in another way than a value."""
+UNITS = {"percent": "%", "pct": "%", "packets": "p"} | {
+    f"{prefix}{spelling}": f"{prefix}bit"
+    for prefix in "kmg"
+    for spelling in ("bps", "bit/s", "b/s", "bits/s")
+}
+"""Units that a name spells in another way than a value. As in tables over time, ``Mbps`` counts bits."""
+
+SPELLED = {
+    **dict.fromkeys(("download", "downstream", "downlink", "down", "dl", "bandwidth"), "rate"),
+    **dict.fromkeys(("upload", "upstream", "uplink", "up", "ul"), "path.reverse.rate"),
+    "ping": "rtt",
+    "buffer": "queue",
+}
+"""Quantities with a unit behind them, as registers of lines call them, and their keys."""
+
+_WITH_UNIT = re.compile(r"\s*(?P<quantity>[^(\[]+?)\s*[(\[]\s*(?P<unit>[^()\[\]]+?)\s*[)\]]\s*")
+"""A name with its unit in brackets: ``RTT (ms)``."""
+
+_DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 QUANTITIES = ("rate", "rtt", "delay", "queue", "loss", "jitter", "duration", "warmup")
 """The last words of keys whose columns may name a unit."""
@@ -82,7 +100,7 @@ def read(file: Path, conditions: Sequence[str] = ()) -> Axis:
     """The axis of the lines in a file. Raises InputError."""
     for condition in conditions:
         Condition.read(condition)
-    header, rows = _table(file)
+    separator, header, rows = _table(file)
     columns = [_key(name) for name in header]
     keys = [number for number, found in enumerate(columns) if found is not None]
     own = [number for number, found in enumerate(columns) if found is None]
@@ -103,7 +121,10 @@ def read(file: Path, conditions: Sequence[str] = ()) -> Axis:
         for number in keys:
             if not row[number]:
                 raise InputError(f"{file}, line {at}: {header[number]} is empty")
-            given.append(row[number] + columns[number][1])  # type: ignore[index]
+            value = row[number]
+            if separator != "," and _DECIMAL_COMMA.fullmatch(value):
+                value = value.replace(",", ".")
+            given.append(value + columns[number][1])  # type: ignore[index]
         values.append((str(count), *(row[number] for number in own), *given))
     if not values:
         raise InputError(f"{file}: has a header and no lines")
@@ -114,8 +135,8 @@ def read(file: Path, conditions: Sequence[str] = ()) -> Axis:
     return Axis(all_keys, tuple(values), labels=len(names), conditions=tuple(conditions) or (DEFAULT,))
 
 
-def _table(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header, and the rows with the numbers of their lines in the file."""
+def _table(file: Path) -> tuple[str, list[str], list[tuple[int, list[str]]]]:
+    """What separates cells, the header, and the rows with the numbers of their lines in the file."""
     try:
         text = reading.text(file, reading.MOST_OF_TABLE)
     except OSError as error:
@@ -136,16 +157,31 @@ def _table(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise InputError(f"{file}, line {reader.line_num}: {error}") from None
     if not rows:
         raise InputError(f"{file}: is empty")
-    return rows[0][1], rows[1:]
+    return separator, rows[0][1], rows[1:]
 
 
 def _key(name: str) -> tuple[str, str] | None:
     """The key that a column has, and the unit that its values lack. None for a column of the file's own."""
-    key, _, unit = name.rpartition("_")
-    unit = UNITS.get(unit, unit)
+    key, unit = _parts(name)
+    key = SPELLED.get(key.lower(), key) if unit else key
     if key.rpartition(".")[2] in QUANTITIES and _is_key(key) and _is_unit(unit):
         return dotted(key), unit
     return (dotted(name), "") if _is_key(name) else None
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """The quantity and the unit of a column, if it names one."""
+    if found := _WITH_UNIT.fullmatch(name):
+        key, unit = re.sub(r"[\s_-]+", "_", found["quantity"].lower()), found["unit"].lower()
+    else:
+        key, _, unit = name.rpartition("_")
+        unit = unit if unit in COUNTS or _is_unit(unit) else unit.lower()
+    return key, UNITS.get(unit, unit)
+
+
+def unused(axis: Axis) -> list[str]:
+    """The file's own columns that have a unit: a reader may take them for keys."""
+    return [name for name in axis.keys[1 : axis.labels] if _is_unit(_parts(name)[1])]
 
 
 def _is_key(name: str) -> bool:
