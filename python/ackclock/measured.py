@@ -117,7 +117,12 @@ def _text(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not text in UTF-8") from None
+        why = (
+            "has no text in it: a capture is read unpacked, as gunzip leaves it"
+            if packed
+            else "is not text in UTF-8"
+        )
+        raise InputError(f"{path}: {why}") from None
 
 
 def _documents(path: Path, text: str) -> list[Mapping[str, Any]]:

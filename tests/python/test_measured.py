@@ -227,6 +227,7 @@ def test_what_is_exported_is_read_again_beside_its_run(tmp_path, capsys, to, end
         ),
         ("a.flent.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "is no whole file of gzip"),
         ("a.flent.gz", gzip.compress(b'{"x_values": []}', mtime=0), "it has no object `results`"),
+        ("a.pcap.gz", gzip.compress(b"\xd4\xc3\xb2\xa1\x02", mtime=0), "a capture is read unpacked"),
         ("ss.log", re.sub(r"17\d+\.5", "", sockets()).encode(), "ss prints no time: log it as"),
         ("a.json", json.dumps(IPERF3)[:-20].encode(), "ends within an object of JSON"),
         ("a.json", b'{"download": {"bandwidth": 1}, "type": "result"}', "is JSON, and no log of a kind"),
