@@ -149,7 +149,8 @@ def test_the_reference_has_every_object_of_the_language():
     link = pages.render("<!-- table: keys Link -->\n")[0].splitlines()
     assert "| `from` | text | **required** | The node that sends into it. |" in link
     settings = pages.render("<!-- table: settings -->\n")[0].splitlines()
-    assert '| `drr` | `quantum` | `"1500B"` | What a flow may send more at each turn. |' in settings
+    quantum = "What a flow may send more at each turn. From `1B` to `1048576B`."
+    assert f'| `drr` | `quantum` | `"1500B"` | {quantum} |' in settings
 
 
 def test_every_metric_and_model_has_a_row():

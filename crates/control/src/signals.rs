@@ -14,6 +14,7 @@ pub enum Counting {
     /// Appropriate byte counting (RFC 3465): all segments covered count, in slow start at most `limit` an ACK.
     Bytes {
         /// L, in segments.
+        #[schemars(range(min = 1, max = u32::MAX))]
         limit: u32,
     },
     /// Every segment that an ACK delivers counts once, in slow start and after. One SACKed earlier does not count again

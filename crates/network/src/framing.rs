@@ -30,23 +30,33 @@ impl LinkLayer {
 /// The size of packets on a link: their own, with headers, padding and cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct Framing {
-    /// Bytes in addition to those of IP, from -64 to 256; negative for headers that are compressed. By default none.
+    /// Bytes in addition to those of IP; negative for headers that are compressed. By default none.
     #[serde(skip_serializing_if = "is_default")]
     pub overhead: i32,
-    /// The least size with them, at most 256 bytes. By default there is none.
+    /// The least size with them. By default there is none.
     #[serde(skip_serializing_if = "is_default")]
     pub mpu: u32,
     /// Cells of ATM, or the sync bytes of PTM. By default neither.
     #[serde(skip_serializing_if = "is_default")]
     pub link_layer: LinkLayer,
-    /// A packet is padded to a multiple of so many bytes before the headers, at most 256, as by WireGuard (Donenfeld
+    /// A packet is padded to a multiple of so many bytes before the headers, as by WireGuard (Donenfeld
     /// 2017, section 5.4.6). By default it is not.
     #[serde(skip_serializing_if = "is_default")]
     pub pad: u32,
     /// It is not padded beyond this size: the MTU of the tunnel, as in Linux. By default there is no such limit.
     #[serde(skip_serializing_if = "is_default")]
     pub pad_limit: u32,
+}
+
+units::bounds! {
+    Framing {
+        overhead: i32 = -64, 256;
+        mpu: u32 = 0, 256;
+        pad: u32 = 0, 256;
+        pad_limit: u32 = 0, 65_535;
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -122,15 +132,7 @@ impl Framing {
     /// # Errors
     /// That key.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(-64..=256).contains(&self.overhead) {
-            return Err(("overhead", format!("`{}` is not from -64 to 256 bytes", self.overhead)));
-        }
-        if self.mpu > 256 {
-            return Err(("mpu", format!("`{}` is above 256 bytes", self.mpu)));
-        }
-        if self.pad > 256 {
-            return Err(("pad", format!("`{}` is above 256 bytes", self.pad)));
-        }
+        self.out_of_bounds()?;
         if self.pad == 0 && self.pad_limit > 0 {
             return Err(("pad_limit", "has no effect without `pad`".to_owned()));
         }

@@ -254,7 +254,7 @@ fn a_line_that_cannot_be_read_is_one_sentence() {
         ("codel target", "codel: `target` needs a value"),
         ("codel limit few", "codel: few: is no whole number"),
         ("red probability 2%", "red: 2%: is no share from 0 to 1, like 0.02"),
-        ("pie alpha 99", "pie: `alpha`: 99 is out of range (allowed: 0 to 32)"),
+        ("pie alpha 99", "pie: `alpha`: `99` is out of range (allowed: 0 to 32)"),
         ("choke limit 9", "there is no discipline `choke`"),
     ] {
         assert_eq!(read(line), Err(sentence.to_owned()));

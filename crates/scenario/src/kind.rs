@@ -2,14 +2,14 @@
 
 use control::{ControllerRef, registry, tfrc};
 use transport::MediaSettings;
-use units::packet::{IP_HEADER, MTU, UDP_HEADER};
+use units::packet::{self, IP_HEADER, MTU, UDP_HEADER};
 use units::{Bytes, Rate};
 
 use crate::error::{FlowError, flow_error};
 use crate::language::{Flow, Protocol};
 use crate::plan::Kind;
 use crate::quick_start::quick_start_rate;
-use crate::transport_options::{LARGEST_PACKET, check_kind};
+use crate::transport_options::check_kind;
 use crate::values::Source;
 
 /// A datagram carries at least the headers of IP and UDP.
@@ -102,8 +102,8 @@ fn tfrc_kind(flow: &Flow) -> Result<Kind, FlowError> {
 /// IP size of the datagrams of `flow`, at least `least` bytes.
 fn packet_size(flow: &Flow, least: u64) -> Result<Bytes, FlowError> {
     let size = flow.packet_size.unwrap_or(MTU);
-    if (least..=LARGEST_PACKET).contains(&size.get()) {
+    if (least..=packet::LARGEST.get()).contains(&size.get()) {
         return Ok(size);
     }
-    Err(flow_error("packet_size", format!("`{size}` is not from {least} to {LARGEST_PACKET} bytes")))
+    Err(flow_error("packet_size", format!("`{size}` is not from {least} to {} bytes", packet::LARGEST.get())))
 }

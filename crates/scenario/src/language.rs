@@ -175,6 +175,7 @@ pub struct Link {
 /// A Snoop agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct SnoopAgent {
     /// No local timeout is shorter (snoopTick_ in ns-2).
     pub timeout_min: Span,
@@ -183,6 +184,7 @@ pub struct SnoopAgent {
 /// One sender with its receiver, or several alike.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct Flow {
     /// The congestion controller, as in `ackclock show controllers`, or a file beside the scenario: `….c`, `….rs`,
     /// `….so`.
@@ -196,7 +198,6 @@ pub struct Flow {
     pub name: Option<String>,
     /// Number of copies. `{copy}` in a text is the number of the copy, from 0. Their names get `-0`, `-1` and so on.
     #[serde(default = "one_copy")]
-    #[schemars(range(min = 1))]
     pub count: u32,
     /// When it starts.
     #[serde(default)]
@@ -297,6 +298,7 @@ pub struct Relay {
 /// One path of a multipath flow. Without keys it is routed as any flow of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct Subflow {
     /// Its name in reports, after the name of the flow and a colon, by default its number, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]

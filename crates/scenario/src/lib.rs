@@ -22,6 +22,7 @@
 struct Readme;
 
 mod beyond;
+mod bounds;
 mod copies;
 mod deserializer;
 mod document;

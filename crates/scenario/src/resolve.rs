@@ -51,6 +51,8 @@ impl Scenario {
         let unnoticed = unnoticed_marks(&flows, &network.links);
         let mut warnings: Vec<String> = self.origin.bare_losses().chain(network.warnings).chain(unnoticed).collect();
         warnings.extend(beyond::on_the_way(&flows, &network.links, self.duration));
+        warnings.extend(beyond::in_queues(&network.links, self.duration));
+        warnings.extend(beyond::between_starts(&flows));
         warnings.extend(beyond::between_rows(&self.record, self.duration));
         Ok(Plan {
             name: self.name.clone(),
@@ -242,9 +244,7 @@ impl Scenario {
     }
 
     fn plan_flow(&self, flow: &Flow, network: &Network, files: &dyn Files) -> Result<FlowSettings, FlowError> {
-        if flow.count == 0 {
-            return Err(flow_error("count", "must be at least 1"));
-        }
+        flow.out_of_bounds().map_err(|(key, why)| flow_error(key, why))?;
         let parameters = self.parameters(flow)?;
         let cc = self.controller(flow, &parameters, files)?;
         let name = flow.profile.as_ref().unwrap_or(&self.profile);

@@ -164,6 +164,9 @@ impl Network {
                 base_rtt: None,
             };
             let hop = self.add(reader, &direction)?;
+            if let Some(Err((below, why))) = link.snoop.map(|agent| agent.out_of_bounds()) {
+                return Err(reader.error(&format!("{key}.snoop.{below}"), why));
+            }
             let timeout_min = link.snoop.map(|agent| agent.timeout_min);
             edges.push(Edge { from: from.clone(), to: to.clone(), hop, border: timeout_min.map(Border::Before) });
             let reverse = match (&link.reverse, link.duplex) {

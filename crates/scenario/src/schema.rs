@@ -7,6 +7,7 @@ use control::{Entry, Parameter, SLOW_START, tfrc};
 use serde_json::{Map, Value, json};
 
 use crate::Scenario;
+use crate::draw::MOST_FLOWS;
 
 /// The JSON schema of [`Scenario`].
 pub fn schema() -> Value {
@@ -36,7 +37,7 @@ pub fn schema() -> Value {
 /// Adds the keys of copies: they are written out before a document is read as a [`Scenario`], whose types have none.
 fn add_copies(schema: &mut Value) {
     let count = json!({
-        "type": "integer", "minimum": 1,
+        "type": "integer", "minimum": 1, "maximum": MOST_FLOWS,
         "description": "Number of copies; `{copy}` in a text is the number of the copy, from 0",
     });
     let copies = json!({

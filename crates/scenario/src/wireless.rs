@@ -13,10 +13,7 @@ use crate::queue_remarks::queue_warning;
 use crate::reader::Reader;
 use crate::routing::Edge;
 use crate::values::{Limit, QueueSpec};
-use crate::wlan::{AccessCategory, FrameRate, Station, Txop, Wlan};
-
-/// As many stations as a network may have.
-const MOST_STATIONS: usize = 10_000;
+use crate::wlan::{AccessCategory, FrameRate, MOST_STATIONS, Station, Txop, Wlan};
 
 /// The parts that a wireless network adds to the network of a plan.
 pub(crate) struct Wireless {
@@ -60,14 +57,7 @@ impl Wireless {
         }
         let stations = stations(reader, wlan, &whole)?;
         let phy = physical_layer(wlan).map_err(|(key, message)| reader.error(&below(key), message))?;
-        for (name, limit) in [("retry_limit", wlan.retry_limit), ("long_retry_limit", wlan.long_retry_limit)] {
-            if limit == 0 {
-                return Err(reader.error(&below(name), "must be at least 1: the first attempt counts"));
-            }
-        }
-        if wlan.lifetime.is_some_and(Span::is_zero) {
-            return Err(reader.error(&below("lifetime"), "must be above 0: nothing that waits would ever be sent"));
-        }
+        wlan.out_of_bounds().map_err(|(key, why)| reader.error(&below(key), why))?;
         if let Some(message) = no_beacons(wlan) {
             return Err(reader.error(&below("beacon_interval"), message));
         }
@@ -275,13 +265,13 @@ fn stations<'a>(reader: &Reader<'_>, wlan: &'a Wlan, key: &str) -> Result<Vec<Pl
     }
     for (i, station) in wlan.stations.0.iter().enumerate() {
         let key = format!("{key}.stations.{i}");
+        station.out_of_bounds().map_err(|(below, why)| reader.error(&format!("{key}.{below}"), why))?;
         // Before there is a name for each.
-        if placed.len() + station.count.unwrap_or(1) as usize > MOST_STATIONS {
+        if placed.len() + station.count.unwrap_or(1) as usize > MOST_STATIONS as usize {
             return Err(reader.error(&key, format!("at most {MOST_STATIONS} stations share a network")));
         }
         let names = match station.count {
             None => vec![station.name.clone()],
-            Some(0) => return Err(reader.error(&format!("{key}.count"), "must be at least 1")),
             Some(count) => (0..count).map(|copy| format!("{}-{copy}", station.name)).collect(),
         };
         for name in names {

@@ -14,6 +14,7 @@ use crate::values::{QueueSpec, spelled};
 /// A wireless network: an access point and the stations on its channel. They share it by the rules of IEEE 802.11.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct Wlan {
     /// Its name in reports.
     #[serde(default = "wlan")]
@@ -47,11 +48,9 @@ pub struct Wlan {
     pub edca: Option<bool>,
     /// How often a frame is sent at most, or the RTS before it (dot11ShortRetryLimit).
     #[serde(default = "seven")]
-    #[schemars(range(min = 1))]
     pub retry_limit: u32,
     /// How often a frame behind an RTS is sent at most (dot11LongRetryLimit).
     #[serde(default = "four")]
-    #[schemars(range(min = 1))]
     pub long_retry_limit: u32,
     /// How long after they arrived packets are given up (dot11EDCATableMSDULifetime), by default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +100,8 @@ pub struct Wlan {
     pub conventions: ConventionsSpec,
 }
 
+/// As many stations as a network may have.
+pub(crate) const MOST_STATIONS: u32 = 10_000;
 /// The longest TXOP limit that a beacon can announce: 255 units of 32 us.
 const LONGEST_TXOP: Span = Span::from_micros(255 * 32);
 
@@ -274,6 +275,7 @@ pub struct Stations(pub Vec<Station>);
 /// Some stations alike.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct Station {
     /// The node.
     pub name: String,
@@ -283,7 +285,6 @@ pub struct Station {
     pub standard: Option<Standard>,
     /// Number of stations. If it is given, their names get `-0`, `-1` and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
     pub count: Option<u32>,
     /// The rate of data frames to and from it, in place of the network's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -406,8 +407,10 @@ impl<'de> Deserialize<'de> for Stations {
                 f.write_str("a number of stations like 8, or a list like [\"laptop\", { name = \"tv\" }]")
             }
             fn visit_i64<E: de::Error>(self, count: i64) -> Result<Stations, E> {
-                let count = u32::try_from(count).ok().filter(|count| *count > 0);
-                let count = count.ok_or_else(|| E::custom("a network needs at least one station"))?;
+                if count < 1 {
+                    return Err(E::custom("a network needs at least one station"));
+                }
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
                 Ok(Stations(vec![Station { name: "sta".to_owned(), count: Some(count), ..Station::default() }]))
             }
             fn visit_u64<E: de::Error>(self, count: u64) -> Result<Stations, E> {
@@ -440,7 +443,7 @@ impl schemars::JsonSchema for Stations {
         schemars::json_schema!({
             "description": "The stations of a wireless network: their number, or a list of names or tables",
             "anyOf": [
-                { "type": "integer", "minimum": 1 },
+                { "type": "integer", "minimum": 1, "maximum": MOST_STATIONS },
                 { "type": "array", "minItems": 1, "items": { "anyOf": [{ "type": "string" }, table] } }
             ]
         })

@@ -58,7 +58,7 @@ fn a_setting_that_is_refused_says_why() {
     let refusals = [
         ("net.ipv4.tcp_sack", "x", "it is 0 or 1"),
         ("net.ipv4.tcp_early_retrans", "5", "it is 0, 1, 2, 3 or 4"),
-        ("net.ipv4.tcp_reordering", "17", "duplicate_threshold `17` is not from 1 to 16"),
+        ("net.ipv4.tcp_reordering", "17", "duplicate_threshold `17` is out of range (allowed: 1 to 16)"),
         ("net.ipv4.tcp_reordering", "-1", "it is a number"),
         ("net.ipv4.tcp_rto_min_us", "18446744073709551615", "it is too large"),
         ("net.ipv4.tcp_comp_sack_nr", "3", "it is 0 or 44"),

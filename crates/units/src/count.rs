@@ -9,8 +9,31 @@ use crate::{ParseError, Quantity};
 
 /// A number of things, written without a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(transparent)]
+#[serde(try_from = "u32", into = "u32")]
+#[schemars(extend("maximum" = Self::LARGEST.0))]
 pub struct Count(pub u32);
+
+impl Count {
+    /// No number of a scenario is larger.
+    pub const LARGEST: Self = Self(1_000_000);
+}
+
+impl TryFrom<u32> for Count {
+    type Error = ParseError;
+
+    fn try_from(number: u32) -> Result<Self, ParseError> {
+        if number > Self::LARGEST.0 {
+            return Err(ParseError::new(format!("`{number}` is too large: at most {}", Self::LARGEST)));
+        }
+        Ok(Self(number))
+    }
+}
+
+impl From<Count> for u32 {
+    fn from(Count(number): Count) -> Self {
+        number
+    }
+}
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

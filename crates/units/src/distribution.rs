@@ -13,6 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{Bytes, EMPIRICAL, Empirical, ParseError, Random, Span};
 
+/// With a larger shape all values are the mean.
+const LARGEST_SHAPE: f64 = 1000.0;
+
 /// The quantity of a [`Distribution`]: a whole number of its smallest unit.
 pub trait Quantity: Copy + PartialOrd + fmt::Display + FromStr<Err = ParseError> {
     /// Its name in messages.
@@ -152,6 +155,7 @@ struct Pareto<T> {
     /// The mean.
     mean: T,
     /// Above 1.
+    #[schemars(extend("exclusiveMinimum" = 1.0, "maximum" = LARGEST_SHAPE))]
     shape: f64,
 }
 
@@ -171,11 +175,11 @@ impl<T: Quantity> Table<T> {
                 ends.len()
             )),
             (None, Some(mean), None) => Ok(Distribution::Exponential(mean)),
-            (None, None, Some(Pareto { mean, shape })) if shape > 1.0 && shape.is_finite() => {
+            (None, None, Some(Pareto { mean, shape })) if shape > 1.0 && shape <= LARGEST_SHAPE => {
                 Ok(Distribution::Pareto { mean, shape })
             }
             (None, None, Some(Pareto { shape, .. })) => {
-                Err(format!("`shape` is {shape}: it must be above 1, or there is no mean"))
+                Err(format!("`shape` is {shape}: it must be above 1, or there is no mean, and at most {LARGEST_SHAPE}"))
             }
             _ => Err(format!(
                 "a distribution is one of `uniform = [\"{low}\", \"{high}\"]`, `exponential = \"{low}\"` and \

@@ -9,6 +9,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bounds;
 mod count;
 mod counters;
 mod distribution;

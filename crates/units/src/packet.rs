@@ -4,6 +4,8 @@ use crate::Bytes;
 
 /// IP size of a full packet: what Ethernet carries.
 pub const MTU: Bytes = Bytes::new(1500);
+/// The largest packet of IPv4.
+pub const LARGEST: Bytes = Bytes::new(65_535);
 /// The header of IPv4 without options.
 pub const IP_HEADER: Bytes = Bytes::new(20);
 /// The header of TCP without options.

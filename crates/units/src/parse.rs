@@ -45,16 +45,23 @@ pub(crate) fn number_and_unit<'a>(text: &'a str, what: &str, example: &str) -> R
     Ok((value, unit.trim()))
 }
 
-/// `value * scale` as a whole number, refused where it does not fit 63 bits, and where nothing would be left of it.
-pub(crate) fn whole(value: f64, scale: f64, text: &str, what: &str) -> Result<u64, ParseError> {
+/// The quantity of `value * scale` of its smallest unit, refused if it is above `most`, and where nothing would be left
+/// of it.
+pub(crate) fn whole<T: fmt::Display>(
+    (value, scale): (f64, f64),
+    text: &str,
+    what: &str,
+    most: u64,
+    of: fn(u64) -> T,
+) -> Result<T, ParseError> {
     let scaled = (value * scale).round();
     if scaled == 0.0 && value > 0.0 {
         return Err(ParseError::new(format!("`{text}` is too small for a {what}")));
     }
-    if scaled > 9.0e18 {
-        return Err(ParseError::new(format!("`{text}` is too large for a {what}")));
+    if scaled > most as f64 {
+        return Err(ParseError::new(format!("`{text}` is too large for a {what}: at most {}", of(most))));
     }
-    Ok(scaled as u64)
+    Ok(of(scaled as u64))
 }
 
 /// Prints `value` in the largest of `units` in which at most three decimals are needed.
@@ -73,11 +80,13 @@ pub(crate) fn in_units(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &s
 
 /// Serialises, deserialises and describes a type that has `Display` and `FromStr` by its spelling.
 ///
-/// The name in errors, a regular expression of all spellings, the text of the JSON schema, and an example for
-/// it. Needs the crates `serde` and `schemars` where it is used.
+/// The name in errors, a regular expression of all spellings, the text of the JSON schema, and for it an example
+/// and the largest value. Needs the crates `serde` and `schemars` where it is used.
 #[macro_export]
 macro_rules! spelled {
-    ($type:ident, $expected:literal, $pattern:expr, $description:literal $(, $example:literal)?) => {
+    (
+        $type:ident, $expected:literal, $pattern:expr, $description:literal $(, $example:literal $(, $most:expr)?)?
+    ) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
@@ -107,7 +116,7 @@ macro_rules! spelled {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string", "pattern": $pattern, "description": $description
-                    $(, "examples": [$example])?
+                    $(, "examples": [$example] $(, "formatMaximum": ($most.to_string()))?)?
                 })
             }
         }

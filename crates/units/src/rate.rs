@@ -15,6 +15,9 @@ const UNITS: &[(u64, &str)] =
     &[(1_000_000_000_000, "tbit"), (1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit"), (1, "bit")];
 
 impl Rate {
+    /// No rate of a scenario is higher: a full packet takes a nanosecond.
+    pub const LARGEST: Self = Self(10_000_000_000_000);
+
     /// `n` bits per second.
     pub const fn from_bits_per_second(n: u64) -> Self {
         Self(n)
@@ -94,7 +97,7 @@ impl FromStr for Rate {
                 )));
             }
         };
-        whole(value, scale, text, "rate").map(Self)
+        whole((value, scale), text, "rate", Self::LARGEST.0, Self)
     }
 }
 
@@ -103,7 +106,8 @@ spelled!(
     "a rate with its unit, like \"10mbit\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKmMgGtT]?bit|[MG]bit/s)\s*$",
     "A rate of IP bytes with its unit: bit, kbit, mbit, gbit or tbit, powers of ten",
-    "10mbit"
+    "10mbit",
+    Self::LARGEST
 );
 
 #[cfg(test)]

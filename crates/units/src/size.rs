@@ -14,6 +14,8 @@ pub struct Bytes(u64);
 impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
+    /// No size of a scenario is larger: a petabyte.
+    pub const LARGEST: Self = Self(1_000_000_000_000_000);
 
     /// `n` bytes.
     pub const fn new(n: u64) -> Self {
@@ -92,7 +94,7 @@ impl FromStr for Bytes {
                 )));
             }
         };
-        whole(value, scale, text, "size").map(Self)
+        whole((value, scale), text, "size", Self::LARGEST.0, Self)
     }
 }
 
@@ -101,7 +103,8 @@ spelled!(
     "a size with its unit, like \"64kB\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*([kKMGmg]?[bB]|[KMGkmg]i[bB]|bytes)\s*$",
     "A size with its unit: B, kB, MB, GB (powers of ten), KiB, MiB or GiB (binary)",
-    "64kB"
+    "64kB",
+    Self::LARGEST
 );
 
 /// A number from 0 to 1: a probability or a share.

@@ -57,6 +57,10 @@ impl Span {
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
+    /// No time of a scenario is longer: a year.
+    pub const LONGEST: Self = Self::from_secs(31_536_000);
+    /// Nothing in a network waits longer, and no packet is on its way longer: an hour, farther than to Jupiter.
+    pub const LONGEST_WAIT: Self = Self::from_secs(3600);
 
     /// A span of `n` nanoseconds.
     pub const fn from_nanos(n: u64) -> Self {
@@ -217,7 +221,7 @@ impl FromStr for Span {
                 )));
             }
         };
-        whole(value, scale, text, "time").map(Self)
+        whole((value, scale), text, "time", Self::LONGEST.0, Self)
     }
 }
 
@@ -234,14 +238,16 @@ spelled!(
     "a time with its unit, like \"40ms\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
     "A length of time with its unit: ns, us, ms, s or min",
-    "40ms"
+    "40ms",
+    Self::LONGEST
 );
 spelled!(
     Time,
     "a time with its unit, like \"20s\"",
     r"^\s*[0-9.]+([eE][-+]?[0-9]+)?\s*(ns|us|µs|ms|s|min|[nmu]?secs?)\s*$",
     "A point in time, counted from the start of the run, with its unit",
-    "20s"
+    "20s",
+    Span::LONGEST
 );
 
 #[cfg(test)]

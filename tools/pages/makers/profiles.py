@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import ackclock
+from pages.makers.scenario import bounds
 from pages.tables import Table, maker
 
 
@@ -21,7 +22,11 @@ def transport_options() -> Table:
     flow = json.loads(ackclock.schema())["$defs"]["Flow"]
     options = flow["properties"]["transport"]["properties"]
     rows = [
-        [f"`{name}`", *(f"`{_toml(one['options'][name])}`" for one in stacks), options[name]["description"]]
+        [
+            f"`{name}`",
+            *(f"`{_toml(one['options'][name])}`" for one in stacks),
+            options[name]["description"] + bounds(options[name]),
+        ]
         for name in stacks[0]["options"]
     ]
     return Table(("option", *(one["name"] for one in stacks), "meaning"), rows)

@@ -55,6 +55,19 @@ def keys(definition: str) -> Table:
     return Table(("key", "type", "default", "meaning"), rows)
 
 
+@maker("quantities")
+def quantities() -> Table:
+    """A row for each quantity, which has bounds wherever it stands."""
+    rows = []
+    for name in ("Span", "Rate", "Bytes", "Fraction"):
+        found = _definition(name)
+        examples = ", ".join(f"`{json.dumps(one)}`" for one in found["examples"])
+        spelling = found["description"].partition(": ")[2]
+        most = found.get("formatMaximum") or found["anyOf"][0]["maximum"]
+        rows.append([TYPES[name], spelling, examples, f"`{most}`"])
+    return Table(("quantity", "units", "examples", "at most"), rows)
+
+
 @maker("disciplines")
 def disciplines() -> Table:
     """A row for each queue discipline."""
@@ -125,12 +138,25 @@ def _default(value: Schema, required: bool) -> str:
 
 
 def _default_and_meaning(value: Schema, required: bool) -> tuple[str, str]:
-    """Both once: descriptions also name the default, spelled as a user would."""
+    """Both once: descriptions also name the default, spelled as a user would. Then come the bounds."""
     default, meaning = _default(value, required), value.get("description", "")
     if default and (said := re.search(r"[;,.] [Bb]y default ([^;]+)\.$", meaning)):
         meaning = meaning[: said.start()] + "."
         default = f'`"{said[1]}"`' if 'B"`' in default else default
-    return default, meaning
+    return default, meaning + bounds(value)
+
+
+def bounds(value: Schema) -> str:
+    """The least and the largest value of a key in words, if the key itself declares them."""
+    for least, most in (("formatMinimum", "formatMaximum"), ("minimum", "maximum")):
+        if least in value and most in value:
+            return f" From `{_plain(value[least])}` to `{_plain(value[most])}`."
+    return ""
+
+
+def _plain(end: object) -> object:
+    """Whole numbers without decimals."""
+    return int(end) if isinstance(end, float) and end.is_integer() else end
 
 
 def _type(value: Schema) -> str:

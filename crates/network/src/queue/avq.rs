@@ -20,6 +20,7 @@ use crate::{Limit, Packet, Service};
 /// What a scenario says about AVQ, named as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct AvqSettings {
     /// Share of the link that is to be used; by default 98%.
     pub gamma: Fraction,
@@ -46,21 +47,20 @@ impl Default for AvqSettings {
     }
 }
 
+units::bounds! {
+    AvqSettings {
+        alpha: f64 = 1e-9, 1000.0;
+        virtual_limit: Option<Bytes> = Bytes::new(1), Bytes::LARGEST;
+        bandwidth: Option<Rate> = Rate::from_bits_per_second(1), Rate::LARGEST;
+    }
+}
+
 impl Settings for AvqSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(self.alpha > 0.0 && self.alpha <= 1000.0) {
-            return Err(("alpha", format!("{} is out of range (allowed: above 0 to 1000)", self.alpha)));
-        }
         if self.gamma.is_zero() {
             return Err(("gamma", "`0%` of a link cannot be aimed at: it must be above 0, like `98%`".to_owned()));
         }
-        if self.virtual_limit == Some(Bytes::ZERO) {
-            return Err(("virtual_limit", "`0B` holds nothing: it must be above 0, like `100kB`".to_owned()));
-        }
-        if self.bandwidth == Some(Rate::default()) {
-            return Err(("bandwidth", "`0bit` is no rate: it must be above 0, like `10mbit`".to_owned()));
-        }
-        Ok(())
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, limit: Limit, service: &Service) -> Box<dyn Discipline<P>> {

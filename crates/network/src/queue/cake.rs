@@ -50,19 +50,13 @@ impl Settings for CakeSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.rtt.is_zero() {
-            return Err(("rtt", format!("`{}` is no time: it must be above 0, like `100ms`", self.rtt)));
-        }
+        self.out_of_bounds()?;
         if self.flowblind && self.isolation != Isolation::Flows {
             let isolation = self.isolation.name();
             return Err((
                 "isolation",
                 format!("`{isolation}` keeps apart what `flowblind` does not: give one of them"),
             ));
-        }
-        self.framing().check()?;
-        if self.memlimit == Some(Bytes::ZERO) {
-            return Err(("memlimit", "`0B` holds nothing: it must be above 0, like `4MiB`".to_owned()));
         }
         Ok(())
     }

@@ -38,12 +38,12 @@ settings! {
     #[derive(Eq)]
     pub struct CodelSettings in "codel", limit packets {
         /// How long packets may wait in the long run (RFC 8289, section 4.3); by default 5ms.
-        target: Span = Span::from_millis(5), value;
+        target: Span = Span::from_millis(5), value, from Span::ZERO, to Span::LONGEST_WAIT;
         /// For how long the wait may be above it: about the longest round-trip time (RFC 8289, section 4.2); by default
         /// 100ms.
-        interval: Span = Span::from_millis(100), value;
+        interval: Span = Span::from_millis(100), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// Every ECN-capable packet that waited longer is marked; by default none is for this.
-        ce_threshold: Option<Span> = None, value;
+        ce_threshold: Option<Span> = None, value, from Span::ZERO, to Span::LONGEST_WAIT;
         /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
         ecn: bool = false, words("ecn" = true, "noecn" = false);
     }
@@ -54,10 +54,7 @@ impl Settings for CodelSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.interval.is_zero() {
-            return Err(("interval", format!("`{}` is no time: it must be above 0, like `100ms`", self.interval)));
-        }
-        Ok(())
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

@@ -12,12 +12,14 @@ use units::Bytes;
 use units::packet::MTU;
 
 use super::backlog::Backlog;
+use super::turns::LARGEST_QUANTUM;
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
 /// What a scenario says about deficit round robin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct DrrSettings {
     /// What a flow may send more at each turn; by default 1500B.
     pub quantum: Bytes,
@@ -30,12 +32,15 @@ impl Default for DrrSettings {
     }
 }
 
+units::bounds! {
+    DrrSettings {
+        quantum: Bytes = Bytes::new(1), LARGEST_QUANTUM;
+    }
+}
+
 impl Settings for DrrSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.quantum == Bytes::ZERO {
-            return Err(("quantum", format!("`{}` sends nothing: it must be above 0, like `1500B`", self.quantum)));
-        }
-        Ok(())
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

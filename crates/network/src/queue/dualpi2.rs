@@ -33,21 +33,21 @@ settings! {
     /// What a scenario says about DualPI2, named as in `tc`.
     pub struct DualPi2Settings in "dualpi2", limit packets {
         /// The queueing delay of C that is aimed at; by default 15ms.
-        target: Span = Span::from_millis(15), value;
+        target: Span = Span::from_millis(15), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// How often p' follows; by default 16ms.
-        tupdate: Span = Span::from_millis(16), value;
+        tupdate: Span = Span::from_millis(16), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// Weight of the distance from `target`, in 1/s; by default 0.16.
-        alpha: f64 = 0.16, value;
+        alpha: f64 = 0.16, value, from 0.0, to 256.0;
         /// Weight of the change of the delay, in 1/s; by default 3.2.
-        beta: f64 = 3.2, value;
+        beta: f64 = 3.2, value, from 0.0, to 256.0;
         /// Packets of L that waited longer are marked; by default 1ms.
-        step_thresh: Span = Span::from_millis(1), value;
+        step_thresh: Span = Span::from_millis(1), value, from Span::ZERO, to Span::LONGEST_WAIT;
         /// Only those that found at least so many packets waiting in L; by default 0.
-        min_qlen_step: u32 = 0, value "p";
+        min_qlen_step: u32 = 0, value "p", from 0, to 1_000_000;
         /// By which p' is multiplied for L; by default 2.
-        coupling_factor: u32 = 2, value;
+        coupling_factor: u32 = 2, value, from 1, to 255;
         /// Percent of the link that C gets at least while both wait; by default 10.
-        classic_protection: u32 = 10, value "%";
+        classic_protection: u32 = 10, value "%", from 1, to 99;
         /// Whether overload lets the queue overflow in place of dropping packets of L too; by default it does not.
         overflow: bool = false, words("overflow" = true, "drop_on_overload" = false);
         /// Whether all ECN-capable packets wait in L; by default only ECT(1) and CE do.
@@ -71,22 +71,7 @@ impl Settings for DualPi2Settings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        for (key, span) in [("target", self.target), ("tupdate", self.tupdate)] {
-            if span.is_zero() {
-                return Err((key, format!("`{span}` is no time: it must be above 0, like `15ms`")));
-            }
-        }
-        for (key, weight) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(0.0..=256.0).contains(&weight) {
-                return Err((key, format!("{weight} is out of range (allowed: 0 to 256)")));
-            }
-        }
-        let numbers =
-            [("coupling_factor", self.coupling_factor, 255), ("classic_protection", self.classic_protection, 99)];
-        match numbers.into_iter().find(|&(_, value, most)| !(1..=most).contains(&value)) {
-            Some((key, value, most)) => Err((key, format!("{value} is out of range (allowed: 1 to {most})"))),
-            None => Ok(()),
-        }
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

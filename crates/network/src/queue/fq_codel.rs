@@ -21,7 +21,7 @@ use units::{Bytes, Span};
 
 use super::codel::{Codel, CodelSettings};
 use super::tc::{Dialect, settings};
-use super::turns::{Turns, Waiting};
+use super::turns::{LARGEST_QUANTUM, Turns, Waiting};
 use super::{Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
@@ -30,19 +30,19 @@ settings! {
     #[derive(Eq)]
     pub struct FqCodelSettings in "fq_codel", limit packets {
         /// Number of queues; by default 1024.
-        flows: u32 = 1024, value;
+        flows: u32 = 1024, value, from 1, to 65_536;
         /// What a queue may send at each turn; by default 1500B.
-        quantum: Bytes = MTU, value;
+        quantum: Bytes = MTU, value, from Bytes::new(1), to LARGEST_QUANTUM;
         /// How long packets of a flow may wait in the long run; by default 5ms.
-        target: Span = CodelSettings::default().target, value;
+        target: Span = CodelSettings::default().target, value, from Span::ZERO, to Span::LONGEST_WAIT;
         /// For how long the wait may be above it: about the longest round-trip time; by default 100ms.
-        interval: Span = CodelSettings::default().interval, value;
+        interval: Span = CodelSettings::default().interval, value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
-        memory_limit: Bytes = Bytes::new(32 << 20), value;
+        memory_limit: Bytes = Bytes::new(32 << 20), value, from Bytes::new(1), to Bytes::LARGEST;
         /// How many packets a full buffer loses at a time, at most; by default 64.
-        drop_batch: u32 = 64, value;
+        drop_batch: u32 = 64, value, from 1, to 1_000_000;
         /// Every ECN-capable packet that waited longer is marked; by default none is for this.
-        ce_threshold: Option<Span> = None, value;
+        ce_threshold: Option<Span> = None, value, from Span::ZERO, to Span::LONGEST_WAIT;
         /// Whether ECN-capable packets are marked in place of dropped; by default they are.
         ecn: bool = true, words("ecn" = true, "noecn" = false);
     }
@@ -64,16 +64,7 @@ impl Settings for FqCodelSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.codel().check()?;
-        let numbers = [("flows", self.flows, 65_536), ("drop_batch", self.drop_batch, 1_000_000)];
-        if let Some((key, value, most)) = numbers.into_iter().find(|&(_, value, most)| !(1..=most).contains(&value)) {
-            return Err((key, format!("{value} is out of range (allowed: 1 to {most})")));
-        }
-        let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
-        match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
-            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1500B`"))),
-            None => Ok(()),
-        }
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

@@ -11,7 +11,7 @@ use units::{Bytes, Span};
 
 use super::pie::{Pie, PieSettings};
 use super::tc::{Dialect, settings};
-use super::turns::{Turns, Waiting};
+use super::turns::{LARGEST_QUANTUM, Turns, Waiting};
 use super::{Admission, Context, Discipline, Served, Settings};
 use crate::{Limit, Packet, Service};
 
@@ -20,21 +20,21 @@ settings! {
     #[derive(Eq)]
     pub struct FqPieSettings in "fq_pie", limit packets {
         /// Number of queues; by default 1024.
-        flows: u32 = 1024, value;
+        flows: u32 = 1024, value, from 1, to 65_536;
         /// The queueing delay that is aimed at in each queue; by default 15ms.
-        target: Span = PieSettings::default().target, value;
+        target: Span = PieSettings::default().target, value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// How often the probabilities follow; by default 15ms.
-        tupdate: Span = PieSettings::default().tupdate, value;
+        tupdate: Span = PieSettings::default().tupdate, value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
-        alpha: u32 = PieSettings::default().alpha, value;
+        alpha: u32 = PieSettings::default().alpha, value, from 0, to 32;
         /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
-        beta: u32 = PieSettings::default().beta, value;
+        beta: u32 = PieSettings::default().beta, value, from 0, to 32;
         /// What a queue may send at each turn; by default 1500B.
-        quantum: Bytes = MTU, value;
+        quantum: Bytes = MTU, value, from Bytes::new(1), to LARGEST_QUANTUM;
         /// How many bytes may wait, besides the limit of the queue; by default 32MiB.
-        memory_limit: Bytes = Bytes::new(32 << 20), value;
+        memory_limit: Bytes = Bytes::new(32 << 20), value, from Bytes::new(1), to Bytes::LARGEST;
         /// ECN-capable packets are marked up to this probability, in percent; by default 10.
-        ecn_prob: u32 = 10, value;
+        ecn_prob: u32 = 10, value, from 0, to 100;
         /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
         ecn: bool = PieSettings::default().ecn, words("ecn" = true, "noecn" = false);
         /// Whether smaller packets are dropped less; by default they are not.
@@ -61,18 +61,7 @@ impl Settings for FqPieSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.pie().check()?;
-        if !(1..=65_536).contains(&self.flows) {
-            return Err(("flows", format!("{} is out of range (allowed: 1 to 65536)", self.flows)));
-        }
-        if self.ecn_prob > 100 {
-            return Err(("ecn_prob", format!("{} is out of range (allowed: 0 to 100)", self.ecn_prob)));
-        }
-        let sizes = [("quantum", self.quantum), ("memory_limit", self.memory_limit)];
-        match sizes.into_iter().find(|(_, size)| *size == Bytes::ZERO) {
-            Some((key, size)) => Err((key, format!("`{size}` sends nothing: it must be above 0, like `1500B`"))),
-            None => Ok(()),
-        }
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

@@ -115,6 +115,14 @@ macro_rules! disciplines {
                 }
             }
 
+            /// Its name.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    Self::Fifo => "fifo",
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
             /// As [`Settings::check`].
             ///
             /// # Errors

@@ -40,13 +40,13 @@ settings! {
     #[derive(Eq)]
     pub struct PieSettings in "pie", limit packets {
         /// The queueing delay that is aimed at; by default 15ms.
-        target: Span = Span::from_millis(15), value;
+        target: Span = Span::from_millis(15), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// How often the probability follows; by default 15ms.
-        tupdate: Span = Span::from_millis(15), value;
+        tupdate: Span = Span::from_millis(15), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// Weight of the distance from `target`, in sixteenths of 1/s; by default 2.
-        alpha: u32 = 2, value;
+        alpha: u32 = 2, value, from 0, to 32;
         /// Weight of the change of the delay, in sixteenths of 1/s; by default 20.
-        beta: u32 = 20, value;
+        beta: u32 = 20, value, from 0, to 32;
         /// Whether ECN-capable packets are marked in place of dropped while the probability is at most 10 %; by default
         /// they are not.
         ecn: bool = false, words("ecn" = true, "noecn" = false);
@@ -66,15 +66,7 @@ impl Settings for PieSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        for (key, span) in [("target", self.target), ("tupdate", self.tupdate)] {
-            if span.is_zero() {
-                return Err((key, format!("`{span}` is no time: it must be above 0, like `15ms`")));
-            }
-        }
-        match [("alpha", self.alpha), ("beta", self.beta)].into_iter().find(|&(_, weight)| weight > 32) {
-            Some((key, weight)) => Err((key, format!("{weight} is out of range (allowed: 0 to 32)"))),
-            None => Ok(()),
-        }
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

@@ -14,6 +14,7 @@ use crate::{Limit, Packet, Service};
 /// What a scenario says about a policer, named as in `tc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct PoliceSettings {
     /// At which the bucket fills; it must be given.
     pub rate: Option<Rate>,
@@ -23,15 +24,20 @@ pub struct PoliceSettings {
     pub ecn: bool,
 }
 
+units::bounds! {
+    PoliceSettings {
+        rate: Option<Rate> = Rate::from_bits_per_second(1), Rate::LARGEST;
+        burst: Option<Bytes> = Bytes::new(1), Bytes::LARGEST;
+    }
+}
+
 impl Settings for PoliceSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.rate.is_none_or(Rate::is_zero) {
-            return Err(("rate", "a policer needs a rate above 0, like `10mbit`".to_owned()));
+        let needed = [("rate", self.rate.is_none(), "10mbit"), ("burst", self.burst.is_none(), "32kB")];
+        if let Some((key, _, example)) = needed.into_iter().find(|(_, is_missing, _)| *is_missing) {
+            return Err((key, format!("a policer needs it, like `{example}`")));
         }
-        if self.burst.is_none_or(|burst| burst == Bytes::ZERO) {
-            return Err(("burst", "a policer needs a burst above 0, like `32kB`".to_owned()));
-        }
-        Ok(())
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

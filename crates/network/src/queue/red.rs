@@ -20,7 +20,7 @@
 //! the paper says. Linux halves it in steps, by a table of 256 idle times, which `tc` makes in ticks of 64 ns and the
 //! kernel reads in microseconds: after the first half it forgets some 20 times slower.
 
-use units::{Bytes, Fraction, Random, Rate, Span, Time};
+use units::{Bytes, Fraction, Random, Rate, Span, Time, packet};
 
 use super::fifo::Fifo;
 use super::tc::{Dialect, settings};
@@ -34,17 +34,18 @@ settings! {
     /// What a scenario says about RED, named as in `tc`.
     pub struct RedSettings in "red", limit bytes {
         /// Average length from which on packets are marked or dropped; by default a third of `max`.
-        min: Option<Bytes> = None, value;
+        min: Option<Bytes> = None, value, from Bytes::new(1), to Bytes::LARGEST;
         /// Average length at which the probability is `probability`; by default three times `min`, or without it a
         /// quarter of the limit.
-        max: Option<Bytes> = None, value;
+        max: Option<Bytes> = None, value, from Bytes::new(1), to Bytes::LARGEST;
         /// The average size of packets; by default 1000B.
-        avpkt: Bytes = Bytes::new(1000), value;
+        avpkt: Bytes = Bytes::new(1000), value, from Bytes::new(1), to packet::LARGEST;
         /// How many packets of average size may arrive at once before the average reaches `min`; by default
         /// (2 min + max) / (3 avpkt).
-        burst: Option<u32> = None, value;
+        burst: Option<u32> = None, value, from 1, to 1_000_000;
         /// The rate at which the average falls while nothing waits; by default that of the link.
-        bandwidth: Option<Rate> = None, value, omitted Some(Rate::from_mbit(10));
+        bandwidth: Option<Rate> = None, value, omitted Some(Rate::from_mbit(10)),
+            from Rate::from_bits_per_second(1), to Rate::LARGEST;
         /// The largest probability below `max`; by default 2%, with `adaptive` the one to begin with.
         probability: Fraction = Fraction::new(0.02).unwrap_or_default(), value;
         /// Whether ECN-capable packets are marked in place of dropped; by default they are not.
@@ -94,20 +95,11 @@ impl Settings for RedSettings {
     const TC: Option<Dialect<Self>> = Some(Self::DIALECT);
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        let sizes = [("min", self.min), ("max", self.max), ("avpkt", Some(self.avpkt))];
-        if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == Some(Bytes::ZERO)) {
-            return Err((key, "`0B` is no length: it must be above 0, like `30kB`".to_owned()));
-        }
+        self.out_of_bounds()?;
         if let (Some(min), Some(max)) = (self.min, self.max)
             && max <= min
         {
             return Err(("max", format!("`{max}` must be above `min`, which is `{min}`")));
-        }
-        if self.burst == Some(0) {
-            return Err(("burst", "0 is out of range (allowed: 1 to 4294967295)".to_owned()));
-        }
-        if self.bandwidth == Some(Rate::default()) {
-            return Err(("bandwidth", "`0bit` is no rate: it must be above 0, like `10mbit`".to_owned()));
         }
         if (self.harddrop || self.nodrop) && !self.ecn {
             let key = if self.harddrop { "harddrop" } else { "nodrop" };

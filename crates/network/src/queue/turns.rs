@@ -7,6 +7,9 @@ use units::{Bytes, Time};
 use super::{Context, Served};
 use crate::Packet;
 
+/// With a larger quantum flows would hardly take turns (the largest of `fq_codel` in Linux).
+pub(super) const LARGEST_QUANTUM: Bytes = Bytes::new(1 << 20);
+
 /// Queues by number, in the order of their turns.
 #[derive(Debug)]
 pub(super) struct Turns {

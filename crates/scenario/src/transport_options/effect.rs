@@ -3,7 +3,7 @@
 use control::{ControllerRef, Counting, Parameters, registry};
 use serde_json::Value;
 use transport::{Buffer, Conceals, EcnMode, MAX_THRESHOLD, Marks, Stack};
-use units::{Bytes, Span};
+use units::Bytes;
 
 use super::TransportOptions;
 use crate::document::plain;
@@ -12,19 +12,8 @@ use crate::language::{Flow, Overrides};
 use crate::plan::Kind;
 use crate::values::WindowSpec;
 
-/// A timeout below that would come again and again while nothing else happens.
-const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
-
 /// Windows that count segments, and take a size as well.
 pub(crate) const IN_SEGMENTS: [&str; 2] = ["initial_window", "receive_window"];
-
-/// No kernel looks at its timers more rarely.
-const LONGEST_TICK: Span = Span::from_secs(1);
-
-/// Largest IPv4 packet.
-pub(crate) const LARGEST_PACKET: u64 = 65_535;
-/// Headers of IPv4 and TCP with room for the options in use.
-const HEADERS: u64 = 60;
 
 const NEEDS_SACK: &str = "needs selective acknowledgements: `sack` is false";
 
@@ -71,9 +60,10 @@ pub(crate) fn overlay(profile: &Stack, overrides: &Overrides) -> Result<Stack, F
     for (name, value) in overrides {
         set(&mut given, name, value)?;
     }
+    given.out_of_bounds().map_err(|(name, why)| flow_error(format!("transport.{name}"), why))?;
     // Only when all are set: one may have to fit another.
     for name in overrides.keys() {
-        check_range(name, &given).map_err(|message| flow_error(format!("transport.{name}"), message))?;
+        check_relations(name, &given).map_err(|message| flow_error(format!("transport.{name}"), message))?;
     }
     let stack = given.stack(profile);
     if stack.smallest_window() == Some(0) {
@@ -131,34 +121,14 @@ pub(super) fn by_name(options: &TransportOptions) -> Overrides {
     all
 }
 
-/// Refuses option `name` outside its range.
-pub(super) fn check_range(name: &str, options: &TransportOptions) -> Result<(), String> {
-    let at_least_one = |value: u32| (value == 0).then(|| "must be at least 1".to_owned());
+/// Refuses option `name` where it does not fit the others.
+pub(super) fn check_relations(name: &str, options: &TransportOptions) -> Result<(), String> {
     let problem = match name {
-        "segment_size" => {
-            let (size, most) = (options.segment_size, LARGEST_PACKET - HEADERS);
-            (!(1..=most).contains(&size.get())).then(|| format!("`{size}` is not from 1 to {most} bytes"))
-        }
-        "initial_window" => at_least_one(options.initial_window),
-        "receive_window" => at_least_one(options.receive_window),
-        "duplicate_threshold" => {
-            let threshold = options.duplicate_threshold;
-            let allowed = (1..=MAX_THRESHOLD).contains(&threshold);
-            (!allowed).then(|| format!("`{threshold}` is not from 1 to {MAX_THRESHOLD}"))
-        }
         "ecn_beta" => (!(0.0..1.0).contains(&options.ecn_beta))
             .then(|| format!("`{}` is not from 0 to below 1", options.ecn_beta)),
-        "timer_tick" => (options.timer_tick > LONGEST_TICK)
-            .then(|| format!("`{}` is not from 0s to {LONGEST_TICK}", options.timer_tick)),
-        "ack_every" => at_least_one(options.ack_every),
-        "rto_min" | "rto_max" | "rto_initial" => {
-            let TransportOptions { rto_min, rto_max, rto_initial, .. } = options;
-            let shortest = rto_min.min(rto_max).min(rto_initial);
-            if *shortest < SHORTEST_TIMEOUT {
-                Some(format!("`{shortest}` is too short for a timeout: at least {SHORTEST_TIMEOUT}"))
-            } else {
-                (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
-            }
+        "rto_min" | "rto_max" => {
+            let TransportOptions { rto_min, rto_max, .. } = options;
+            (rto_min > rto_max).then(|| format!("rto_min `{rto_min}` is above rto_max `{rto_max}`"))
         }
         "delayed_ack_max" => {
             let (most, least) = (options.delayed_ack_max, options.delayed_ack_timeout);

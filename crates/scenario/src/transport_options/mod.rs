@@ -7,14 +7,15 @@ mod sysctls;
 use control::Counting;
 use serde::{Deserialize, Serialize};
 use transport::{
-    Acks, Buffer, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, EcnMode, Growth, IdleRestart, Losses, Marks,
-    Pacing, Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers, WindowValidation,
+    Acks, Buffer, BufferSizes, Buffers, Clock, Conceals, Delay, Detection, EcnMode, Growth, IdleRestart, Losses,
+    MAX_THRESHOLD, Marks, Pacing, Reduction, Repair, Resends, Retransmits, Rule, Selective, Stack, Timers,
+    WindowValidation,
 };
-use units::{Bytes, Span};
+use units::{Bytes, Span, packet};
 
 use sysctls::{ECN, MODES, PROBES, SWITCH, buffer, compressed, divisor, number, options, time, words};
 
-pub(crate) use effect::{IN_SEGMENTS, LARGEST_PACKET, check_keeping, check_kind, overlay};
+pub(crate) use effect::{IN_SEGMENTS, check_keeping, check_kind, overlay};
 pub use sysctls::{Configured, Sysctl, configure, sysctls};
 
 /// Options that depend on one that the stack does not use, once a scenario switches that on: the delay of ACKs…
@@ -22,15 +23,24 @@ const DELAYED_ACK_TIMEOUT: Span = Span::from_millis(40);
 /// …and the window after an idle time.
 const IDLE_RESTART: IdleRestart = IdleRestart::Rfc5681;
 
+/// A timeout below that would come again and again while nothing else happens.
+const SHORTEST_TIMEOUT: Span = Span::from_micros(1);
+/// No kernel looks at its timers more rarely.
+const LONGEST_TICK: Span = Span::from_secs(1);
+/// What the largest packet leaves beside the headers of IPv4 and TCP, with room for the options in use.
+const LARGEST_SEGMENT: Bytes = Bytes::new(packet::LARGEST.get() - 60);
+/// No window of a controller is larger, and no receiver counts more.
+const MOST_SEGMENTS: u32 = 10_000_000;
+
 options! {
     /// The options of one TCP connection, sender and receiver.
     pub struct TransportOptions;
     /// Payload of a full segment (SMSS).
-    pub segment_size: Bytes,
+    pub segment_size: Bytes where from Bytes::new(1), to LARGEST_SEGMENT,
     /// Initial window in segments (RFC 3390, RFC 6928), or a size, of which whole segments count.
-    pub initial_window: u32,
+    pub initial_window: u32 where from 1, to MOST_SEGMENTS,
     /// Receive window in segments, or a size, like `64KiB`, of which whole segments count.
-    pub receive_window: u32,
+    pub receive_window: u32 where from 1, to u32::MAX,
     /// The receive buffer: `"unlimited"`, a size as an application sets it by SO_RCVBUF, which does not grow (Linux
     /// takes twice as much memory), or three sizes of memory as in `tcp_rmem`, the second at first and the third at
     /// most. The window follows from the memory by the rules of the stack.
@@ -46,16 +56,16 @@ options! {
     pub timestamps: bool => [words("tcp_timestamps", &[("1", true), ("2", true), ("0", false)])],
     /// The clock on which RTT samples are taken (tcpTick_ in ns-2). 0 is exact, and controllers that want exact samples
     /// get them at any tick.
-    pub clock_tick: Span,
+    pub clock_tick: Span where from Span::ZERO, to LONGEST_TICK,
     /// The clock of the timestamp option (RFC 7323, section 5.4).
-    pub timestamp_tick: Span,
+    pub timestamp_tick: Span where from Span::ZERO, to LONGEST_TICK,
     /// The tick of the timers of retransmission, of tail loss probes, of RACK and of delayed ACKs (in Linux 1 /
     /// CONFIG_HZ): a wait counts in whole ticks, from the last tick before it began on, and ends one tick later, from
     /// 63 ticks on with every eighth tick, from 504 on with every 64th (the timer wheel of Linux). Probes and RACK wait
     /// 2 ms more. 0 is exact.
-    pub timer_tick: Span,
-    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675), at most 16.
-    pub duplicate_threshold: u32 => [number("tcp_reordering")],
+    pub timer_tick: Span where from Span::ZERO, to LONGEST_TICK,
+    /// Duplicate ACKs, or segments SACKed above, that make a segment lost (DupThresh, RFC 6675).
+    pub duplicate_threshold: u32 where from 1, to MAX_THRESHOLD => [number("tcp_reordering")],
     /// `duplicate_threshold` grows with the reordering that SACK shows, to 16 at most (Linux).
     pub reordering_adapts: bool,
     /// Forward acknowledgment (FACK, Mathis and Mahdavi 1996): a segment is lost once one sent `duplicate_threshold`
@@ -103,13 +113,13 @@ options! {
     /// handshake data leave at the start.
     pub handshake: bool,
     /// Retransmission timeout before the first sample (RFC 6298, 2.1): of a SYN, or of data without a handshake.
-    pub rto_initial: Span,
+    pub rto_initial: Span where from SHORTEST_TIMEOUT, to Span::LONGEST_WAIT,
     /// The smallest retransmission timeout (RFC 6298, 2.4).
-    pub rto_min: Span => [time("tcp_rto_min_us", 1000)],
+    pub rto_min: Span where from SHORTEST_TIMEOUT, to Span::LONGEST_WAIT => [time("tcp_rto_min_us", 1000)],
     /// The largest one, back-off included (RFC 6298, 2.5).
-    pub rto_max: Span => [time("tcp_rto_max_ms", 1_000_000)],
+    pub rto_max: Span where from SHORTEST_TIMEOUT, to Span::LONGEST_WAIT => [time("tcp_rto_max_ms", 1_000_000)],
     /// The smallest variance term: RTO = SRTT + max(4*RTTVAR, this). Linux applies its 200 ms here.
-    pub rto_variance_min: Span => [time("tcp_rto_min_us", 1000)],
+    pub rto_variance_min: Span where from Span::ZERO, to Span::LONGEST_WAIT => [time("tcp_rto_min_us", 1000)],
     /// Every expiry of the retransmission timer reduces the slow-start threshold (4.3BSD, FreeBSD, ns-2).
     /// Otherwise the first since new data was acknowledged does, and none in fast recovery or after a mark
     /// (Linux). A second reduction is not undone.
@@ -126,27 +136,29 @@ options! {
     pub ecn: EcnMode => [words(ECN, MODES)],
     /// The share of the window that a congestion echo leaves, in whole segments and at least two (ABE, RFC 8511): of a
     /// controller that would take more, as for a loss. Zero is none of this.
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     pub ecn_beta: f64,
     /// Full segments an ACK may wait for: 2 with delayed ACKs, 1 without (RFC 5681, section 4.2).
-    pub ack_every: u32,
+    pub ack_every: u32 where from 1, to MOST_SEGMENTS,
     /// How long an ACK may be delayed, at first.
-    pub delayed_ack_timeout: Span,
+    pub delayed_ack_timeout: Span where from Span::ZERO, to Span::LONGEST_WAIT,
     /// How long at most (Linux). An ACK that waited in vain doubles the wait, up to a base RTT. Pauses between segments
     /// that are shorter than the wait stretch it, and segments close together bring it back. Not above
     /// `delayed_ack_timeout` the wait is constant.
-    pub delayed_ack_max: Span,
+    pub delayed_ack_max: Span where from Span::ZERO, to Span::LONGEST_WAIT,
     /// Segments acknowledged one by one at the start of a connection (quick ACKs of Linux): 16, and in Linux while the
     /// receive window opens, which it does by two segments for each that arrives.
-    pub quick_acks: u32,
+    pub quick_acks: u32 where from 0, to MOST_SEGMENTS,
     /// Quick ACKs come back: as many at most after a pause longer than the receiver's timeout and after a segment that
     /// was delivered before, two after a congestion mark and, with ECN, after a segment that is sent again. And a
     /// segment that announces a reduction (CWR) is acknowledged at once, and the last segment of a write of the
     /// application (PSH), as its reader waits for no more (Linux 6). Zero is none of this.
-    pub quick_acks_again: u32,
+    pub quick_acks_again: u32 where from 0, to MOST_SEGMENTS,
     /// SACK compression (Linux since 4.18): how long an ACK of out-of-order data may wait for more of it, at most a
     /// twentieth of the base RTT. Not the first three since the last advance, nor where a third SACK block changes.
     /// Zero is none.
-    pub sack_compression: Span => [time("tcp_comp_sack_delay_ns", 1), compressed("tcp_comp_sack_nr")],
+    pub sack_compression: Span where from Span::ZERO, to Span::LONGEST_WAIT
+        => [time("tcp_comp_sack_delay_ns", 1), compressed("tcp_comp_sack_nr")],
     /// Reports that a misbehaving receiver leaves out: `"nothing"`, `"losses"` (it acknowledges all segments below one
     /// that arrives, also those that were lost), or `"marks"`.
     pub conceals: Conceals,

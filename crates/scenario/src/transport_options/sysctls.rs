@@ -10,7 +10,7 @@ use serde::Serialize;
 use transport::{Buffer, Stack};
 
 use super::TransportOptions;
-use super::effect::{by_name, check_range};
+use super::effect::{by_name, check_relations};
 use crate::language::Overrides;
 
 pub(super) use forms::{
@@ -39,16 +39,23 @@ macro_rules! options {
         pub struct $options:ident;
         $(
             $(#[$meaning:meta])+
-            pub $field:ident: $kind:ty $(=> [$($form:expr),+])?,
+            pub $field:ident: $kind:ty $(where from $least:expr, to $most:expr)? $(=> [$($form:expr),+])?,
         )+
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, rename_all = "snake_case")]
+        #[schemars(transform = Self::describe_bounds)]
         pub struct $options {$(
             $(#[$meaning])+
             pub $field: $kind,
         )+}
+
+        units::bounds! {
+            $options {$($(
+                $field: $kind = $least, $most;
+            )?)+}
+        }
 
         impl $options {
             /// The sysctls that set an option, in the order of the options.
@@ -167,7 +174,8 @@ pub fn configure(profile: &Stack, settings: &[(String, String)]) -> Result<Confi
         configured.acts = false;
         for declared in TransportOptions::SYSCTLS.iter().filter(|declared| declared.name() == short) {
             declared.read(value, &mut given).map_err(refuse)?;
-            check_range(declared.option(), &given).map_err(|why| refuse(format!("{} {why}", declared.option())))?;
+            given.out_of_bounds().map_err(|(option, why)| refuse(format!("{option} {why}")))?;
+            check_relations(declared.option(), &given).map_err(|why| refuse(format!("{} {why}", declared.option())))?;
             set.push(declared.option());
             (known, configured.acts) = (true, true);
         }

@@ -5,11 +5,29 @@ use std::fmt;
 use network::Propagation;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use units::{Span, Time};
+use units::bounds::within;
+use units::{ParseError, Span, Time};
 
 use super::inline::inline;
 use super::steps;
 use super::trace::TraceRef;
+
+/// The bounds of a delay.
+const WAIT: [Span; 2] = [Span::ZERO, Span::LONGEST_WAIT];
+
+/// The time that `text` spells, if a packet may be on its way so long.
+pub(super) fn wait(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: ParseError| error.to_string())?;
+    within(&span, WAIT)?;
+    Ok(span)
+}
+
+/// Steps of delays, each of them one.
+fn waits<'de, A: de::SeqAccess<'de>>(seq: A) -> Result<Vec<(Time, Span)>, A::Error> {
+    let steps = steps::steps(seq)?;
+    steps.iter().try_for_each(|(_, delay)| within(delay, WAIT)).map_err(de::Error::custom)?;
+    Ok(steps)
+}
 
 /// A propagation delay: `"40ms"`, steps `[["0s", "100ms"], ["30s", "40ms"]]`, or `{ trace = "leo.csv" }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +83,10 @@ impl<'de> Deserialize<'de> for DelaySpec {
                 if let Some(spec) = inline(text) {
                     return spec;
                 }
-                text.parse::<Span>().map(|delay| Propagation::from(delay).into()).map_err(E::custom)
+                wait(text).map(|delay| Propagation::from(delay).into()).map_err(E::custom)
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<DelaySpec, A::Error> {
-                steps::steps(seq).map(|steps| DelaySpec::of_steps(&steps))
+                Ok(DelaySpec::of_steps(&waits(seq)?))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<DelaySpec, A::Error> {
                 TraceRef::deserialize(MapAccessDeserializer::new(map)).map(DelaySpec::from)
@@ -83,7 +101,8 @@ impl schemars::JsonSchema for DelaySpec {
         "Propagation".into()
     }
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let constant = generator.subschema_for::<Span>();
+        let mut constant = generator.subschema_for::<Span>();
+        constant.insert("formatMaximum".to_owned(), Span::LONGEST_WAIT.to_string().into());
         let steps = steps::schema::<Span>(generator);
         let trace = generator.subschema_for::<TraceRef>();
         schemars::json_schema!({
@@ -158,11 +177,11 @@ impl<'de> Deserialize<'de> for Delay {
                 if let Some(spec) = inline(text) {
                     return spec;
                 }
-                let one_way: Span = text.parse().map_err(E::custom)?;
+                let one_way = wait(text).map_err(E::custom)?;
                 Ok(Delay::both(Propagation::from(one_way).into()))
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Delay, A::Error> {
-                Ok(Delay::both(DelaySpec::of_steps(&steps::steps(seq)?)))
+                Ok(Delay::both(DelaySpec::of_steps(&waits(seq)?)))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Delay, A::Error> {
                 match AnyTable::deserialize(MapAccessDeserializer::new(map))? {

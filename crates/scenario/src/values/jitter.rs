@@ -7,11 +7,14 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use units::{Bytes, Fraction, Span, Time};
 
+use super::delay::wait;
 use super::inline::inline;
 use super::steps::{self, Stepped};
 
 /// Slots closer than this are taken for a typing error.
 const SHORTEST_SLOT: Span = Span::from_micros(10);
+/// Larger batches, and rarer exceptions, are taken for one.
+const MOST_PACKETS: u32 = 1_000_000;
 
 /// Random delay behind a link: `"3ms"`, `{ normal = "20ms", correlation = "25%", reorder = true }`, or steps of these.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +69,7 @@ impl JitterSpec {
 /// The law of one step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = Self::describe_bounds)]
 struct Table {
     /// Each packet is late by a time drawn uniformly from zero to below this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +102,37 @@ struct Table {
     slot: Option<Slot>,
 }
 
+units::bounds! {
+    Table {
+        uniform: Option<Span> = Span::ZERO, Span::LONGEST_WAIT;
+        around: Option<Span> = Span::ZERO, Span::LONGEST_WAIT;
+        normal: Option<Span> = Span::ZERO, Span::LONGEST_WAIT;
+        pareto: Option<Span> = Span::ZERO, Span::LONGEST_WAIT;
+        paretonormal: Option<Span> = Span::ZERO, Span::LONGEST_WAIT;
+        wifi: Option<Span> = Span::ZERO, Shape::Wifi.largest().unwrap_or(Span::LONGEST_WAIT);
+    }
+}
+
+units::bounds! {
+    EarlyTable {
+        gap: u32 = 1, MOST_PACKETS;
+    }
+}
+
+units::bounds! {
+    Slot {
+        min: Span = SHORTEST_SLOT, Span::LONGEST_WAIT;
+        max: Option<Span> = SHORTEST_SLOT, Span::LONGEST_WAIT;
+        packets: Option<u32> = 1, MOST_PACKETS;
+        bytes: Option<Bytes> = Bytes::new(1), Bytes::LARGEST;
+    }
+}
+
+/// The first of the keys that are out of their bounds in words.
+fn in_words(within: Result<(), (&'static str, String)>) -> Result<(), String> {
+    within.map_err(|(key, why)| format!("`{key}`: {why}"))
+}
+
 impl Table {
     fn of(spread: &Spread) -> Self {
         let Spread { shape, size, correlation } = *spread;
@@ -116,6 +151,7 @@ impl Table {
     }
 
     fn spread(&self) -> Result<Spread, String> {
+        in_words(self.out_of_bounds())?;
         let laws = [
             (Shape::Uniform, self.uniform),
             (Shape::Around, self.around),
@@ -148,9 +184,6 @@ impl Table {
             return Err(
                 "`correlation` and `wifi` exclude each other: packets on that channel are independent".to_owned()
             );
-        }
-        if let Some(most) = shape.largest().filter(|most| size > *most) {
-            return Err(format!("`wifi` = `{size}` is above {most}, the mean where every packet is sent again"));
         }
         Ok(Spread { shape, size, correlation: self.correlation })
     }
@@ -211,6 +244,7 @@ impl<'de> Deserialize<'de> for Reorder {
 /// Packets that take no delay.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 struct EarlyTable {
     /// The share of the packets that take no delay.
     share: Fraction,
@@ -243,9 +277,10 @@ impl From<Early> for EarlyTable {
 
 impl EarlyTable {
     fn early(self) -> Result<Early, String> {
+        in_words(self.out_of_bounds()).map_err(|why| format!("`reorder`: {why}"))?;
         let Self { share, correlation, gap } = self;
-        if share.is_zero() || gap == 0 {
-            return Err("`reorder`: share and gap must be above 0; `reorder = false` keeps the order".to_owned());
+        if share.is_zero() {
+            return Err("`reorder`: share must be above 0; `reorder = false` keeps the order".to_owned());
         }
         Ok(Early { chance: Chance { share, correlation }, gap })
     }
@@ -254,6 +289,7 @@ impl EarlyTable {
 /// Batches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 struct Slot {
     /// The least time from one slot to the next.
     min: Span,
@@ -276,16 +312,11 @@ impl From<Slots> for Slot {
 
 impl Slot {
     fn slots(self) -> Result<Slots, String> {
+        in_words(self.out_of_bounds()).map_err(|why| format!("`slot`: {why}"))?;
         let Self { min, max, packets, bytes } = self;
         let max = max.unwrap_or(min);
-        if min < SHORTEST_SLOT {
-            return Err(format!("`slot`: min `{min}` is below {SHORTEST_SLOT}, the least time between slots"));
-        }
         if max < min {
             return Err(format!("`slot`: max `{max}` is below min `{min}`"));
-        }
-        if packets == Some(0) || bytes == Some(Bytes::ZERO) {
-            return Err("`slot`: a slot takes at least one packet or byte".to_owned());
         }
         Ok(Slots { min, max, packets, bytes })
     }
@@ -301,7 +332,7 @@ impl<'de> Deserialize<'de> for OneStep {
                 f.write_str(r#"a time like "3ms", or { uniform = "3ms", reorder = true }"#)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<OneStep, E> {
-                let uniform = Some(text.parse().map_err(E::custom)?);
+                let uniform = Some(wait(text).map_err(E::custom)?);
                 Ok(OneStep(Table { uniform, ..Table::default() }))
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<OneStep, A::Error> {
@@ -346,7 +377,7 @@ impl<'de> Deserialize<'de> for JitterSpec {
                 if let Some(spec) = inline(text) {
                     return spec;
                 }
-                text.parse().map(|size: Span| JitterSpec { model: size.into(), reorder: false }).map_err(E::custom)
+                wait(text).map(|size| JitterSpec { model: size.into(), reorder: false }).map_err(E::custom)
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<JitterSpec, A::Error> {
                 let table = Table::deserialize(MapAccessDeserializer::new(map))?;

@@ -27,6 +27,7 @@ pub use duplicate::DuplicateSpec;
 pub use framing::FramingSpec;
 pub use jitter::JitterSpec;
 pub use loss::LossSpec;
+pub(crate) use queue::other_than_default;
 pub use queue::{Limit, Packets, QueueSpec, path_of_tc};
 pub use rate::RateSpec;
 pub use sampling::Sampling;

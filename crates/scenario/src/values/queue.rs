@@ -170,6 +170,14 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
+/// The keys of `settings` whose values are other than by default.
+pub(crate) fn other_than_default(settings: &DisciplineSettings) -> Map<String, Value> {
+    let Ok(Value::Object(mut keys)) = serde_json::to_value(settings) else { unreachable!("settings are an object") };
+    let usual = tagged(settings.name(), Map::new()).ok().and_then(|usual| serde_json::to_value(usual).ok());
+    keys.retain(|key, value| usual.as_ref().is_none_or(|usual| usual[key] != *value));
+    keys
+}
+
 /// The discipline `name` with `settings`.
 fn tagged(name: &str, mut settings: Map<String, Value>) -> Result<DisciplineSettings, String> {
     settings.insert("discipline".to_owned(), name.into());
@@ -199,12 +207,10 @@ fn default_limit(name: &str) -> Option<Limit> {
 /// The first word that cannot be read, or the limit is missing.
 pub fn path_of_tc(name: &str, words: &[&str]) -> Result<Value, String> {
     let TcQueue { settings, limit, rate } = DisciplineSettings::from_tc(name, words)?;
-    let Ok(Value::Object(mut keys)) = serde_json::to_value(settings) else { unreachable!("settings are an object") };
-    let Some(Value::String(discipline)) = keys.remove("discipline") else { unreachable!("a discipline has a name") };
-    let usual = tagged(&discipline, Map::new()).ok().and_then(|usual| serde_json::to_value(usual).ok());
-    keys.retain(|key, value| usual.as_ref().is_none_or(|usual| usual[key] != *value));
+    let discipline = settings.name();
+    let mut keys = other_than_default(&settings);
     let queue = match limit.map(|limit| Value::from(Limit::from(limit).to_string())) {
-        None if default_limit(&discipline).is_none() => {
+        None if default_limit(discipline).is_none() => {
             return Err(format!("{name} needs a limit, as in `{name} limit 100`"));
         }
         None if keys.is_empty() => discipline.into(),

@@ -18,13 +18,16 @@ fn frames_that_are_none_or_change_nothing() {
     );
     assert_eq!(
         framing("{ overhead = 300 }"),
-        "demo.toml, line 7: path.framing.overhead: `300` is not from -64 to 256 bytes"
+        "demo.toml, line 7: path.framing.overhead: `300` is out of range (allowed: -64 to 256)"
     );
     assert_eq!(
         framing("\"wireguard-ipv6 wireguard-ipv6 wireguard-ipv6 wireguard-ipv6\""),
-        "demo.toml, line 7: path.framing: `overhead`: `320` is not from -64 to 256 bytes"
+        "demo.toml, line 7: path.framing: `overhead`: `320` is out of range (allowed: -64 to 256)"
     );
-    assert_eq!(framing("{ pad = 300 }"), "demo.toml, line 7: path.framing.pad: `300` is above 256 bytes");
+    assert_eq!(
+        framing("{ pad = 300 }"),
+        "demo.toml, line 7: path.framing.pad: `300` is out of range (allowed: 0 to 256)"
+    );
     assert_eq!(
         framing("{ overhead = 8, pad_limit = 1420 }"),
         "demo.toml, line 7: path.framing.pad_limit: has no effect without `pad`"

@@ -77,6 +77,6 @@ fn memory_that_nothing_bounds() {
     // in slow start.
     let held_back = [("path.jitter", "10s"), ("path.rate", "12gbit"), ("record.events", "false")];
     assert_eq!(gigabytes(&[&overload[..], &held_back[..]].concat()), 4);
-    // An initial window of 100 million segments is remembered, of 200 B each, whatever the queue drops of it.
-    assert_eq!(gigabytes(&[("flows.0.transport.initial_window", "100000000"), ("record.events", "false")]), 20);
+    // An initial window of 10 million segments is remembered, of 200 B each, whatever the queue drops of it.
+    assert_eq!(gigabytes(&[("flows.0.transport.initial_window", "10000000"), ("record.events", "false")]), 2);
 }

@@ -155,7 +155,7 @@ fn a_discipline_that_does_not_exist_or_a_quantum_without_use() {
     );
     assert_eq!(
         queue("discipline = \"drr\", quantum = \"0B\""),
-        "demo.toml, line 6: path.queue.quantum: `0B` sends nothing: it must be above 0, like `1500B`"
+        "demo.toml, line 6: path.queue.quantum: `0B` is out of range (allowed: 1B to 1048576B)"
     );
     assert_eq!(
         queue("discipline = \"drr\", quantum = 1500"),
@@ -173,16 +173,16 @@ fn settings_of_queues_that_drop_early_out_of_range() {
         ("red", "min = \"30kB\", max = \"30kB\"", ".max: `30kB` must be above `min`, which is `30kB`"),
         ("red", "harddrop = true", ".harddrop: it says what becomes of packets beside marks, so it needs `ecn = true`"),
         ("red", "probability = \"200%\"", ".probability: `200%` is above 100%"),
-        ("avq", "alpha = 0.0", ".alpha: 0 is out of range (allowed: above 0 to 1000)"),
+        ("avq", "alpha = 0.0", ".alpha: `0` is out of range (allowed: 0.000000001 to 1000)"),
         ("avq", "gamma = \"0%\"", ".gamma: `0%` of a link cannot be aimed at: it must be above 0, like `98%`"),
-        ("pie", "tupdate = \"0s\"", ".tupdate: `0s` is no time: it must be above 0, like `15ms`"),
-        ("pie", "alpha = 33", ".alpha: 33 is out of range (allowed: 0 to 32)"),
-        ("fq_pie", "ecn_prob = 101", ".ecn_prob: 101 is out of range (allowed: 0 to 100)"),
-        ("dualpi2", "coupling_factor = 0", ".coupling_factor: 0 is out of range (allowed: 1 to 255)"),
-        ("dualpi2", "beta = -1.0", ".beta: -1 is out of range (allowed: 0 to 256)"),
-        ("cake", "rtt = \"0s\"", ".rtt: `0s` is no time: it must be above 0, like `100ms`"),
-        ("police", "burst = \"32kB\"", ": `rate`: a policer needs a rate above 0, like `10mbit`"),
-        ("police", "rate = \"8mbit\"", ": `burst`: a policer needs a burst above 0, like `32kB`"),
+        ("pie", "tupdate = \"0s\"", ".tupdate: `0s` is out of range (allowed: 1ns to 3600s)"),
+        ("pie", "alpha = 33", ".alpha: `33` is out of range (allowed: 0 to 32)"),
+        ("fq_pie", "ecn_prob = 101", ".ecn_prob: `101` is out of range (allowed: 0 to 100)"),
+        ("dualpi2", "coupling_factor = 0", ".coupling_factor: `0` is out of range (allowed: 1 to 255)"),
+        ("dualpi2", "beta = -1.0", ".beta: `-1` is out of range (allowed: 0 to 256)"),
+        ("cake", "rtt = \"0s\"", ".rtt: `0s` is out of range (allowed: 1ns to 3600s)"),
+        ("police", "burst = \"32kB\"", ": `rate`: a policer needs it, like `10mbit`"),
+        ("police", "rate = \"8mbit\"", ": `burst`: a policer needs it, like `32kB`"),
     ] {
         assert_eq!(queue(discipline, keys), format!("demo.toml, line 6: path.queue{sentence}"));
     }
@@ -193,12 +193,12 @@ fn a_setting_of_codel_out_of_range() {
     let queue = |keys: &str| dumbbell("\"84p\"", &format!("{{ discipline = \"fq_codel\", {keys} }}"));
     assert_eq!(
         queue("interval = \"0s\""),
-        "demo.toml, line 6: path.queue.interval: `0s` is no time: it must be above 0, like `100ms`"
+        "demo.toml, line 6: path.queue.interval: `0s` is out of range (allowed: 1ns to 3600s)"
     );
-    assert_eq!(queue("flows = 0"), "demo.toml, line 6: path.queue.flows: 0 is out of range (allowed: 1 to 65536)");
+    assert_eq!(queue("flows = 0"), "demo.toml, line 6: path.queue.flows: `0` is out of range (allowed: 1 to 65536)");
     assert_eq!(
         queue("memory_limit = \"0B\""),
-        "demo.toml, line 6: path.queue.memory_limit: `0B` sends nothing: it must be above 0, like `1500B`"
+        "demo.toml, line 6: path.queue.memory_limit: `0B` is out of range (allowed: 1B to 1000000GB)"
     );
 }
 
@@ -375,7 +375,7 @@ fn jitter_that_is_none() {
     );
     assert_eq!(
         path("jitter = { wifi = \"7000000s\" }"),
-        "demo.toml, line 7: path.jitter: `wifi` = `7000000s` is above 91ms, the mean where every packet is sent again"
+        "demo.toml, line 7: path.jitter.wifi: `7000000s` is out of range (allowed: 0s to 91ms)"
     );
     assert_eq!(
         path("jitter = { wifi = \"7ms\", correlation = \"25%\" }"),
@@ -474,4 +474,27 @@ fn steps_and_tables_that_are_none() {
         loss("{ trace = \"missing.csv\" }"),
         "demo.toml, line 7: path.loss: the table `missing.csv`: cannot be read: No such file or directory (os error 2)"
     );
+}
+
+#[test]
+fn times_and_rates_that_no_run_can_hold() {
+    let waits = "`7000000s` is out of range (allowed: 0s to 3600s)";
+    for (key, why) in [("delay = \"7000000s\"", waits), ("rtt = [[\"0s\", \"1ms\"], [\"1s\", \"7000000s\"]]", waits)] {
+        let text = format!(
+            "duration = \"9s\"\npath = {{ rate = \"10mbit\", queue = \"9p\", {key} }}\nflows = [{{ cc = \"bbr1\" }}]"
+        );
+        let error = scenario::from_toml(&text, "demo.toml").unwrap_err().to_string();
+        let name = key.split(' ').next().unwrap();
+        assert_eq!(error, format!("demo.toml, line 2: path.{name}: {why}"));
+    }
+    for (text, why) in [
+        ("duration = \"1e9s\"", "duration: `1e9s` is too large for a time: at most 31536000s"),
+        (
+            "duration = \"9s\"\npath = { rate = \"11tbit\" }",
+            "path.rate: `11tbit` is too large for a rate: at most 10tbit",
+        ),
+    ] {
+        let error = scenario::from_toml(text, "demo.toml").unwrap_err().to_string();
+        assert!(error.ends_with(why), "{error}");
+    }
 }

@@ -32,7 +32,7 @@ fn stations_that_are_none_or_no_stations() {
     );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = [{ name = \"sta\", count = 0 }]"),
-        "demo.toml, line 2: wlans.0.stations.0.count: must be at least 1"
+        "demo.toml, line 2: wlans.0.stations.0.count: `0` is out of range (allowed: 1 to 10000)"
     );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = [\"sta-0\", \"sta-0\"]"),
@@ -42,7 +42,7 @@ fn stations_that_are_none_or_no_stations() {
     for stations in [20_000, u32::MAX] {
         assert_eq!(
             wlan(&format!("standard = \"802.11g\", stations = {stations}")),
-            "demo.toml, line 2: wlans.0.stations.0: at most 10000 stations share a network"
+            format!("demo.toml, line 2: wlans.0.stations.0.count: `{stations}` is out of range (allowed: 1 to 10000)")
         );
     }
 }
@@ -75,7 +75,7 @@ fn a_queue_in_time_limits_of_zero_and_protection_of_others() {
     );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1, retry_limit = 0"),
-        "demo.toml, line 2: wlans.0.retry_limit: must be at least 1: the first attempt counts"
+        "demo.toml, line 2: wlans.0.retry_limit: `0` is out of range (allowed: 1 to 255)"
     );
     assert_eq!(
         wlan("standard = \"802.11a\", stations = 1, protection = true"),
@@ -87,7 +87,7 @@ fn a_queue_in_time_limits_of_zero_and_protection_of_others() {
 fn a_lifetime_that_is_none_or_no_time() {
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1, lifetime = \"0s\""),
-        "demo.toml, line 2: wlans.0.lifetime: must be above 0: nothing that waits would ever be sent"
+        "demo.toml, line 2: wlans.0.lifetime: `0s` is out of range (allowed: 1ns to 3600s)"
     );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = 1, lifetime = \"500\""),

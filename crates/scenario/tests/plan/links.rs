@@ -327,7 +327,32 @@ fn a_warning_says_what_no_run_can_hold() {
     let jitter = "the jitter of `bottleneck`, 5s, is as long as the run of 5s";
     assert_eq!(warnings("rtt = \"40ms\", jitter = { normal = \"5s\" }", ""), [jitter]);
     assert!(warnings("rtt = \"40ms\", jitter = \"4s\"", "").is_empty());
+    let queue = "queue = { discipline = \"codel\", target = \"5s\" }";
+    let warned = "`target` of the queue of `bottleneck`, 5s, is as long as the run of 5s";
+    let codel = |queue: &str| {
+        let path = "path = { rate = \"10mbit\", rtt = \"40ms\", ";
+        plan(&format!("duration = \"5s\"\n{path}{queue} }}\nflows = [{{ cc = \"newreno\" }}]")).warnings
+    };
+    assert_eq!(codel(queue), [warned]);
+    assert!(codel(&queue.replace("5s", "4s")).is_empty());
     let rows = "`record.flow_series` has no row: 6s is longer than the run of 5s";
     assert_eq!(warnings("rtt = \"40ms\"", "record = { flow_series = \"6s\" }"), [rows]);
     assert!(warnings("rtt = \"40ms\"", "record = { flow_series = \"5s\" }").is_empty());
+}
+
+#[test]
+fn warnings_of_flows_that_start_or_offer_but_once() {
+    let warnings = |flow: &str| {
+        let path = "path = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }";
+        plan(&format!("duration = \"5s\"\n{path}\nflows = [{{ cc = \"newreno\", start = \"2s\", {flow} }}]")).warnings
+    };
+    for (flow, warning) in [
+        ("bytes = \"9kB\", every = \"4s\"", "`newreno-0` has a connection in 4s (`every`), and lasts 3s"),
+        ("bytes = \"9kB\", think = \"4s\"", "`newreno-0` has a page in 4s (`think`), and lasts 3s"),
+        // 12,000 bits.
+        ("source = { rate = \"3kbit\" }", "`newreno-0` has a packet in 4s (`source`), and lasts 3s"),
+    ] {
+        assert_eq!(warnings(flow), [warning]);
+        assert!(warnings(&flow.replace("4s", "3s").replace("3kbit", "4kbit")).is_empty(), "{flow}");
+    }
 }

@@ -6,9 +6,9 @@ use units::{Bytes, Fraction, Rate, Span};
 /// The encoder, the repair of losses and the feedback of a media flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct MediaSettings {
     /// Frames a second, on average (RFC 8593, table 1, 1/t0).
-    #[schemars(range(min = 1.0, max = 1000.0))]
     pub frame_rate: f64,
     /// The lowest rate of the encoder (R_min).
     pub min_rate: Rate,
@@ -24,14 +24,12 @@ pub struct MediaSettings {
     /// become as small as a tenth.
     pub burst: Bytes,
     /// So many frames share the bits of that one (K_d).
-    #[schemars(range(min = 1, max = 1000))]
     pub burst_frames: u32,
     /// The time from one key frame to the next. By default only the first frame is one, and one that the receiver
     /// asks for (RFC 4585, section 6.3.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_interval: Option<Span>,
     /// The pacer sends at this multiple of the target rate, or of the lowest (libwebrtc, `kDefaultPaceMultiplier`).
-    #[schemars(range(min = 1.0, max = 100.0))]
     pub pacing: f64,
     /// The encoder skips frames while a packet has waited for longer than this in the queue of the pacer (libwebrtc,
     /// `kDefaultAcceptedQueueMs` with `DropFrame`).
@@ -75,38 +73,30 @@ impl Default for MediaSettings {
     }
 }
 
+units::bounds! {
+    MediaSettings {
+        frame_rate: f64 = 1.0, 1000.0;
+        min_rate: Rate = Rate::from_bits_per_second(1), Rate::LARGEST;
+        max_rate: Rate = Rate::from_bits_per_second(1), Rate::LARGEST;
+        lag: Span = Span::ZERO, Span::LONGEST_WAIT;
+        burst_frames: u32 = 1, 1000;
+        key_interval: Option<Span> = Span::from_nanos(1), Span::LONGEST_WAIT;
+        pacing: f64 = 1.0, 100.0;
+        queue_limit: Span = Span::ZERO, Span::LONGEST_WAIT;
+        repair: Span = Span::ZERO, Span::LONGEST_WAIT;
+        feedback: Span = Span::from_millis(1), Span::from_secs(10);
+        breaker: Option<Span> = Span::from_millis(100), Span::from_secs(5);
+        playout: Span = Span::ZERO, Span::LONGEST_WAIT;
+    }
+}
+
 impl MediaSettings {
     /// The key of a value that is out of range, and a sentence about it.
     pub fn refusal(&self) -> Option<(&'static str, String)> {
-        if !(1.0..=1000.0).contains(&self.frame_rate) {
-            return Some(("frame_rate", format!("`{}` is not from 1 to 1000 frames a second", self.frame_rate)));
+        if let Err(refused) = self.out_of_bounds() {
+            return Some(refused);
         }
-        if self.min_rate.is_zero() {
-            return Some(("min_rate", "must be above 0".to_owned()));
-        }
-        if self.max_rate < self.min_rate {
-            return Some(("max_rate", format!("`{}` is below `min_rate`, `{}`", self.max_rate, self.min_rate)));
-        }
-        if !(1.0..=100.0).contains(&self.pacing) {
-            return Some(("pacing", format!("`{}` is not from 1 to 100 times the target rate", self.pacing)));
-        }
-        if !(1..=1000).contains(&self.burst_frames) {
-            return Some(("burst_frames", format!("`{}` is not from 1 to 1000 frames", self.burst_frames)));
-        }
-        let [shortest, longest] = [Span::from_millis(1), Span::from_secs(10)];
-        if !(shortest..=longest).contains(&self.feedback) {
-            return Some(("feedback", format!("`{}` is not from {shortest} to {longest}", self.feedback)));
-        }
-        let [shortest, longest] = [Span::from_millis(100), Span::from_secs(5)];
-        if let Some(breaker) = self.breaker.filter(|breaker| !(shortest..=longest).contains(breaker)) {
-            return Some(("breaker", format!("`{breaker}` is not from {shortest} to {longest}")));
-        }
-        if self.key_interval.is_some_and(Span::is_zero) {
-            return Some((
-                "key_interval",
-                "must be above 0; without it only the first frame is a key frame".to_owned(),
-            ));
-        }
-        None
+        let below = self.max_rate < self.min_rate;
+        below.then(|| ("max_rate", format!("`{}` is below `min_rate`, `{}`", self.max_rate, self.min_rate)))
     }
 }

@@ -13,6 +13,7 @@ use crate::{Limit, Packet, Service};
 /// Its keys in a scenario, each with its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = Self::describe_bounds)]
 pub struct TemplateSettings {
     /// How long a packet may wait, by default 50ms.
     pub patience: Span,
@@ -24,12 +25,15 @@ impl Default for TemplateSettings {
     }
 }
 
+units::bounds! {
+    TemplateSettings {
+        patience: Span = Span::from_nanos(1), Span::LONGEST_WAIT;
+    }
+}
+
 impl Settings for TemplateSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.patience.is_zero() {
-            return Err(("patience", format!("`{}` is no time: it must be above 0, like `50ms`", self.patience)));
-        }
-        Ok(())
+        self.out_of_bounds()
     }
 
     fn build<P: Packet>(&self, _limit: Limit, _service: &Service) -> Box<dyn Discipline<P>> {

@@ -18,16 +18,16 @@ settings! {
         isolation: Isolation = Isolation::Flows, choice, unless flowblind, omitted Isolation::TripleIsolate;
         /// Which ACKs of TCP go from its queues when later ones say as much; by default none.
         ack_filter: AckFilter = AckFilter::NoAckFilter, choice, if other;
-        /// Bytes that a packet takes on the link in addition to those of IP, from -64 to 256.
-        overhead: i32 = 0, value;
-        /// The least size on the link, overhead included, at most 256 bytes.
-        mpu: u32 = 0, value, if other;
+        /// Bytes that a packet takes on the link in addition to those of IP.
+        overhead: i32 = 0, value, from -64, to 256;
+        /// The least size on the link, overhead included.
+        mpu: u32 = 0, value, if other, from 0, to 256;
         /// Cells of ATM, or the sync bytes of PTM; by default neither.
         link_layer: LinkLayer = LinkLayer::None, choice, if other;
         /// The round-trip time of most flows: CoDel's interval, and twenty times its target; by default 100ms.
-        rtt: Span = Span::from_millis(100), value;
+        rtt: Span = Span::from_millis(100), value, from Span::from_nanos(1), to Span::LONGEST_WAIT;
         /// How many bytes may wait; by default four times what the link sends in `rtt`, at least 4MiB, at most 15360kB.
-        memlimit: Option<Bytes> = None, value;
+        memlimit: Option<Bytes> = None, value, from Bytes::new(1), to Bytes::LARGEST;
     }
     shorthands {
         "flowblind" = |cake| (cake.flowblind, cake.isolation) = (true, Isolation::Flows);

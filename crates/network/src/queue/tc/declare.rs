@@ -1,14 +1,14 @@
 //! The declarations: of the settings of a discipline, and of a setting that is one of several words.
 
 /// Declares the settings of a discipline, each once: its key and default in scenarios, and its words in `tc`. From the
-/// declaration come the struct, its defaults, and the words that are written and read ([`Dialect`]).
+/// declaration come the struct, its defaults, its bounds, and the words that are written and read ([`Dialect`]).
 ///
 /// ```text
 /// settings! {
 ///     /// The settings of a discipline.
 ///     pub struct Settings in "red", limit bytes {
-///         /// A number behind the key
-///         burst: Option<u32> = None, value;
+///         /// A number behind the key, from 1 to 1000
+///         burst: Option<u32> = None, value, from 1, to 1000;
 ///         /// A number that `tc` prints with a letter
 ///         step: u32 = 0, value "p";
 ///         /// A switch with a word each way
@@ -26,8 +26,8 @@
 /// ```
 ///
 /// Words are written in the order of the declaration. `if other` leaves a default of `tc` unwritten. `unless` names a
-/// switch that `tc` has in place of the setting. `framed` takes the
-/// keywords of framing. `settled` changes the settings once all words are read.
+/// switch that `tc` has in place of the setting. `from` and `to` are the least and the largest value, for the check
+/// and the JSON schema. `framed` takes the keywords of framing. `settled` changes the settings once all words are read.
 macro_rules! settings {
     (
         $(#[$about:meta])*
@@ -35,7 +35,7 @@ macro_rules! settings {
             $(#[$meaning:meta])+
             $field:ident: $kind:ty = $default:expr, $form:ident $($suffix:literal)?
                 $(($($word:literal = $value:expr),*))? $(, unless $unless:ident)? $(, if $other:ident)?
-                $(, omitted $omitted:expr)?;
+                $(, omitted $omitted:expr)? $(, from $least:expr, to $most:expr)?;
         )+}
         $(shorthands {$($shorthand:literal = $set:expr;)+})?
         $(framed |$framed:ident, $frame:ident| $framing:block)?
@@ -46,6 +46,7 @@ macro_rules! settings {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(default, deny_unknown_fields)]
+        #[schemars(transform = Self::describe_bounds)]
         pub struct $settings {$(
             $(#[$meaning])+
             pub $field: $kind,
@@ -55,6 +56,12 @@ macro_rules! settings {
             fn default() -> Self {
                 Self { $($field: $default),+ }
             }
+        }
+
+        units::bounds! {
+            $settings {$($(
+                $field: $kind = $least, $most;
+            )?)+}
         }
 
         impl $settings {
