@@ -297,6 +297,7 @@ def test_reproduce_writes_a_report_and_one_json_object(capsys, tmp_path):
         "cdg2011-fig7.parquet",
         "claims.md",
         "claims.parquet",
+        "inputs.json",
         "run.json",
     }
 

@@ -109,7 +109,7 @@ def test_the_document_is_the_same_for_the_same_seed(capsys, tmp_path):
     assert status == 0
     assert run(capsys, *arguments, "--out", tmp_path / "b")[1] == out
     files = {file.name for file in (tmp_path / "a").iterdir()}
-    assert files == {"index.html", "evaluate.md", "evaluate.json", "measures.png"}
+    assert files == {"index.html", "evaluate.md", "evaluate.json", "measures.png", "inputs.json"}
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     document = json.loads(out)["evaluate"]
