@@ -272,6 +272,30 @@ def test_what_tc_prints_is_read():
     )
 
 
+SQM = """\
+qdisc noqueue 0: dev lo root refcnt 2
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+qdisc cake 8005: dev eth1 root refcnt 2 bandwidth 38Mbit diffserv3 dual-srchost nat nowash ack-filter \
+split-gso rtt 100ms noatm overhead 38 mpu 84 memlimit 32Mb
+ Sent 2171498471 bytes 9273487 pkt (dropped 4112, overlimits 12837123 requeues 0)
+ capacity estimate: 38Mbit
+
+                   Bulk  Best Effort        Voice
+  thresh       2375Kbit       38Mbit     9500Kbit
+qdisc ingress ffff: dev eth1 parent ffff:fff1 ----------------
+ Sent 9847123987 bytes 8217312 pkt (dropped 0, overlimits 0 requeues 0)
+qdisc cake 8006: dev ifb4eth1 root refcnt 2 bandwidth 95Mbit diffserv3 dual-dsthost nat wash ingress \
+no-ack-filter split-gso rtt 100ms noatm overhead 38 mpu 84 memlimit 32Mb
+"""
+
+
+def test_the_statistics_of_a_router_with_sqm_are_a_path():
+    path = tc.read(SQM)
+    assert (path.keys["rate"], path.reverse.keys["rate"]) == ("38mbit", "95mbit")
+    assert path.reverse.keys["queue"]["isolation"] == "dual-dsthost"
+    assert any("`ingress` would count dropped packets" in remark for remark in path.remarks)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -288,7 +312,7 @@ def test_what_tc_prints_is_read():
         ("pfifo", "pfifo needs a limit"),
         ("red avpkt 1000", "red needs a limit"),
         ("fq_codel targte 5ms", "fq_codel: there is no `targte`; there are limit, flows"),
-        ("cake ingress", "cake: `ingress`: dropped packets do not count against the rate"),
+        ('[{"kind": "tbf", "dev": "eth0", "options": {"rate": 1250000}}]', "is JSON, as `tc -j` prints it"),
         ("pie dq_rate_estimator", "pie: `dq_rate_estimator`: the delay is measured by timestamps"),
         (
             "qdisc add dev a pfifo limit 1; qdisc add dev b pfifo limit 1; qdisc add dev c pfifo limit 1",

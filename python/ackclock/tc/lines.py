@@ -41,6 +41,8 @@ DEVICE_LIMIT = 1000
 
 def read(text: str) -> Direction:
     """The path that lines of ``tc`` describe, the direction of its data. Raises InputError."""
+    if text.lstrip().startswith(("[", "{")):
+        raise InputError("--tc: is JSON, as `tc -j` prints it: give what `tc qdisc show` prints without -j")
     directions = _directions(text)
     for one in directions:
         put_framing(one)
@@ -212,8 +214,15 @@ def _police(words: Words, path: Direction) -> None:
 
 def _queue(name: str) -> Callable[[Words, Direction], None]:
     def reader(words: Words, path: Direction) -> None:
+        given = list(words)
+        if name == "cake" and "ingress" in given:
+            # SQM sets it on the side of the downloads.
+            given = [word for word in given if word != "ingress"]
+            path.remarks.append(
+                "cake's `ingress` would count dropped packets against the rate, and does not here"
+            )
         try:
-            keys = _engine.tc_queue(name, list(words))
+            keys = _engine.tc_queue(name, given)
         except ValueError as error:
             raise InputError(f"--tc: {error}") from None
         for key, value in keys.items():

@@ -57,10 +57,10 @@ settings! {
         "no-split-gso" = "packets are single segments";
         "via-ethernet" = "tc passes over it, too";
         "egress" = "it shapes the packets that leave it";
+        "ingress" = "dropped packets do not count against the rate";
     }
     refused {
         "autorate-ingress" = "the rate does not adapt; give `bandwidth`";
-        "ingress" = "dropped packets do not count against the rate";
         "fwmark" = "packets have no marks of a firewall; `diffserv4` goes by the `dscp` of flows";
     }
 }
