@@ -261,6 +261,10 @@ fn explain(error: KeyError, given: &Value) -> (String, String) {
                            for this one alone there is `jitter = { uniform = \"3ms\", reorder = true }`";
             return (key, message.to_owned());
         }
+        if matches!(*name, "direction" | "dir") && known.contains(&"reverse") {
+            let message = "there is no such key here; `reverse = true` is a flow in the other direction";
+            return (key, message.to_owned());
+        }
         return (key, format!("there is no such key here; {}", suggestion(name, known)));
     }
     if message.starts_with("missing field") {

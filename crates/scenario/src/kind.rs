@@ -34,7 +34,10 @@ fn kind_of(flow: &Flow) -> Result<Kind, FlowError> {
         && flow.kind != Protocol::Media
         && registry::MEDIA.iter().any(|entry| entry.name == *name)
     {
-        return Err(flow_error("cc", format!("`{name}` sets the rate of an encoder: it is for flows of kind `media`")));
+        return Err(flow_error(
+            "cc",
+            format!("`{name}` sets the rate of an encoder: it is for flows of kind `media` (`kind = \"media\"`)"),
+        ));
     }
     if matches!(&flow.cc, ControllerRef::Engine(name) if name == tfrc::NAME) {
         return tfrc_kind(flow);

@@ -86,6 +86,15 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
+/// A number with a decimal comma (`93,4`) with a point.
+fn with_point(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match cell.split_once(',') {
+        Some((whole, part)) if digits(whole) && digits(part) => format!("{whole}.{part}").into(),
+        _ => cell,
+    }
+}
+
 /// True if a cell is no name.
 fn is_value(cell: &str) -> bool {
     cell.parse::<f64>().is_ok_and(f64::is_finite) || Date::read(cell).is_some()
@@ -106,7 +115,11 @@ impl<'a> Rows<'a> {
         if header.is_some() {
             lines.next();
         }
-        let rows = lines.map(move |(number, line)| (number, cut(line, separator)));
+        let pointed = matches!(separator, Some(';' | '\t'));
+        let rows = lines.map(move |(number, line)| {
+            let cells = cut(line, separator);
+            (number, if pointed { cells.into_iter().map(with_point).collect() } else { cells })
+        });
         Ok(Self { header, rows: Box::new(rows), every: None })
     }
 }
@@ -178,6 +191,15 @@ mod tests {
         assert_eq!(cells("1,\"open,2"), ["1", "\"open", "2"]);
         // Semicolons stay apart from commas of numbers.
         assert_eq!(cells("1,5;2"), ["1,5", "2"]);
+    }
+
+    #[test]
+    fn a_decimal_comma_is_a_point_where_commas_do_not_separate() {
+        let of = |text: &str| read(text).1;
+        assert_eq!(of("time_s;rate_mbit\n0,5;93,4\n"), [["0.5", "93.4"]]);
+        assert_eq!(of("time_s\trate_mbit\n0\t93,4\n"), [["0", "93.4"]]);
+        assert_eq!(of("time_s;rate_mbit\n0;1,2,3\n"), [["0", "1,2,3"]]);
+        assert_eq!(of("time_s,rate_mbit\n0,93\n"), [["0", "93"]]);
     }
 
     #[test]

@@ -185,6 +185,9 @@ struct Dates {
 impl Dates {
     /// The value of `cell` in the unit of the column called `name`.
     fn value(&mut self, cell: &str, column: Column, name: &str) -> Result<f64, String> {
+        if cell.is_empty() {
+            return Err(format!("`{name}` is empty"));
+        }
         let Column::Time(unit) = column else {
             let value = cell.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
             let value = value.map(|value| value * column.factor());

@@ -39,6 +39,11 @@ impl<'de> Deserialize<'de> for FramingSpec {
                     return spec;
                 }
                 let unknown = |word: &str| {
+                    let parts = word.split(['+', ',', '/', '|']).filter(|part| !part.is_empty());
+                    if parts.clone().count() > 1 && parts.clone().all(|part| Framing::names().contains(&part)) {
+                        let several = parts.collect::<Vec<_>>().join(" ");
+                        return E::custom(format!("`{word}`: several headers have spaces between: \"{several}\""));
+                    }
                     E::custom(format!("`{word}` is no keyword of framing: {}", suggestion(word, &Framing::names())))
                 };
                 checked(Framing::of(text).map_err(unknown)?)

@@ -16,6 +16,15 @@ fn frames_that_are_none_or_change_nothing() {
              (there are {known})"
         )
     );
+    for word in ["wireguard+pppoe-vcmux", "wireguard,pppoe-vcmux", "wireguard/pppoe-vcmux"] {
+        assert_eq!(
+            framing(&format!("\"{word}\"")),
+            format!(
+                "demo.toml, line 7: path.framing: `{word}`: several headers have spaces between: \"wireguard \
+                 pppoe-vcmux\""
+            )
+        );
+    }
     assert_eq!(
         framing("{ overhead = 300 }"),
         "demo.toml, line 7: path.framing.overhead: `300` is out of range (allowed: -64 to 256)"

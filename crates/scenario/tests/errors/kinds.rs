@@ -29,7 +29,13 @@ fn media_has_an_encoder_and_controllers_of_its_own() {
     let media = |more: &str| flow(&format!("kind = \"media\"\n{more}"));
     assert_eq!(
         dumbbell("cc = \"newreno\"", "cc = \"gcc\""),
-        "demo.toml, line 9: flows.0.cc: `gcc` sets the rate of an encoder: it is for flows of kind `media`"
+        "demo.toml, line 9: flows.0.cc: `gcc` sets the rate of an encoder: it is for flows of kind `media` \
+         (`kind = \"media\"`)"
+    );
+    assert_eq!(
+        flow("direction = \"up\""),
+        "demo.toml, line 10: flows.0.direction: there is no such key here; `reverse = true` is a flow in the other \
+         direction"
     );
     assert_eq!(
         flow("media = { frame_rate = 25 }"),
