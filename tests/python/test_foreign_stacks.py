@@ -51,6 +51,30 @@ def assert_repaired(run, extra):
     assert 0 < gone - 10 <= row["retransmitted_packets"] <= (1 + extra) * gone + 5
 
 
+def assert_in_time(cc, least, extra=0.0, **options):
+    """A run has the clock of the run and carries `least` bit/s, and a second one has the same rows."""
+    first = tables(cc, **options)
+    [row] = first.flows.to_pylist()
+    assert row["profile"] == cc.partition(":")[0]
+    # No RTT is below that of the path.
+    assert 40 <= row["rtt_min_ms"] < 42
+    assert_repaired(first, extra)
+    assert row["delivered_bytes"] * 8 / 10 > least
+    assert first.flow_series.equals(tables(cc, **options).flow_series)
+
+
+def flows_of(capsys, flows, duration="20s", engine="quic"):
+    """The flows of a run over 10 Mbit/s and 40 ms by the command line."""
+    Path("flows.toml").write_text(
+        f'duration = "{duration}"\npath = {{ rate = "10mbit", rtt = "40ms", queue = "1bdp" }}\n'
+        f"flows = [{flows}]\n"
+    )
+    status, out, err = run(capsys, "run", "flows.toml", "--engine", engine, "--json")
+    assert status == 0, err
+    [found] = json.loads(out)["runs"]
+    return found["flows"]
+
+
 def checked(capsys, target, *options):
     """The cases of a check that failed."""
     status, out, err = run(capsys, "check", target, "--json", *options)
@@ -96,15 +120,11 @@ def test_a_stack_in_c_passes_laws_and_a_planted_fault_is_found(capsys, mine):
 
 @in_c
 def test_datagrams_and_pages_run_over_a_stack_in_c(capsys, mine):
-    Path("mixed.toml").write_text(
-        'duration = "5s"\npath = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
-        'flows = [{ cc = "c:newreno", kind = "datagram", source = { rate = "1mbit" } },'
-        ' { cc = "c:newreno", bytes = "100kB" }]\n'
+    both = (
+        '{ cc = "c:newreno", kind = "datagram", source = { rate = "1mbit" } },'
+        ' { cc = "c:newreno", bytes = "100kB" }'
     )
-    status, out, err = run(capsys, "run", "mixed.toml", "--engine", f"quic:c={mine}", "--json")
-    assert status == 0, err
-    [found] = json.loads(out)["runs"]
-    media, file = found["flows"]
+    media, file = flows_of(capsys, both, "5s", f"quic:c={mine}")
     assert 0.9e6 < media["goodput_bps"] < 1e6
     assert file["data_packets"] == 70
 
@@ -138,30 +158,19 @@ def adapted(capsys, folder, checkout):
 def test_ngtcp2_runs_its_own_controllers_in_the_time_of_the_run(capsys, folder):
     adapter = adapted(capsys, folder, CHECKOUT)
     for name in ("reno", "cubic", "bbr"):
-        first = tables(f"c:{name}", c=str(adapter))
-        [row] = first.flows.to_pylist()
-        assert row["profile"] == "c"
-        # Its clock is the run's: no RTT is below that of the path.
-        assert 40 <= row["rtt_min_ms"] < 42
-        assert_repaired(first, extra=0)
-        assert row["delivered_bytes"] * 8 / 10 > 3e6
-        assert first.flow_series.equals(tables(f"c:{name}", c=str(adapter)).flow_series)
+        assert_in_time(f"c:{name}", 3e6, c=str(adapter))
 
 
 @in_c
 @in_ngtcp2
 def test_ngtcp2_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys, folder):
     adapter = adapted(capsys, folder, CHECKOUT)
-    Path("all.toml").write_text(
-        'duration = "20s"\npath = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
-        'flows = [{ cc = "c:cubic" }, { cc = "noq:cubic" },'
+    flows = (
+        '{ cc = "c:cubic" }, { cc = "noq:cubic" },'
         ' { cc = "c:cubic", kind = "datagram", source = { rate = "1mbit" } },'
-        ' { cc = "c:cubic", bytes = "100kB" }]\n'
+        ' { cc = "c:cubic", bytes = "100kB" }'
     )
-    status, out, err = run(capsys, "run", "all.toml", "--engine", f"quic:c={adapter}", "--json")
-    assert status == 0, err
-    [found] = json.loads(out)["runs"]
-    own, noq, media, file = found["flows"]
+    own, noq, media, file = flows_of(capsys, flows, engine=f"quic:c={adapter}")
     assert min(own["goodput_bps"], noq["goodput_bps"]) > 2e6
     assert 0.8e6 < media["goodput_bps"] < 1e6
     assert file["delivered_bytes"] == 100_000
@@ -203,28 +212,16 @@ def test_a_folder_without_ngtcp2_is_refused(capsys, folder):
 @in_quiche
 @pytest.mark.parametrize("name", ["reno", "cubic", "bbr2_gcongestion"])
 def test_quiche_runs_its_own_controllers_in_the_time_of_the_run(name):
-    first = tables(f"quiche:{name}")
-    [row] = first.flows.to_pylist()
-    assert row["profile"] == "quiche"
-    # Its clock is the run's: no RTT is below that of the path.
-    assert 40 <= row["rtt_min_ms"] < 42
-    assert_repaired(first, extra=0.2)
-    assert row["delivered_bytes"] * 8 / 10 > 2e6
-    again = tables(f"quiche:{name}")
-    assert first.flow_series.equals(again.flow_series)
+    assert_in_time(f"quiche:{name}", 2e6, extra=0.2)
 
 
 @in_quiche
 def test_quiche_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys):
-    Path("both.toml").write_text(
-        'duration = "20s"\npath = { rate = "10mbit", rtt = "40ms", queue = "1bdp" }\n'
-        'flows = [{ cc = "quiche:cubic" }, { cc = "noq:cubic" },'
-        ' { cc = "quiche:cubic", kind = "datagram", source = { rate = "1mbit" } }]\n'
+    flows = (
+        '{ cc = "quiche:cubic" }, { cc = "noq:cubic" },'
+        ' { cc = "quiche:cubic", kind = "datagram", source = { rate = "1mbit" } }'
     )
-    status, out, err = run(capsys, "run", "both.toml", "--engine", "quic", "--json")
-    assert status == 0, err
-    [found] = json.loads(out)["runs"]
-    quiche, noq, media = found["flows"]
+    quiche, noq, media = flows_of(capsys, flows)
     assert quiche["goodput_bps"] + noq["goodput_bps"] > 8e6
     assert min(quiche["goodput_bps"], noq["goodput_bps"]) > 2e6
     assert 0.8e6 < media["goodput_bps"] < 1e6
