@@ -354,7 +354,20 @@ def _log(
     ends = [float(one.max()) for one in (times, at) if one.size]
     losses = np.array(lost, np.float64)
     unknown, never = np.full(losses.size, math.nan), np.zeros(0)
-    return Log(path, title, times, metrics, at, sizes, losses, unknown, never, (), max(ends, default=0.0))
+    return Log(
+        path,
+        title,
+        times,
+        metrics,
+        at,
+        sizes,
+        losses,
+        unknown,
+        never,
+        (),
+        max(ends, default=0.0),
+        is_tcp=True,
+    )
 
 
 def _items(of: Any, key: str) -> Iterable[Mapping[str, Any]]:

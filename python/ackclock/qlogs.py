@@ -66,6 +66,8 @@ class Log:
     """New states of the controller, with their times."""
     end: float
     """The time of the last event."""
+    is_tcp: bool
+    """The log names TCP as its protocol."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The shares of the busy time in which something else than the window limited the sender, where known."""
 
@@ -188,7 +190,9 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
     """One trace."""
     head = head if isinstance(head, dict) else {}
     common = head.get("common_fields")
-    form = common.get("time_format") if isinstance(common, dict) else None
+    common = common if isinstance(common, dict) else {}
+    form = common.get("time_format")
+    protocols = common.get("protocol_types", common.get("protocol_type"))
     vantage = head.get("vantage_point")
     name = (
         head.get("title") or (vantage.get("name") if isinstance(vantage, dict) else None) or f"trace {number}"
@@ -233,6 +237,7 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
         np.array(spurious),
         tuple(states),
         end,
+        isinstance(protocols, list) and "TCP" in protocols,
     )
 
 

@@ -199,7 +199,18 @@ def checked(capsys, tmp_path, name, every):
     return cases
 
 
-@pytest.mark.parametrize("name", ["aggregation", "app-limited", "drain-time", "probe-rtt", "ten-times-down"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aggregation",
+        "app-limited",
+        "drain-time",
+        "probe-rtt",
+        "spurious-timeout",
+        "sub-packet",
+        "ten-times-down",
+    ],
+)
 def test_rare_rows_in_a_log_accuse_no_right_bbr(capsys, tmp_path, name):
     assert checked(capsys, tmp_path, name, "5ms")
 

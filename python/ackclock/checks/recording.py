@@ -47,6 +47,7 @@ class Recording:
     """The packet number of each loss, or NaN."""
     spurious: Array = field(default_factory=_nothing)
     """The times at which lost packets turn out to have arrived."""
+    is_tcp: bool = False
 
     def episodes(self) -> list[tuple[float, float]]:
         """The first loss of each round with losses, with the RTT at that time."""

@@ -91,6 +91,7 @@ def _of_log(one: qlogs.Log) -> Recording | None:
         one.states,
         one.lost_numbers,
         one.spurious,
+        one.is_tcp,
     )
 
 
@@ -190,6 +191,8 @@ def _least(of: Recording) -> Measured:
     """The smallest window, in datagrams."""
     if not of.has_window:
         return None, "a capture has no window"
+    if of.is_tcp:
+        return None, "TCP has a window of one segment after a timeout (RFC 5681, section 3.1)"
     return float(of.window.min() / of.segment), ""
 
 

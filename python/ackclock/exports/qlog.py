@@ -38,6 +38,7 @@ def write(run: Run, path: Path) -> None:
 
 def document(run: Run) -> dict[str, Any]:
     """The file as one object."""
+    protocol = "QUIC" if run.engine["kind"].startswith("quic") else "TCP"
     return {
         "qlog_version": "0.3",
         "qlog_format": "JSON",
@@ -47,7 +48,11 @@ def document(run: Run) -> dict[str, Any]:
             {
                 "title": row["name"],
                 "vantage_point": {"type": "client", "name": row["name"]},
-                "common_fields": {"time_format": "relative", "reference_time": 0, "protocol_type": ["TCP"]},
+                "common_fields": {
+                    "time_format": "relative",
+                    "reference_time": 0,
+                    "protocol_type": [protocol],
+                },
                 "events": sorted(_events(run, row["flow"]), key=lambda event: float(event["time"])),
             }
             for row in run.flows.to_pylist()
