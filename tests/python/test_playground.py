@@ -141,7 +141,7 @@ def without_looks(page):
     return [*map(without_looks, page)] if isinstance(page, list) else page
 
 
-class Halving(ackclock.Controller):
+class Mine(ackclock.Controller):
     """The controller that the page opens with, in Python."""
 
     def on_ack(self, cx, ack):
@@ -169,7 +169,7 @@ rtt = "40ms"
 queue = "40p"
 loss = "0.2%"
 [[flows]]
-cc = "Halving"
+cc = "Mine"
 name = "own"
 """
 
@@ -206,28 +206,28 @@ def test_the_page_has_the_colours_of_reports(opened, names):
 
 def test_a_controller_in_javascript_has_the_numbers_of_one_in_python(opened):
     path = ackclock.Path("10mbit", rtt="40ms", queue="40p", loss="0.2%")
-    native = ackclock.simulate(path, [ackclock.Flow(Halving, name="own")], duration="20s")
-    source = {"text": PATH, "file": "own.toml", "classes": ["Halving"], "source": playground.SCRIPT}
+    native = ackclock.simulate(path, [ackclock.Flow(Mine, name="own")], duration="20s")
+    source = {"text": PATH, "file": "own.toml", "classes": ["Mine"], "source": playground.SCRIPT}
     ours, theirs = opened.evaluate(RUN, source)["tables"], of_engine(native)
     for name in theirs:
         assert ours[name] == theirs[name], name
 
 
 FAILING = [
-    ("on_ack(", "on_ack2(", "Halving.on_ack2: there is no such event"),
-    ("Controller {", "Controller {\n  wants = ['more'];", "Halving.wants has `more`: allowed are sent"),
-    ("Math.max(this.window / 2, 2)", "NaN", "Halving.window is NaN: allowed is a number of segments"),
-    ("Math.max(this.window / 2, 2)", "null", "Halving.window is null: allowed is a number of segments"),
-    ("Math.max(this.window / 2, 2)", "'7'", "Halving.window is 7: allowed is a number of segments"),
+    ("on_ack(", "on_ack2(", "Mine.on_ack2: there is no such event"),
+    ("Controller {", "Controller {\n  wants = ['more'];", "Mine.wants has `more`: allowed are sent"),
+    ("Math.max(this.window / 2, 2)", "NaN", "Mine.window is NaN: allowed is a number of segments"),
+    ("Math.max(this.window / 2, 2)", "null", "Mine.window is null: allowed is a number of segments"),
+    ("Math.max(this.window / 2, 2)", "'7'", "Mine.window is 7: allowed is a number of segments"),
     (
         "Controller {",
         "Controller {\n  pacing_rate = [9e9];",
-        "Halving.pacing_rate is 9000000000: allowed is a finite",
+        "Mine.pacing_rate is 9000000000: allowed is a finite",
     ),
     (
         "Controller {",
         "Controller {\n  wake_up_at = undefined;",
-        "Halving.wake_up_at is undefined: allowed is a time",
+        "Mine.wake_up_at is undefined: allowed is a time",
     ),
     ("ack.avoidance_credit()", "ack.none()", "ack.none is not a function"),
 ]
@@ -236,7 +236,7 @@ FAILING = [
 @pytest.mark.parametrize(("old", "new", "sentence"), FAILING)
 def test_a_controller_that_fails_is_a_sentence(opened, old, new, sentence):
     source = playground.SCRIPT.replace(old, new)
-    request = {"text": PATH, "file": "own.toml", "classes": ["Halving"], "source": source}
+    request = {"text": PATH, "file": "own.toml", "classes": ["Mine"], "source": source}
     assert opened.evaluate(RUN, request)["error"]["text"].startswith(sentence)
 
 
@@ -330,7 +330,7 @@ def test_keys_and_controllers_are_completed(browser, written):
 def test_controllers_are_compared_and_kept_side_by_side(browser, written):
     page = show(browser, written)
     wait_for_runs(page, 1)
-    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"').replace("20s", "4s"))
+    page.locator("#scenario").fill(PATH.replace('"Mine"', '"newreno"').replace("20s", "4s"))
     page.locator("#compare summary").click()
     page.locator("#names input[value=cubic]").check()
     wait_for_runs(page, 2)
@@ -349,7 +349,7 @@ def test_controllers_are_compared_and_kept_side_by_side(browser, written):
 def test_runs_stand_side_by_side(browser, written):
     page = show(browser, written)
     wait_for_runs(page, 1)
-    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"').replace("20s", "4s"))
+    page.locator("#scenario").fill(PATH.replace('"Mine"', '"newreno"').replace("20s", "4s"))
     page.locator("#beside summary").click()
     page.locator("#variants").fill('small: path.queue = "5p"\nlarge: path.queue = "1s"; path.loss = 0')
     assert page.locator("#counted").inner_text() == "2"
@@ -402,7 +402,7 @@ def test_a_number_slides(browser, written):
 def test_a_link_brings_scenario_and_controllers(browser, written):
     page = show(browser, written)
     wait_for_runs(page, 1)
-    page.locator("#scenario").fill(PATH.replace('"Halving"', '"newreno"'))
+    page.locator("#scenario").fill(PATH.replace('"Mine"', '"newreno"'))
     page.locator("#share").click()
     page.wait_for_function("location.hash.startsWith('#s=')")
     other = show(browser, written, page.evaluate("location.hash"))
@@ -442,7 +442,7 @@ def test_the_code_of_a_link_runs_only_when_the_reader_says_so(browser, written):
     other = show(browser, written, page.evaluate("location.hash"))
     other.locator("#run").click()
     wait_for_runs(other, 1)
-    assert "Halving" in other.locator("#results").inner_text()
+    assert "Mine" in other.locator("#results").inner_text()
 
 
 def test_the_check_of_a_scenario_can_be_stopped_and_goes_on_later(browser, written):

@@ -29,7 +29,7 @@ TURNS = 8
 OTHERS = 6
 """Looks for names that are no controllers."""
 
-SCRIPT = """class Halving extends Controller {
+SCRIPT = """class Mine extends Controller {
   on_ack(cx, ack) {
     if (!ack.window_limited) return;
     if (this.window < this.slow_start_threshold) this.window += ack.slow_start_credit();
