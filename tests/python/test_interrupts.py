@@ -232,6 +232,13 @@ def test_each_block_that_a_signal_ends_looks_for_an_earlier_one():
     assert set(begins) == {"interrupts.check()"}
 
 
+def test_no_block_swallows_a_signal():
+    # What only notes a signal must ask for it, by the name of the handler.
+    for file in pathlib.Path(ackclock.__file__).parent.glob("cli/*.py"):
+        for named in re.findall(r"with Interrupts\(\)(.{0,15})", file.read_text("utf-8")):
+            assert named.startswith(" as interrupts"), file
+
+
 LONG = ["--duration", "100000s"]
 EVERY = {
     "run": ["run", "{scenario}", "--set", "duration=100000s"],

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from ackclock.captures import Capture, connections
 from ackclock.cli import output
-from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report
 from ackclock.errors import InputError
 from ackclock.figure import Axis, Panel, Series
@@ -57,7 +56,7 @@ def captured(capture: Path, interface: int, report: Report) -> None:
     if (out := report.out) is not None:
         from ackclock.report import new_folder, page_of
 
-        with Interrupts(), new_folder(out, report.force) as folder, page_of(folder, str(capture)):
+        with new_folder(out, report.force) as folder, page_of(folder, str(capture)):
             _write(capture, seen, found, rows, folder, report)
         report.done(out)
     finish()

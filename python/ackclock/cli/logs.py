@@ -15,7 +15,6 @@ from rich.text import Text
 from ackclock import measured, qlogs
 from ackclock.cli import output
 from ackclock.cli.captured import spread
-from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report
 from ackclock.errors import InputError
 from ackclock.exports import qlog
@@ -63,7 +62,7 @@ def logs(files: Sequence[Path], report: Report) -> None:
         from ackclock.report import new_folder, page_of
 
         title = " and ".join(str(one) for one in files)
-        with Interrupts(), new_folder(out, report.force) as folder, page_of(folder, title):
+        with new_folder(out, report.force) as folder, page_of(folder, title):
             _write(title, found, rows, folder, report)
         report.done(out)
     finish()
