@@ -319,6 +319,9 @@ def test_keys_and_controllers_are_completed(browser, written):
     assert page.locator("#choices li").first.inner_text().startswith("rate")
     area.press("Enter")
     assert area.input_value() == "[path]\nrate = "
+    area.fill("[path]\nreorder = t")
+    area.press("Control+Space")
+    assert page.locator("#choices li").first.inner_text().startswith("true")
     area.fill('[[flows]]\ncc = "cub')
     area.press("Control+Space")
     names = [text.split("\n")[0].split()[0] for text in page.locator("#choices li").all_inner_texts()]

@@ -174,7 +174,9 @@ def completed(schema: dict[str, Any]) -> dict[str, Any]:
     def inner(one: Any) -> Any:
         return [completed(each) for each in one] if isinstance(one, list) else completed(one)
 
-    kept: dict[str, Any] = {key: schema[key] for key in ("$ref", "enum", "const", "type") if key in schema}
+    kept: dict[str, Any] = {key: schema[key] for key in ("$ref", "enum", "const") if key in schema}
+    if "boolean" in schema.get("type", ""):
+        kept["type"] = "boolean"
     kept |= {key: inner(schema[key]) for key in ("anyOf", "oneOf", "allOf", "items") if key in schema}
     for key in ("properties", "$defs"):
         if key in schema:
