@@ -82,6 +82,7 @@ def test_scores_are_the_same_for_the_same_seed(capsys, tmp_path):
         "front.md",
         "front.json",
         "front.png",
+        "inputs.json",
     }
     assert (found["paths"], found["seed"]) == (4, 1)
     scores = {one["name"]: one for one in found["controllers"]}
