@@ -26,7 +26,7 @@ REPEATABLE = ("check", "evaluate", "reproduce")
 
 OUTPUT = ("--out", "--also", "--junit", "--csv", "--cases", "--measurements", "--limit")
 """Options with a value on which no result depends: where results go, and how long a command may take."""
-FLAGS = ("--force", "--json", "--verbose")
+FLAGS = ("--force", "--json", "-v", "--verbose")
 """The same without a value."""
 
 COMPARED = (".json", ".csv", ".md", ".parquet")

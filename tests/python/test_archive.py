@@ -7,10 +7,12 @@ import stat
 import sys
 import zipfile
 
+import click
 import pytest
 
 import ackclock
-from ackclock import inputs
+from ackclock import commands, inputs
+from ackclock.cli.app import application
 from ackclock.errors import InputError
 from calling import refused, run
 
@@ -241,6 +243,14 @@ def test_a_command_of_an_archive_runs_no_code_in_the_current_folder(capsys, tmp_
     inputs.Inputs({}, versions=inputs.versions(), command=command).write(folder)
     assert "mine.py: there is no such file" in refused(capsys, "reproduce", folder)
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", commands.REPEATABLE)
+def test_each_option_of_the_output_is_left_out_of_commands(name):
+    command = application.get_command(click.Context(application), name)
+    output = [one for one in command.params if getattr(one, "heading", "") == "Output"]
+    assert {one for option in output for one in option.opts if option.is_flag} <= {*commands.FLAGS}
+    assert {one for option in output for one in option.opts if not option.is_flag} <= {*commands.OUTPUT}
 
 
 def test_a_command_on_the_kernel_is_not_judged(capsys, tmp_path):
