@@ -90,9 +90,11 @@ def test_ss_says_which_buffer_limits_a_connection(tmp_path, capsys):
     assert "receiver 45 %" in run(capsys, "read", path)[1]
     # One call alone, as it is pasted, counts from the opening of the connection, and needs no time.
     path.write_text("".join(re.sub(r"17\d+\.5", "", calls).partition("minrtt:2")[:2]))
-    status, out, _ = run(capsys, "read", path, "--json")
+    status, out, _ = run(capsys, "read", path, "--json", "--out", tmp_path / "page")
     [one] = json.loads(out)["logs"]
     assert (status, one["limited_by"], one["duration_s"]) == (0, {"receiver": 0.1, "sender": 0.0}, 0.0)
+    # One value draws no curve.
+    assert list((tmp_path / "page").glob("*.png")) == []
     path.write_text(sockets())
     assert "limited by" not in run(capsys, "read", path)[1]
 

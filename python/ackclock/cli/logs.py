@@ -195,10 +195,10 @@ def _write(
             Series(log, log, times, values * factor)
             for log, one in found.items()
             for times, values in [_curve(one, metric, width)]
-            if np.isfinite(values).any()
+            if np.count_nonzero(np.isfinite(values)) > 1
         ]
         if not curves:
-            page.paragraph(f"{caption}: in none of the logs.", "note")
+            page.paragraph(f"{caption}: none of the logs has two values.", "note")
             continue
         panel, x, y = Panel("", curves), Axis("time (s)"), Axis(label, low=0.0)
         file = folder / f"{name}.png"
