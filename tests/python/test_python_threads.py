@@ -48,6 +48,15 @@ BODIES = {
         ]
     ),
     "asleep": "time.sleep(0.001)",
+    # An interrupt that comes in a finalizer is lost: Python cannot raise it there.
+    "finalizing": "\n".join(
+        [
+            "class Slow:",
+            "            def __del__(self):",
+            "                for _ in range(100_000): pass",
+            "        while True: Slow()",
+        ]
+    ),
 }
 
 
@@ -79,6 +88,18 @@ def test_ctrl_c_ends_a_run(body):
 @pytest.mark.parametrize("body", ["ordinary", "endless"])
 def test_ctrl_c_ends_several_runs_at_once(body):
     assert outcome(body, INTERRUPTED, {"repeat": 4, "threads": 4}) == (0, "interrupted\n", "")
+
+
+def test_other_exceptions_of_finalizers_are_reported_while_a_run_is_interrupted():
+    class_ = (
+        "class Bad:\n            def __del__(self): raise ValueError('of its own')\n        while True: Bad()"
+    )
+    program = PROGRAM.format(body=class_, options={}) + INTERRUPTED
+    program += "print(sys.unraisablehook is sys.__unraisablehook__)\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (0, "interrupted\nTrue\n")
+    assert "ValueError: of its own" in done.stderr
+    assert "KeyboardInterrupt" not in done.stderr
 
 
 DAEMON = """
