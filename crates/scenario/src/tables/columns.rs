@@ -123,6 +123,13 @@ impl Column {
         })
     }
 
+    /// A column of rates called `name`, by a unit that counts by the second: `Download (Mbps)`.
+    pub(super) fn by_unit(name: &str) -> Option<Self> {
+        let words = words(name);
+        let known = words.iter().rev().find_map(|word| BITS.iter().find(|(unit, _)| unit == word));
+        known.filter(|(unit, _)| unit.ends_with("bps") || unit.ends_with("/s")).map(|&(_, factor)| Self::Rate(factor))
+    }
+
     /// Values of this kind in words.
     pub(super) const fn kind(self) -> &'static str {
         match self {
@@ -201,6 +208,16 @@ mod tests {
         let refused = |name: &str| Column::named(name).unwrap_err();
         assert!(refused("rate_MBps").contains("bits to some and bytes to others"));
         assert!(refused("DL_bitrate").ends_with("columns = \"DL_bitrate=rate_mbit\" beside `trace`"));
+    }
+
+    #[test]
+    fn a_unit_by_the_second_names_a_rate() {
+        assert_eq!(Column::by_unit("Download (Mbps)"), Some(Column::Rate(1e6)));
+        assert_eq!(Column::by_unit("UL [kbit/s]"), Some(Column::Rate(1e3)));
+        assert_eq!(Column::by_unit("received bytes/s"), Some(Column::Rate(8.0)));
+        for name in ["Download", "mbit", "speed (m/s)", "jitter_ms"] {
+            assert_eq!(Column::by_unit(name), None, "{name}");
+        }
     }
 
     #[test]

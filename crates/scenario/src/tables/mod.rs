@@ -326,6 +326,17 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_by_the_second_is_a_rate_where_no_word_is() {
+        assert_eq!(
+            rates("Time (s),Download (Mbps)\n0,4\n1,2\n", None, 2000),
+            [(at(0), 4_000_000), (at(1000), 2_000_000)]
+        );
+        assert_eq!(rates("time_s,peak_mbps,rate_mbit\n0,9,4\n", None, 1000), [(at(0), 4_000_000)]);
+        let both = TimeTable::parse("time_s,down_mbps,up_mbps\n0,9,4\n", None).unwrap();
+        assert!(both.rates(Span::from_secs(1)).unwrap_err().starts_with("`down_mbps` and `up_mbps` are both rates"));
+    }
+
+    #[test]
     fn the_sets_that_people_have_are_read() {
         // Pensieve: seconds and Mbit/s without a header, blanks between.
         assert_eq!(rates("0.5 1.5\n1.5\t2\n", Some("time_s rate_mbit"), 2000).len(), 2);

@@ -28,7 +28,13 @@ impl Sheet {
     pub(super) fn read(text: &str, columns: Option<&str>) -> Result<Self, String> {
         let read = Rows::of(text)?;
         let names = names(read.header.as_deref(), columns, text)?;
-        let columns = names.iter().map(|name| Column::named(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut columns = names.iter().map(|name| Column::named(name)).collect::<Result<Vec<_>, _>>()?;
+        // A word like `rate` goes before a unit alone.
+        if !columns.iter().any(|column| matches!(column, Column::Rate(_) | Column::Bytes)) {
+            for (column, name) in columns.iter_mut().zip(&names).filter(|(column, _)| **column == Column::Ignored) {
+                *column = Column::by_unit(name).unwrap_or(Column::Ignored);
+            }
+        }
         let values = vec![Vec::new(); columns.len()];
         let mut sheet = Self { names, columns, values, every: read.every, rows: 0 };
         let mut dates = Dates::default();
