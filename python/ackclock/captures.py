@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -37,6 +37,10 @@ WHOLE = 1 << 32
 """Sequence numbers begin anew after so many."""
 CHUNK = 1 << 18
 """Frames whose headers are read together."""
+LEAST_HEADER = 16
+"""Bytes of a TCP header up to the end of its window, without which a segment is left out."""
+ENOUGH = 128
+"""Bytes of a frame that hold the headers of Ethernet, IPv6 and TCP with all its options (14, 40 and 60)."""
 
 SEGMENT = np.dtype(
     [
@@ -74,6 +78,8 @@ class Opening:
     scale: int | None
     """The shift of its sender's windows."""
     has_timestamps: bool
+    is_whole: bool = True
+    """False if the capture cut some of them off."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ class Capture:
     flows: Sequence[Flow]
     """Their directions that carry data, in the order in which they begin."""
     remark: str
-    """A sentence about a capture that ends within a packet, or empty."""
+    """Clauses about a capture that ends within a packet, or that cuts headers of TCP, or empty."""
 
 
 def connections(path: Path, interface: int = 0) -> Capture:
@@ -167,9 +173,15 @@ def connections(path: Path, interface: int = 0) -> Capture:
     segments = np.concatenate([np.zeros(0, SEGMENT), *(one for one, _ in chunks)])
     blocks = np.concatenate([np.zeros(0, BLOCK), *(one for _, one in chunks)])
     found = list(_flows(segments, blocks, reader))
-    remark = f"{path}: ends within a packet, as a killed tcpdump leaves it, and is read up to there"
     flows = sorted(found, key=lambda one: int(one.data["packet"][0]))
-    return Capture(flows, remark if seen.is_cut else "")
+    remarks = ["ends within a packet, as a killed tcpdump leaves it, and is read up to there"] * seen.is_cut
+    if reader.cut:
+        remarks.append(
+            f"cuts {reader.cut} TCP headers at {int(seen.captured.max())} bytes of a frame: segments or SACK "
+            "blocks lack, and data that those report counts as outstanding "
+            f"(`tcpdump -s {ENOUGH}` keeps headers whole)"
+        )
+    return Capture(flows, "; ".join(f"{path}: {one}" for one in remarks))
 
 
 class _Reader:
@@ -179,6 +191,8 @@ class _Reader:
         self.numbers: dict[tuple[str, str], int] = {}
         self.openings: dict[int, Opening] = {}
         """The options of SYNs, by their packets."""
+        self.cut = 0
+        """The headers of TCP that are not whole in the file."""
 
     def read(self, of: Frames, low: int, path: Path) -> tuple[Table, Table]:
         """The TCP segments in a chunk of frames, and their SACK blocks."""
@@ -186,7 +200,9 @@ class _Reader:
         begin = of.begin[rows]
         fields = Fields(of.data, begin + of.captured[rows])
         ip = ip_packets(fields, begin, of.links[rows], path)
-        found, tcp, length = _ip_headers(fields, ip, of.length[rows] - (ip - begin))
+        is_tcp, tcp, length = _ip_headers(fields, ip, of.length[rows] - (ip - begin))
+        found = is_tcp & (tcp + LEAST_HEADER <= fields.end)
+        self.cut += int((is_tcp & ~found).sum())
         fields, ip, tcp = fields.of(found), ip[found], tcp[found]
         offset = fields.byte(tcp + 12) >> 4
         segments = np.zeros(ip.size, SEGMENT)
@@ -199,11 +215,14 @@ class _Reader:
         segments["window"] = fields.number(tcp + 14, 2)
         segments["length"] = length[found]
         segments["payload"] = np.maximum(ip + length[found] - (tcp + 4 * offset), 0)
+        is_cut = tcp + 4 * offset > fields.end
+        self.cut += int(is_cut.sum())
         options = Fields(of.data, np.minimum(fields.end, tcp + 4 * offset))
         places = _sack(options, tcp + 20)
         segments["has_sack"] = places < options.end
         for row in np.flatnonzero(segments["flags"] & SYN).tolist():
-            self.openings[int(segments["packet"][row])] = _opening(options, segments[row], int(tcp[row]), row)
+            opening = _opening(options, segments[row], int(tcp[row]), row)
+            self.openings[int(segments["packet"][row])] = replace(opening, is_whole=not is_cut[row])
         return segments, _blocks(options, places, segments)
 
     def _flow(self, fields: Fields, ip: Numbers, tcp: Numbers) -> Numbers:
@@ -248,8 +267,7 @@ def _ip_headers(fields: Fields, ip: Numbers, frame: Numbers) -> tuple[Mask, Numb
         protocol[before] = own.byte(at)
         tcp[before] = at + 8 + 8 * own.byte(at + 1)
     is_fragment = is_four & (fields.number(ip + 6, 2) & 0x1FFF != 0)
-    found = (is_four | is_six) & (protocol == TCP) & ~is_fragment & (tcp + 16 <= fields.end)
-    return found, tcp, length
+    return (is_four | is_six) & (protocol == TCP) & ~is_fragment, tcp, length
 
 
 def _grouped(words: Sequence[Numbers], count: int) -> tuple[Numbers, Rows]:

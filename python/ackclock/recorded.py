@@ -304,7 +304,7 @@ class Recorded:
     def windows(self) -> Numbers | None:
         """The receive window in bytes that each answer has, or None where its unit was not captured."""
         own, other = self.flow.openings
-        if own is None or other is None:
+        if own is None or other is None or not (own.is_whole and other.is_whole):
             return None
         scaled = own.scale is not None and other.scale is not None
         shift = other.scale if scaled and other.scale is not None else 0

@@ -277,12 +277,13 @@ def ack(number, window, options=b""):
     return packet(B, A, (5001, 40000), 1, number, window, 0, options)
 
 
-def classic(path, packets, link=101, order="<", magic=0xA1B2C3D4, unit=1e-6):
-    """A capture as ``tcpdump -w`` writes it."""
-    out = pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link)
+def classic(path, packets, link=101, order="<", magic=0xA1B2C3D4, unit=1e-6, most=65535):
+    """A capture as ``tcpdump -w`` writes it, with ``-s`` ``most``."""
+    out = pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, most, link)
     for time, one in packets:
         seconds, fraction = int(time), round((time % 1) / unit)
-        out += pack(f"{order}IIII", 1_000_000_000 + seconds, fraction, len(one), len(one)) + one
+        kept = one[:most]
+        out += pack(f"{order}IIII", 1_000_000_000 + seconds, fraction, len(kept), len(one)) + kept
     path.write_bytes(out)
     return path
 

@@ -147,6 +147,31 @@ def test_windows_have_no_unit_without_the_handshake(tmp_path, capsys):
     assert "note: 1: the handshake is not in the capture, so receive windows have no unit" in err
 
 
+# Headers have 40 bytes without options, those of the handshake 48, and the ACK with a SACK block 52.
+CUTS = [(30, 8), (36, 8), (40, 3), (47, 3), (48, 1), (51, 1), (52, 0), (96, 0)]
+
+
+@pytest.mark.parametrize(("most", "cut"), CUTS)
+def test_a_capture_of_some_bytes_of_each_packet_says_what_it_lacks(tmp_path, capsys, most, cut):
+    scale = b"\x01\x03\x03\x07"
+    packets = [*opened(scale), (0.2, data(1)), (0.201, data(1001)), (0.202, data(2001))]
+    packets += [(0.3, sack(1001, (2001, 3001))), (0.301, data(3001))]
+    path = classic(tmp_path / "c.pcap", packets, most=most)
+    status, out, err = run(capsys, "read", path, "--json")
+    assert (f"cuts {cut} TCP headers at {most} bytes" in err) == bool(cut)
+    if most < 36:
+        assert (status, "no TCP connection with data" in err) == (2, True)
+        return
+    [one] = json.loads(out)["connections"]
+    # The receiver has the third segment, and 60000 bytes of window in units of 128.
+    assert one["outstanding_bytes"]["max"] == 3000
+    last = Recorded(connections(path).flows[0]).outstanding[-1]
+    assert last == (3000 if most < 52 else 2000)
+    window = None if most < 48 else 60000 * 128
+    assert (one["receive_window_bytes"] or {"max": None})["max"] == window
+    assert ("the options of the handshake are not in the capture" in err) == (most < 48)
+
+
 def test_bursts_are_segments_between_two_acks(tmp_path):
     packets = [(0.2 + 0.001 * k, data(1 + 1000 * k)) for k in range(4)]
     packets += [(0.3, ack(2001, 60000)), (0.301, data(4001, 3000)), (0.302, ack(4001, 60000))]

@@ -140,7 +140,8 @@ def remarks(one: Recorded) -> list[str]:
     """Sentences about a connection of which the capture shows a part."""
     found = []
     if one.windows is None:
-        found.append("the handshake is not in the capture, so receive windows have no unit")
+        lacks = "the options of the handshake are" if all(one.flow.openings) else "the handshake is"
+        found.append(f"{lacks} not in the capture, so receive windows have no unit")
     if not one.flow.answers.size:
         found.append("no ACK is in the capture")
     elif not one.is_at_sender:
