@@ -139,7 +139,7 @@ def test_options_of_live_runs_alone_need_them(capsys, scenario):
 
 
 def test_a_capture_without_a_file_is_refused_before_the_next_option_is_taken_for_it(capsys, scenario):
-    assert refused(capsys, "run", scenario, "--pcap", "--out", "a") == "--pcap: needs a FILE before --out"
+    assert refused(capsys, "run", scenario, "--pcap", "--out", "a") == "--pcap: needs a value before --out"
 
 
 def test_a_packet_capture_is_written_for_every_run(capsys, scenario, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 from ackclock.cli import former
 from ackclock.cli.app import HIDDEN, NAMES, application
+from ackclock.errors import InputError
 from calling import run
 from sources import by_hand
 
@@ -45,6 +46,19 @@ def test_a_command_has_at_most_twenty_options():
     for name, one in COMMANDS.items():
         shown = [option for option in one.params if isinstance(option, click.Option) and not option.hidden]
         assert len(shown) <= 20, name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_option_takes_the_next_one_for_its_value(command):
+    with_value = [
+        one for one in COMMANDS[command].params if isinstance(one, click.Option) and not one.is_flag
+    ]
+    for option in with_value:
+        for name in option.opts:
+            with pytest.raises(
+                InputError, match=f"^{max(option.opts, key=len)}: needs a value before --help"
+            ):
+                COMMANDS[command].make_context(command[-1], [name, "--help"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

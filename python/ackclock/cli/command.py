@@ -105,6 +105,16 @@ class Option(_Parameter, click.Option):
             settings.setdefault("metavar", "VALUE")
         super().__init__(names, **settings, **_completing(completes))
 
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
+        """See ``click.Parameter.consume_value``. Raises InputError for an option in place of the value."""
+        value, source = super().consume_value(ctx, opts)
+        every = ctx.command.get_params(ctx)
+        options = {name for one in every if isinstance(one, click.Option) for name in one.opts}
+        for text in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(text, str) and text.partition("=")[0] in options:
+                raise InputError(f"{_name(self)}: needs a value before {text}")
+        return value, source
+
 
 def flag(*names: str, **settings: Any) -> Option:
     """An option without a value."""

@@ -20,7 +20,6 @@ from ackclock.cli.command import FILE, Argument, Number, Option, Together, flag
 from ackclock.cli.output import Capture, Report
 from ackclock.cli.paths import PathGiven
 from ackclock.engines import LARGEST_SEED
-from ackclock.errors import InputError
 
 CONTROLLERS = Argument(
     "controllers",
@@ -141,9 +140,7 @@ class _Capture(click.ParamType[Capture]):
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """See ``click.ParamType.convert``. Raises InputError."""
-        if str(value).startswith("--"):
-            raise InputError(f"--pcap: needs a FILE before {value}")
+        """See ``click.ParamType.convert``."""
         point, colon, file = str(value).partition(":")
         if colon and point in output.POINTS:
             return Capture(Path(file), point)
