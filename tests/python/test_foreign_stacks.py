@@ -1,9 +1,10 @@
-"""QUIC stacks that are not built in: quiche, with its own clock and BoringSSL, stacks in C, and ngtcp2."""
+"""QUIC stacks that are not built in: quiche, which asks for the time, those in C, ngtcp2 and picoquic."""
 
 import json
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,46 @@ in_quiche = pytest.mark.skipif(
     os.environ.get("QUICHE", "0") in ("", "0"), reason="BoringSSL takes minutes to compile: QUICHE=1 runs it"
 )
 
-CHECKOUT = os.environ.get("NGTCP2", "")
-in_ngtcp2 = pytest.mark.skipif(not CHECKOUT, reason="NGTCP2=FOLDER names a checkout of ngtcp2")
+
+@dataclass(frozen=True)
+class Project:
+    """A stack in C of others, whose checkout the variable of its name has."""
+
+    name: str
+    controllers: tuple[str, ...]
+    file: str
+    """The file with a reduction, and a fault in it."""
+    before: str
+    after: str
+
+    @property
+    def checkout(self):
+        return os.environ.get(self.name.upper(), "")
+
+
+PROJECTS = (
+    Project(
+        "ngtcp2", ("reno", "cubic", "bbr"), "lib/ngtcp2_cc.c",
+        "cstat->cwnd >>= NGTCP2_LOSS_REDUCTION_FACTOR_BITS;", "",
+    ),
+    Project(
+        "picoquic", ("newreno", "cubic", "bbr"), "picoquic/newreno.c",
+        "nr_state->ssthresh = nr_state->cwin / 2;", "nr_state->ssthresh = nr_state->cwin;",
+    ),
+)  # fmt: skip
+of_projects = pytest.mark.parametrize(
+    "project",
+    [
+        pytest.param(
+            one,
+            id=one.name,
+            marks=pytest.mark.skipif(
+                not one.checkout, reason=f"{one.name.upper()}=FOLDER names a checkout of {one.name}"
+            ),
+        )
+        for one in PROJECTS
+    ],
+)
 
 
 @pytest.fixture(autouse=True)
@@ -148,23 +187,24 @@ def test_a_stack_in_c_that_cannot_run_is_said_in_one_sentence(capsys, mine):
 
 
 def adapted(capsys, folder, checkout):
-    """The folder of an adapter of a checkout of ngtcp2."""
-    assert run(capsys, "new", "stack", "adapter", "--from", str(checkout))[0] == 0
+    """The folder of an adapter of a checkout."""
+    status, _, err = run(capsys, "new", "stack", "adapter", "--from", str(checkout))
+    assert status == 0, err
     return folder / "adapter"
 
 
 @in_c
-@in_ngtcp2
-def test_ngtcp2_runs_its_own_controllers_in_the_time_of_the_run(capsys, folder):
-    adapter = adapted(capsys, folder, CHECKOUT)
-    for name in ("reno", "cubic", "bbr"):
+@of_projects
+def test_a_stack_of_others_runs_its_own_controllers_in_the_time_of_the_run(capsys, folder, project):
+    adapter = adapted(capsys, folder, project.checkout)
+    for name in project.controllers:
         assert_in_time(f"c:{name}", 3e6, c=str(adapter))
 
 
 @in_c
-@in_ngtcp2
-def test_ngtcp2_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys, folder):
-    adapter = adapted(capsys, folder, CHECKOUT)
+@of_projects
+def test_a_stack_of_others_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys, folder, project):
+    adapter = adapted(capsys, folder, project.checkout)
     flows = (
         '{ cc = "c:cubic" }, { cc = "noq:cubic" },'
         ' { cc = "c:cubic", kind = "datagram", source = { rate = "1mbit" } },'
@@ -177,35 +217,45 @@ def test_ngtcp2_takes_turns_with_noq_and_writes_pages_and_datagrams(capsys, fold
 
 
 @in_c
-@in_ngtcp2
-def test_a_fault_in_a_changed_copy_of_ngtcp2_is_found(capsys, folder):
-    copy = folder / "ngtcp2"
-    shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(".git"))
+@of_projects
+def test_a_fault_in_a_changed_copy_of_a_stack_of_others_is_found(capsys, folder, project):
+    checkout = Path(project.checkout)
+    copy = folder / project.name
+    shutil.copytree(checkout, copy, ignore=shutil.ignore_patterns(".git"))
+    if project.name == "picoquic":
+        (folder / "picotls").symlink_to(checkout.resolve().parent / "picotls")
     only = (
         "--engine",
         f"quic:c={adapted(capsys, folder, copy)}",
         "--only",
         "decrease,one-reduction,answers-loss",
     )
-    assert checked(capsys, "c:reno", *only) == set()
-    source = copy / "lib" / "ngtcp2_cc.c"
+    reno = f"c:{project.controllers[0]}"
+    assert checked(capsys, reno, *only) == set()
+    source = copy / project.file
     text = source.read_text()
-    planted = text.replace("cstat->cwnd >>= NGTCP2_LOSS_REDUCTION_FACTOR_BITS;", "")
+    planted = text.replace(project.before, project.after)
     assert planted != text
     source.write_text(planted)
-    assert checked(capsys, "c:reno", *only) != set()
+    assert checked(capsys, reno, *only) != set()
 
 
-def test_a_folder_without_ngtcp2_is_refused(capsys, folder):
+def test_a_folder_without_a_stack_is_refused(capsys, folder):
     status, _, err = run(capsys, "new", "stack", "adapter", "--from", str(folder))
     assert status != 0
-    assert "is no checkout of ngtcp2" in err
+    assert "is no checkout of ngtcp2 or picoquic" in err
     spaced = folder / "two words" / "lib" / "includes" / "ngtcp2"
     spaced.mkdir(parents=True)
     (spaced / "ngtcp2.h").touch()
     status, _, err = run(capsys, "new", "stack", "adapter", "--from", "two words")
     assert status != 0
     assert "`make` takes no path with spaces" in err
+    alone = folder / "alone" / "picoquic" / "picoquic"
+    alone.mkdir(parents=True)
+    (alone / "picoquic_internal.h").touch()
+    status, _, err = run(capsys, "new", "stack", "adapter", "--from", "alone/picoquic")
+    assert status != 0
+    assert "needs a checkout of picotls beside it" in err
     assert not (folder / "adapter").exists()
 
 

@@ -24,8 +24,6 @@ QUEUES = Path("crates/network/src/queue")
 PAGES = Path("docs/controllers")
 NAVIGATION = Path("mkdocs.yml")
 CRATES = Path("crates")
-ADAPTER = ("stack.c", "side.h", "reports.h", "handshake.h", "Makefile")
-"""The files of the adapter of ngtcp2, beside those of every stack in C."""
 RULE_OF_TEMPLATE = """\
     /// First in, first out: drops a packet that waited too long. A full queue drops the oldest.
 """
@@ -33,6 +31,31 @@ RULE_OF_TEMPLATE = """\
 
 WRITTEN = Argument("name", metavar="NAME", help="A word of small letters, digits, `-` and `_`.")
 REPLACE = flag("--force", help="Replace files of those names.")
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """An adapter of a stack in C."""
+
+    header: str
+    """The header by which a checkout is known."""
+    files: tuple[str, ...]
+    """Its files, beside those of every stack in C."""
+    controllers: str
+
+
+ADAPTERS = {
+    "ngtcp2": _Adapter(
+        "lib/includes/ngtcp2/ngtcp2.h",
+        ("stack.c", "side.h", "reports.h", "handshake.h", "Makefile"),
+        "`c:reno`, `c:cubic` and `c:bbr`",
+    ),
+    "picoquic": _Adapter(
+        "picoquic/picoquic_internal.h",
+        ("stack.c", "side.h", "reports.c", "ciphers.c", "Makefile"),
+        "`c:newreno`, `c:cubic`, `c:bbr` and four more",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -166,23 +189,20 @@ def engine(name: str, tree: Path | None, force: bool) -> None:
         "checkout",
         type=FILE,
         metavar="DIR",
-        help="A checkout of ngtcp2: writes an adapter that compiles it as it is.",
+        help="A checkout of ngtcp2 or picoquic: writes an adapter that compiles it as it is.",
     ),
     REPLACE,
 )
 def stack(name: str, checkout: Path | None, force: bool) -> None:
-    """Write a transport in C, or an adapter of ngtcp2, with the interface by which `--engine quic` runs it.
+    """Write a transport in C, or an adapter of ngtcp2 or picoquic, for `--engine quic`.
 
     Example: `ackclock new stack mine`
     """
     folder = Path(_checked(name).text)
-    shared = ("parts.h", "ackclock_stack.h")
-    own = ("stack.c", "Makefile") if checkout is None else ADAPTER
-    files = {file: f"stack/{'' if checkout is None else 'ngtcp2/'}{file}" for file in own}
-    files |= {file: f"stack/{file}" for file in shared}
-    sources = None if checkout is None else _sources_of(checkout)
-    _write({folder / file: template for file, template in files.items()}, name, force)
-    if sources is None:
+    shared = {folder / file: f"stack/{file}" for file in ("parts.h", "ackclock_stack.h")}
+    if checkout is None:
+        files = {folder / file: f"stack/{file}" for file in ("stack.c", "Makefile")}
+        _write(files | shared, name, force)
         _next(
             f"{folder}/ackclock_stack.h: the functions of a stack",
             f"{folder}/stack.c: a transport with New Reno; make it yours, or an adapter of a stack elsewhere",
@@ -190,10 +210,13 @@ def stack(name: str, checkout: Path | None, force: bool) -> None:
             f"try it with `ackclock compare c:newreno newreno --engine quic:c={folder}`",
         )
         return
+    project, sources = _sources_of(checkout)
+    files = {folder / file: f"stack/{project}/{file}" for file in ADAPTERS[project].files}
+    _write(files | shared, name, force)
     makefile = folder / "Makefile"
     makefile.write_text(makefile.read_text("utf-8").replace("CHECKOUT", sources), "utf-8")
     _next(
-        f"{folder}/stack.c: the adapter, with the controllers `c:reno`, `c:cubic` and `c:bbr`",
+        f"{folder}/stack.c: the adapter, with the controllers {ADAPTERS[project].controllers}",
         f"{folder}/Makefile: compiles {sources}, again after each change there",
         f"try it with `ackclock compare c:cubic cubic --engine quic:c={folder}`",
     )
@@ -242,15 +265,18 @@ def _controller_of_tree(name: _Name, force: bool) -> None:
     )
 
 
-def _sources_of(checkout: Path) -> str:
-    """The folder of a checkout of ngtcp2, as ``make`` takes it."""
-    header = Path("lib/includes/ngtcp2/ngtcp2.h")
-    if not (checkout / header).is_file():
-        raise InputError(f"--from {checkout}: is no checkout of ngtcp2: there is no {header}")
-    path = str(checkout.resolve())
-    if re.search(r"[\s#$:%\\]", path):
+def _sources_of(checkout: Path) -> tuple[str, str]:
+    """The project of a checkout, and its folder as ``make`` takes it."""
+    project = next((name for name, one in ADAPTERS.items() if (checkout / one.header).is_file()), None)
+    if project is None:
+        listed = " or ".join(f"{one.header} of {name}" for name, one in ADAPTERS.items())
+        raise InputError(f"--from {checkout}: is no checkout of ngtcp2 or picoquic: there is no {listed}")
+    path = checkout.resolve()
+    if re.search(r"[\s#$:%\\]", str(path)):
         raise InputError(f"--from {path}: `make` takes no path with spaces or one of # $ : % \\")
-    return path
+    if project == "picoquic" and not (beside := path.parent / "picotls" / "lib" / "picotls.c").is_file():
+        raise InputError(f"--from {path}: needs a checkout of picotls beside it: there is no {beside}")
+    return project, str(path)
 
 
 def _checked(name: str) -> _Name:
