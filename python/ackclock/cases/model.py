@@ -176,6 +176,8 @@ class Judgement:
     """False if a live run went past its error budget."""
     raised: bool = False
     """True if code of the user ended a run with an exception, which ``unmeasured`` names."""
+    seconds: float = field(default=0.0, compare=False)
+    """The time of the runs of its case. The first judgement of a case has it."""
 
     @property
     def word(self) -> str:

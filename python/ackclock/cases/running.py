@@ -68,7 +68,8 @@ class CaseInProgress:
 
     def judgements(self) -> list[Judgement]:
         """The judgements on its claims, so far."""
-        return [self.judgement(claim, measures) for claim, measures in self.claims]
+        found = [self.judgement(claim, measures) for claim, measures in self.claims]
+        return [replace(one, seconds=self.seconds) for one in found[:1]] + found[1:]
 
     def judgement(self, claim: Claim, measures: Measures) -> Judgement:
         """The judgement on one of them."""

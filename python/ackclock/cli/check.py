@@ -485,6 +485,7 @@ def _write(
                 one.claim.id,
                 one.verdict,
                 one.sentence if one.raised else f"{one.sentence} ({one.claim.because})",
+                one.seconds,
                 raised=one.raised,
             )
             for one in found

@@ -208,7 +208,11 @@ def _show(done: evaluation.Evaluation, report: Report, junit_file: Path | None) 
     if junit_file is not None:
         entries = [
             junit.Entry(
-                f"{done.target.name}.{one.criterion.section}", measure.id, IN_JUNIT[measure.verdict], why
+                f"{done.target.name}.{one.criterion.section}",
+                measure.id,
+                IN_JUNIT[measure.verdict],
+                why,
+                measure.seconds,
             )
             for one in done.findings
             for measure in one.measures

@@ -202,13 +202,12 @@ def _cases(done: papers.Reproduction) -> list[junit.Entry]:
     """
     cases = []
     for result in done.results:
-        for place, one in enumerate(result.judgements):
+        for one in result.judgements:
             claim, why = one.claim, one.word
             if one.verdict == "miss":
                 why = f"{claim.text}: measured {shown(one.measured)}, allowed is {one.allowed}"
             why = f"{why}: {one.reason}" if one.reason else why
-            seconds = 0.0 if place else result.seconds
-            cases.append(junit.Entry(result.experiment.id, claim.id, one.verdict, why, seconds))
+            cases.append(junit.Entry(result.experiment.id, claim.id, one.verdict, why, one.seconds))
     return cases
 
 

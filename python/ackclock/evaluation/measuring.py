@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class Measure:
     """The reason why it has no value."""
     is_lost: bool = False
     """The target's own runs give it no value, as of a flow that delivers nothing."""
+    seconds: float = field(default=0.0, compare=False)
+    """The time of the runs of its case. The first measure of a case has it."""
 
     def estimate(self, controller: str = TARGET) -> Estimate:
         """The estimate of a controller, over the variants."""
@@ -123,7 +125,8 @@ def measures(works: Sequence[CheckInProgress], known: Mapping[str, Measure]) -> 
             found.append(Measure(identity, case, claim, rows))
         except _WithoutValueError as error:
             found.append(Measure(identity, case, claim, (), str(error), error.of_target))
-    return found
+    seconds = sum(work.seconds for work in works)
+    return [replace(one, seconds=seconds) for one in found[:1]] + found[1:]
 
 
 class _WithoutValueError(Exception):
