@@ -1,4 +1,5 @@
-//! Waiting for data that arrive and connections that open, as an application does that reads and writes at once.
+//! Waiting for data that arrive, connections that open and room to write, as an application does that reads and writes
+//! at once.
 //!
 //! When it reads decides when an odd segment is acknowledged: the kernel sends that ACK once a segment with PSH has
 //! been read and nothing else waits (tcp_cleanup_rbuf).
@@ -38,7 +39,12 @@ impl Arrivals {
         epoll::add(&self.epoll, listener, data, EventFlags::IN | EventFlags::ONESHOT)
     }
 
-    /// Waits for data, for `longest` at most, and says for which flows there are some.
+    /// Waits for room in the send buffer of `sender` from now on, whose connection has opened.
+    pub(crate) fn add_room(&self, sender: &OwnedFd, index: u32) -> Result<(), Errno> {
+        epoll::modify(&self.epoll, sender, EventData::new_u64(index.into()), EventFlags::OUT | EventFlags::ET)
+    }
+
+    /// Waits for any of these, for `longest` at most, and says for which flows there is something.
     pub(crate) fn wait(&self, longest: Span) -> impl Iterator<Item = usize> + use<> {
         let mut found = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; MOST];
         // Interrupted or not, the caller looks again.
@@ -80,6 +86,25 @@ mod tests {
             send(&pairs[i].0, b"data", SendFlags::empty()).expect("room");
         }
         assert_eq!(arrived(&arrivals, LONG), [3, 8]);
+    }
+
+    #[test]
+    fn room_is_reported_once_the_other_end_has_read() {
+        let arrivals = Arrivals::new().expect("a file");
+        let (sender, sink) = pair();
+        let (_other, listener) = pair();
+        arrivals.add_opening(&sender, &listener, 4).expect("two sockets");
+        assert_eq!(arrived(&arrivals, LONG), [4], "it has opened");
+        let fill = || while send(&sender, &[0; 4096], SendFlags::empty()).is_ok() {};
+        fill();
+        arrivals.add_room(&sender, 4).expect("a socket that is known");
+        let mut buffer = [0; 4096];
+        for _ in 0..2 {
+            assert!(arrived(&arrivals, NOW).is_empty());
+            while recv(&sink, &mut buffer[..], RecvFlags::DONTWAIT).is_ok() {}
+            assert_eq!(arrived(&arrivals, LONG), [4]);
+            fill();
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The two ends of every flow: the kernel's TCP sockets, and their state during the run.
 //!
 //! One thread looks at all sockets a thousand times a second: send buffers hold more than is sent in between. It takes
-//! arrived data at once, as applications do. After each time it pauses, since each wake-up costs the emulator some of
-//! its time. In virtual time a wake-up costs none.
+//! arrived data at once, as applications do, and writes at once where a send buffer with a limit has room. After each
+//! time it pauses, since each wake-up costs the emulator some of its time. In virtual time a wake-up costs none.
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -200,13 +200,14 @@ impl<'a> Endpoints<'a> {
         }
     }
 
-    /// Something has come for flow `index` at `at`: data, or its connection.
+    /// Something has come for flow `index` at `at`: data, its connection, or room in its send buffer.
     fn wake(&mut self, at: Time, index: usize) {
         let flow = &mut self.flows[index];
-        if flow.stage == Stage::Opening && flow.open(at) {
+        if flow.stage == Stage::Opening && flow.open(at, &self.arrivals) {
             return self.serve(at, index);
         }
-        match flow.accept(&self.arrivals).and_then(|()| flow.take(&mut self.buffer)) {
+        let written = flow.go_on(at, &self.buffer);
+        match written.and_then(|()| flow.accept(&self.arrivals)).and_then(|()| flow.take(&mut self.buffer)) {
             Ok(()) if flow.is_complete() => self.serve(at, index),
             Err(error) if flow.stage == Stage::Sending => self.give_up(at, index, error),
             Ok(()) | Err(_) => (),

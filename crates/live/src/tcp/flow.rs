@@ -97,12 +97,20 @@ impl Flow {
         self.opened.is_some_and(|opened| (opened..=ended).contains(&at))
     }
 
+    /// True if a send buffer may limit it.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.sockets.as_ref().is_some_and(|sockets| sockets.ahead.is_none())
+    }
+
     /// Begins to send if its connection is open at `at`. True if it is open.
-    pub(super) fn open(&mut self, at: Time) -> bool {
-        let Some(Ok(info)) = self.sockets.as_ref().map(|sockets| TcpInfo::of(sockets.sender.as_fd())) else {
-            return false;
-        };
+    pub(super) fn open(&mut self, at: Time, arrivals: &Arrivals) -> bool {
+        let Some(sockets) = &self.sockets else { return false };
+        let Ok(info) = TcpInfo::of(sockets.sender.as_fd()) else { return false };
         if info.established {
+            if self.waits_for_room() {
+                // Without it the flow goes on at the next look.
+                let _ = arrivals.add_room(&sockets.sender, self.index);
+            }
             self.opened = Some(at);
             self.info = info;
             self.traced = TracedState::new(&info);
@@ -142,13 +150,18 @@ impl Flow {
         self.application.write(at, &sockets.sender, buffer, times)
     }
 
+    /// Writes what there is room for in a send buffer that limits the flow.
+    pub(super) fn go_on(&mut self, at: Time, buffer: &[u8]) -> Result<(), Errno> {
+        if self.stage == Stage::Sending && self.waits_for_room() { self.write(at, buffer) } else { Ok(()) }
+    }
+
     /// Counts the time until the look at `at`, at the limit that it shows.
     pub(super) fn count_limits(&mut self, at: Time) {
+        let limited = self.waits_for_room();
         let (info, sender) = (&self.info, &mut self.counts.sender);
         (sender.busy_us, sender.rwnd_limited_us) = (info.busy_us, info.rwnd_limited_us);
         let since = self.looked.max(self.opened.unwrap_or(at));
         let micros = at.since(since).as_nanos() / 1000;
-        let limited = self.sockets.as_ref().is_some_and(|sockets| sockets.ahead.is_none());
         match (info.not_sent == 0 && info.in_flight() < info.window, self.application.has_more()) {
             (true, false) => sender.app_limited_us += micros,
             (true, true) if limited => sender.sndbuf_limited_us += micros,
