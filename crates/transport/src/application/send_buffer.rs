@@ -3,7 +3,8 @@
 //!
 //! Linux tests the memory before it begins a piece, and not while it fills the last one. A long write sends a train of
 //! the last piece, fills it again, and so on while the window has room: much more may be in flight than the memory
-//! holds. Then the application waits until most of it is acknowledged.
+//! holds. Then the application waits until most of it is acknowledged. It also waits once more than half of the largest
+//! receive window was written since the last push: all of that leaves, and no piece is left to fill.
 //!
 //! The functions in the comments are Linux's, in net/ipv4/tcp.c, tcp_input.c, tcp_output.c and net/core/stream.c. A
 //! piece is a buffer of the kernel (struct sk_buff): the application fills long ones, and each train that leaves is one
@@ -13,6 +14,7 @@ use std::collections::VecDeque;
 
 use super::pieces::{Pieces, SplitLimit};
 use crate::segment::{Acknowledgement, SackBlocks};
+use crate::tcp::stack::{FIRST_WINDOW, NO_LIMIT};
 use crate::{Buffer, BufferRules, Stack};
 
 /// Room for headers in front of a segment (MAX_TCP_HEADER, without wireless meshes and tunnels).
@@ -62,18 +64,24 @@ pub(crate) struct SendBuffer {
     /// Segments of the longest piece, and of the one that the application fills now.
     longest: u64,
     goal: u64,
+    /// Segments of the largest receive window (max_window).
+    largest_window: u64,
     /// Segments below are acknowledged, have left, and were written.
     acknowledged: u64,
     sent_to: u64,
     written: u64,
     /// Segments that the application has made.
     made: u64,
+    /// Segments below were written when the application pushed last (pushed_seq).
+    pushed: u64,
     /// The pieces that have left.
     sent: Pieces,
     /// The ends of the pieces that wait.
     waiting: VecDeque<u64>,
     /// Segments of the last one that wait.
     last: u64,
+    /// All that waits leaves before the application goes on.
+    pushes_all: bool,
     /// The application waits for room (SOCK_NOSPACE).
     is_full: bool,
 }
@@ -105,13 +113,16 @@ impl SendBuffer {
             per_piece: if rules == BufferRules::Payload { 0 } else { PIECE },
             longest: if stack.segmentation_offload { (LONGEST / segment).max(1) } else { 1 },
             goal: 1,
+            largest_window: 0,
             acknowledged: 0,
             sent_to: 0,
             written: 0,
             made: 0,
+            pushed: 0,
             sent: Pieces::default(),
             waiting: VecDeque::new(),
             last: 0,
+            pushes_all: false,
             is_full: false,
         };
         // tcp_init_buffer_space.
@@ -149,6 +160,7 @@ impl SendBuffer {
 
     /// The receive window is `segments`: no piece is longer than half of the largest (tcp_bound_to_half_wnd).
     pub(super) fn note_peer_window(&mut self, segments: u32) {
+        self.largest_window = self.largest_window.max(segments.into());
         self.goal = self.goal.max(u64::from(segments / 2)).min(self.longest);
     }
 
@@ -156,12 +168,15 @@ impl SendBuffer {
     /// Says whether it has written any. Linux sends between two pieces (tcp_sendmsg_locked).
     pub(super) fn write_piece(&mut self, total: u64) -> bool {
         self.made = total;
-        if self.is_full || self.written >= total {
+        self.pushes_all = false;
+        if self.is_full {
             return false;
         }
         let begins = self.waiting.is_empty() || self.last >= self.goal;
-        if begins && !self.has_room() {
-            self.is_full = true;
+        self.is_full = self.written < total && begins && !self.has_room();
+        if self.is_full || self.written >= total {
+            // The write ends, or waits (tcp_push).
+            self.pushed = if self.waiting.is_empty() { self.pushed } else { self.written };
             return false;
         }
         if begins {
@@ -178,6 +193,11 @@ impl SendBuffer {
         let more = self.made.saturating_sub(self.written).min(self.goal.saturating_sub(self.last));
         (self.last, self.written) = (self.last + more, self.written + more);
         *end = self.written;
+        // forced_push.
+        let unpushed = (self.written - self.pushed) * self.segment;
+        if more > 0 && self.last >= self.goal && unpushed > self.largest_window * self.segment / 2 {
+            (self.pushed, self.pushes_all) = (self.written, true);
+        }
     }
 
     /// True if the application may begin a piece (sk_stream_memory_free). Linux looks before a piece, however long it
@@ -200,7 +220,7 @@ impl SendBuffer {
         }
         if was_last || ends_piece {
             self.sent.push(self.sent_to);
-            if !self.is_full {
+            if !self.is_full && !self.pushes_all {
                 self.fill_last();
             }
         }
@@ -210,7 +230,9 @@ impl SendBuffer {
     /// (tcp_check_space).
     pub(super) fn make_room(&mut self, acknowledged: u64, windows: Windows) {
         self.acknowledge(acknowledged);
-        self.note_peer_window(windows.peer);
+        // A receiver without a limit has one in its SYN-ACK.
+        let is_opening = acknowledged == 0 && windows.peer == NO_LIMIT;
+        self.note_peer_window(if is_opening { (FIRST_WINDOW / self.segment) as u32 } else { windows.peer });
         if !self.is_full {
             return;
         }
@@ -307,183 +329,4 @@ impl SendBuffer {
 }
 
 #[cfg(test)]
-mod tests {
-    use units::Bytes;
-
-    use super::*;
-    use crate::{freebsd_9, linux, linux_2_6_33, linux_3_5};
-
-    fn buffer(stack: Stack, send: Buffer) -> SendBuffer {
-        let mut stack = stack;
-        stack.buffers.sizes.send = send;
-        SendBuffer::of(&stack).unwrap()
-    }
-
-    fn windows(window: u32, in_flight: u32) -> Windows {
-        Windows { window, in_flight, peer: 1 << 20 }
-    }
-
-    /// Fills `buffer` of an application that always has data.
-    fn fill(buffer: &mut SendBuffer) {
-        while buffer.write_piece(u64::MAX) {}
-    }
-
-    /// Segments below `end` leave, two at a time.
-    fn send_to(buffer: &mut SendBuffer, end: u64) {
-        (buffer.sent_to..end).for_each(|sequence| buffer.note_sent(sequence, sequence % 2 == 1));
-    }
-
-    const USUAL: Buffer = Buffer::tuned(4096, 16_384, 4_194_304);
-
-    // The numbers of the three tests that follow were read in Linux 6.18 (SO_MEMINFO).
-
-    #[test]
-    fn the_first_write_fills_the_piece_of_which_a_part_has_left() {
-        let mut buffer = buffer(linux(), USUAL);
-        assert_eq!(buffer.memory, 46_080, "20 segments of 2304");
-        // The receive window of the SYN-ACK has 45 segments: pieces of 22.
-        buffer.note_peer_window(45);
-        assert!(buffer.write_piece(u64::MAX));
-        send_to(&mut buffer, 10);
-        fill(&mut buffer);
-        assert_eq!((buffer.written * 1448, buffer.used(), buffer.is_full()), (46_336, 51_328, true));
-    }
-
-    #[test]
-    fn the_memory_grows_to_two_windows_of_a_flow_that_it_limits() {
-        let mut buffer = buffer(linux(), USUAL);
-        buffer.note_peer_window(1 << 20);
-        fill(&mut buffer);
-        let mut with = |window, in_flight| {
-            buffer.is_full = true;
-            buffer.make_room(0, windows(window, in_flight));
-            buffer.memory
-        };
-        assert_eq!(with(22, 22), 46_080, "the window limits it");
-        assert_eq!([with(22, 21), with(48, 40), with(95, 90)], [101_376, 221_184, 437_760]);
-        assert_eq!([with(50, 40), with(1000, 999)], [437_760, 4_194_304]);
-    }
-
-    #[test]
-    fn the_last_piece_is_filled_beyond_the_memory_and_the_application_goes_on_at_a_third() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
-        buffer.note_peer_window(1 << 20);
-        fill(&mut buffer);
-        // Four pieces of 45 segments, of which three are less than 200,000 bytes.
-        assert_eq!((buffer.memory, buffer.used()), (200_000, 4 * (45 * 1448 + 832)));
-        // It waits until two thirds are left: 133,333 bytes, which are 90 segments in two pieces, and one in a third.
-        send_to(&mut buffer, 90);
-        buffer.make_room(88, windows(100, 2));
-        assert_eq!((buffer.used(), buffer.is_full()), (92 * 1448 + 3 * 832, true));
-        buffer.make_room(90, windows(100, 0));
-        assert_eq!((buffer.used(), buffer.is_full()), (90 * 1448 + 2 * 832, false));
-    }
-
-    #[test]
-    fn a_long_write_fills_the_last_piece_again_while_the_window_has_room() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(10_000)));
-        buffer.note_peer_window(1 << 20);
-        assert!(buffer.write_piece(u64::MAX));
-        // Trains of two leave one piece of 45 segments: 20,000 bytes of memory hold 14.
-        send_to(&mut buffer, 100);
-        assert!(!buffer.write_piece(u64::MAX) && buffer.is_full());
-        assert_eq!((buffer.written, buffer.used()), (145, 145 * 1448 + 51 * 832));
-        send_to(&mut buffer, 110);
-        assert_eq!(buffer.written, 145, "the application waits");
-    }
-
-    #[test]
-    fn an_application_with_more_to_write_hands_down_the_first_piece_once_it_is_full() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
-        buffer.note_peer_window(1 << 20);
-        // Pieces of 45 segments: all that there is, and then more than the first piece holds.
-        assert!(buffer.write_piece(45) && !buffer.pushes());
-        assert!(!buffer.write_piece(45));
-        send_to(&mut buffer, 2);
-        assert!(buffer.write_piece(100) && buffer.pushes(), "two segments are filled again");
-        assert!(buffer.write_piece(100) && !buffer.pushes(), "a second piece waits");
-        fill(&mut buffer);
-        assert!(buffer.is_full() && !buffer.pushes());
-    }
-
-    #[test]
-    fn a_train_as_long_as_a_piece_leaves_none_to_fill() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(10_000)));
-        buffer.note_peer_window(1 << 20);
-        assert!(buffer.write_piece(u64::MAX));
-        (0..45).for_each(|sequence| buffer.note_sent(sequence, sequence == 44));
-        assert!(!buffer.write_piece(u64::MAX) && buffer.is_full());
-        assert_eq!(buffer.written, 45);
-    }
-
-    #[test]
-    fn a_piece_that_has_partly_arrived_keeps_its_memory_besides_the_data() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
-        buffer.note_peer_window(1 << 20);
-        fill(&mut buffer);
-        send_to(&mut buffer, 4);
-        let before = buffer.used();
-        buffer.make_room(1, windows(4, 3));
-        assert_eq!(before - buffer.used(), 1448, "segment 1 left with segment 0");
-        buffer.make_room(2, windows(4, 2));
-        assert_eq!(before - buffer.used(), 2 * 1448 + 832);
-    }
-
-    #[test]
-    fn an_application_writes_no_more_than_it_has_and_goes_on_in_the_last_piece() {
-        let mut buffer = buffer(linux(), USUAL);
-        buffer.note_peer_window(45);
-        assert!(buffer.write_piece(3) && !buffer.write_piece(3) && buffer.write_piece(5) && !buffer.write_piece(5));
-        assert_eq!((buffer.written(), buffer.used(), buffer.is_full()), (5, 5 * 1448 + 832, false));
-        send_to(&mut buffer, 5);
-        assert!(buffer.write_piece(6));
-        assert_eq!(buffer.waiting.len(), 1, "the first has left");
-    }
-
-    #[test]
-    fn two_thirds_of_the_largest_memory_are_in_flight() {
-        let carried = |stack: Stack, send: Buffer| buffer(stack, send).carried();
-        // 2,796,202 bytes of memory, in pieces of 45 segments and 832 bytes more.
-        assert_eq!(carried(linux(), USUAL), 2_760_948);
-        // 5,333,332 bytes, of which a segment takes 2280: 2339.
-        let alone = Stack { segmentation_offload: false, ..linux() };
-        assert_eq!(carried(alone, Buffer::Fixed(Bytes::new(4_000_000))) / 1448, 2339);
-        assert_eq!(carried(freebsd_9(), Buffer::tuned(32_768, 32_768, 2_097_152)), 2_097_152);
-    }
-
-    #[test]
-    fn the_least_memory_holds_a_segment() {
-        let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(1)));
-        fill(&mut buffer);
-        assert_eq!((buffer.memory, buffer.written), (4608, 3));
-    }
-
-    #[test]
-    fn older_linux_counts_a_segment_without_the_power_of_two() {
-        // 1460 + 192 + 320 + 256 bytes, at first as many as the initial window has.
-        assert_eq!(buffer(linux_3_5(), USUAL).memory, 22_280);
-        let mut buffer = buffer(linux_2_6_33(), USUAL);
-        assert_eq!(buffer.memory, 16_384, "three are less");
-        fill(&mut buffer);
-        send_to(&mut buffer, 5);
-        buffer.make_room(0, windows(5, 4));
-        assert_eq!(buffer.memory, 16_384, "five are outstanding");
-        buffer.make_room(1, windows(5, 4));
-        assert_eq!(buffer.memory, 22_280);
-    }
-
-    #[test]
-    fn freebsd_counts_payload_and_grows_in_steps() {
-        let mut buffer = buffer(freebsd_9(), Buffer::tuned(32_768, 32_768, 49_152));
-        fill(&mut buffer);
-        // 22 whole segments, as 23 are 33,304 bytes.
-        assert_eq!((buffer.written, buffer.is_full()), (22, true));
-        send_to(&mut buffer, 10);
-        buffer.make_room(0, windows(10, 10));
-        assert_eq!(buffer.memory, 32_768, "12 segments wait, and the window lets ten leave");
-        buffer.make_room(0, windows(12, 10));
-        assert_eq!((buffer.memory, buffer.is_full()), (40_960, false));
-        fill(&mut buffer);
-        assert_eq!(buffer.written, 28);
-    }
-}
+mod tests;

@@ -9,13 +9,12 @@ use super::Receiver;
 use super::out_of_order::Holes;
 use super::round_trip::RoundTrip;
 use crate::segment::Data;
+use crate::tcp::stack::FIRST_WINDOW;
 use crate::{Buffer, BufferRules, Stack};
 
 /// Parts of the ratio of payload to memory (TCP_RMEM_TO_WIN_SCALE), and the ratio before the first full segment.
 const WHOLE: u64 = 256;
 const FIRST_RATIO: u64 = 128;
-/// The largest window field of a SYN, which is not scaled.
-const FIRST_WINDOW: u64 = 65_535;
 /// Segments that a sender may send at first (TCP_INIT_CWND).
 const FIRST_SEGMENTS: u64 = 10;
 /// ACKs that are quick at first, at most (TCP_MAX_QUICKACKS): further ones follow from the growth of the window.

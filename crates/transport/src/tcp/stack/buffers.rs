@@ -12,6 +12,9 @@ use units::Bytes;
 use super::Stack;
 use crate::application::SendBuffer;
 
+/// Bytes of the largest window of a SYN or SYN-ACK, to which no scale applies (RFC 7323, section 2.2).
+pub(crate) const FIRST_WINDOW: u64 = 65_535;
+
 /// The buffers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {

@@ -15,6 +15,7 @@ mod opening;
 mod real_1992;
 mod rfc;
 
+pub(crate) use buffers::FIRST_WINDOW;
 pub use buffers::{Buffer, BufferRules, BufferSizes, Buffers};
 pub use clock::Clock;
 pub use freebsd_9::freebsd_9;
