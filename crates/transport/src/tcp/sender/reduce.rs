@@ -308,7 +308,10 @@ impl Sender {
 
     #[inline(never)]
     fn lower_unused_window(&mut self, now: Time) {
-        if !self.output.blocked().is_of_application() || self.driver.wants().governs_recovery {
+        // tcp_cwnd_application_limited: the application or the receive window, not a full send buffer.
+        let blocked = self.output.blocked();
+        let counts = blocked.is_of_application() || blocked == Blocked::Receiver;
+        if !counts || self.driver.wants().governs_recovery {
             return;
         }
         let timeout = self.flight.timeout(&self.stack.timers);

@@ -79,8 +79,10 @@ impl Sender {
         let (first, next) = (self.flight.first(), self.flight.next());
         let Self { output, backlog, flight, driver, repair, .. } = self;
         let is_full = || flight.in_flight() >= repair.limit(driver.window());
+        // It is not asked after the probe of a receive window (tcp_write_wakeup).
+        let probes = output.probes_window();
         let shows = output.close(first, next, is_full, || next < backlog.written(now, next));
-        if shows && self.stack.idle_restart == Some(IdleRestart::Linux) {
+        if shows && !probes && self.stack.idle_restart == Some(IdleRestart::Linux) {
             self.note_unused_window(now);
         }
     }
