@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ackclock import checks, evaluation
+from ackclock import _engine, checks, evaluation
 from ackclock.cases.document import CaseError
 from ackclock.cases.model import Relative
 from ackclock.checks.cases import read
@@ -128,6 +128,15 @@ def test_the_document_is_the_same_for_the_same_seed(capsys, tmp_path):
     text = (tmp_path / "a" / "evaluate.md").read_text("utf-8")
     assert "Part for the author: Explain each deviation" in text
     assert "ackclock evaluate cubic --only 7.4" in text
+
+
+@pytest.mark.skipif("quic" not in _engine.engines(), reason="built without QUIC")
+def test_the_command_of_a_document_names_its_engine(capsys):
+    status, out, _ = run(capsys, "evaluate", "noq:cubic", "--engine", "quic", "--only", "7.10", "--json")
+    assert status == 0
+    (multipath,) = json.loads(out)["evaluate"]["criteria"]
+    assert multipath["command"] == "ackclock evaluate noq:cubic --only 7.10 --engine quic"
+    assert [one["id"] for one in multipath["measures"] if one["verdict"] == "text"] == []
 
 
 FAULTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, report_options
 from ackclock.cli.output import Report, notes
 from ackclock.cli.status import INTERRUPTED
+from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.report import junit, new_folder, page_of
 from ackclock.verdict import NOT_JUDGED, Verdict
@@ -149,18 +151,18 @@ def evaluate(
             for version in versions:
                 known = found[0].measures if found else None
                 with output.progress(f"{len(chosen)} criteria for {version.name}") as at:
-                    found.append(
-                        evaluation.evaluate(
-                            chosen,
-                            version,
-                            _engine(engine, version),
-                            first,
-                            long=long,
-                            known=known,
-                            added=added,
-                            progress=at,
-                        )
+                    done = evaluation.evaluate(
+                        chosen,
+                        version,
+                        _engine(engine, version),
+                        first,
+                        long=long,
+                        known=known,
+                        added=added,
+                        progress=at,
                     )
+                    is_default = engine.name == registry.DEFAULT and not engine.given
+                    found.append(replace(done, engine="" if is_default else engine.text))
         if interrupts.asked:
             raise click.exceptions.Exit(INTERRUPTED)
     if second is not None:

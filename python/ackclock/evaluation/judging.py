@@ -50,6 +50,8 @@ class Evaluation:
     """Every measure by its id."""
     added: Sequence[Path] = ()
     """The files of cases that the user has added."""
+    engine: str = ""
+    """The engine as ``--engine`` takes it; empty for the one that the target has without it."""
 
     @property
     def tally(self) -> Counter[str]:
@@ -67,6 +69,7 @@ class Evaluation:
             words += [word for file in self.added for word in ("--case", str(file))]
         seeds = max(one.case.repetitions for one in self.measures.values())
         words += ["--long"] if seeds == LONG_SEEDS else []
+        words += ["--engine", self.engine] if self.engine else []
         return shlex.join(words + (["--seed", str(self.seed)] if self.seed != 1 else []))
 
 
