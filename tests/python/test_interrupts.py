@@ -239,6 +239,31 @@ def test_no_block_swallows_a_signal():
             assert named.startswith(" as interrupts"), file
 
 
+def test_no_command_ends_at_a_signal_without_a_word():
+    # The status alone is for `leave_interrupted`; Interrupted is said where commands end.
+    for file in pathlib.Path(ackclock.__file__).parent.glob("cli/*.py"):
+        alone = re.findall(r"Exit\(INTERRUPTED\)", file.read_text("utf-8"))
+        assert len(alone) == (file.name == "output.py"), file
+
+
+@pytest.mark.parametrize(
+    ("work", "arguments"),
+    [
+        ("evaluation.evaluate", ["evaluate", "cdg"]),
+        ("evaluation.front.front", ["evaluate", "cdg", "--front", "--paths", "2"]),
+        ("hunting.Search.run", ["check", "cdg", "--hunt", "--budget", "5s"]),
+    ],
+)
+def test_an_interruption_of_work_without_results_is_reported(capsys, monkeypatch, work, arguments):
+    def working(*_, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(PATIENCE)
+
+    monkeypatch.setattr(f"ackclock.{work}", working)
+    status, out, err = run(capsys, *arguments)
+    assert (status, out, err.splitlines()[-1]) == (130, "", "ackclock: interrupted")
+
+
 LONG = ["--duration", "100000s"]
 EVERY = {
     "run": ["run", "{scenario}", "--set", "duration=100000s"],
@@ -311,6 +336,7 @@ def test_a_signal_at_any_instant_ends_a_command(scenario, tmp_path, name, number
         assert "Traceback" not in text, instant
         assert "please report it" not in text, instant
         assert status in (0, 130, -number), (instant, text)
+        assert status != 130 or "interrupted" in text, instant
         if after_s < CPU_S:
             break
     assert after_s < CPU_S, instant

@@ -17,7 +17,6 @@ from ackclock.cli import output
 from ackclock.cli.command import given
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED
 from ackclock.errors import InputError
 from ackclock.verdict import NOT_JUDGED
 
@@ -99,8 +98,7 @@ def repeat(file: Path, trusted: bool, report: Report, junit_file: Path | None) -
         if report.out is not None:
             _page(done, work, file)
     if interrupts.asked:
-        notes.print(f"interrupted after {len(done)} runs", markup=False, soft_wrap=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        output.leave_interrupted(f"interrupted after {len(done)} runs")
     if report.out is not None:
         report.done(report.out)
     output.show(_table(done), _sentence(done), as_json=report.as_json)

@@ -19,7 +19,7 @@ from ackclock.cli.hunt import hunt
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import SEED, report_options
 from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED, INVALID
+from ackclock.cli.status import INVALID, Interrupted
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import junit
@@ -229,7 +229,7 @@ def check(
                 with output.progress(f"{len(judged)} cases live") as at:
                     found = stacks.check(judged, stack, first, at)
         if interrupts.asked:
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
     aim_text = checks.AIMS[chosen.aim]
     _write(found, chosen, f"Judged as a controller for {aim_text}.", report, verdicts)
     _finish({"": found}, chosen, f", for {aim_text}", report, told)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import click
 from rich.table import Table
 
 from ackclock import repetitions
@@ -19,7 +18,7 @@ from ackclock.cli.engine import LIVE, VIRTUAL, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import SEED, report_options
 from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED, INVALID
+from ackclock.cli.status import INVALID, Interrupted
 from ackclock.errors import InputError
 from ackclock.report.folders import new_folder
 
@@ -133,7 +132,7 @@ def differential(
                     if difference is not None:
                         _write(run, difference, folder, tcp)
         if interrupts.asked:
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
     if vanished:
         notes.print(f"{vanished} differences vanished when they were played again", soft_wrap=True)
     if late:

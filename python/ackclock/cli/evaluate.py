@@ -17,7 +17,7 @@ from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, report_options
 from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.status import Interrupted
 from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.report import junit, new_folder, page_of
@@ -164,7 +164,7 @@ def evaluate(
                     is_default = engine.name == registry.DEFAULT and not engine.given
                     found.append(replace(done, engine="" if is_default else engine.text))
         if interrupts.asked:
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
     if second is not None:
         _show_both(beside.Comparison(*found), report, junit_file)
         return
@@ -192,7 +192,7 @@ def _score(
             interrupts.check()
             found = front.front(compared, drawn, runner, seed, at)
         if interrupts.asked:
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
     _write(report, f"Scores over {count} paths", lambda folder: front.write(found, folder))
     table = Table(*front.headings(), title=f"{count} paths, seed {seed}", title_justify="left")
     for row in front.rows(found):

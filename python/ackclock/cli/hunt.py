@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from ackclock.cli import output
 from ackclock.cli.engine import Chosen
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import Report
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.status import Interrupted
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import resumable_folder
@@ -62,7 +61,7 @@ def hunt(
             interrupts.check()
             found = search.run(_more(search, spend, tries, at), tries)
         if interrupts.asked:
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
         words = f"{search.tried} conditions tried, seed {first}"
         if folder is not None and report.out is not None:
             hunting.page(found, chosen, runner, folder, f"{words}.")

@@ -30,7 +30,7 @@ from ackclock.cli.options import (
 )
 from ackclock.cli.output import Report, moving_shares, notes
 from ackclock.cli.paths import PathGiven
-from ackclock.cli.status import INTERRUPTED, INVALID
+from ackclock.cli.status import INVALID, Interrupted
 from ackclock.cli.sweep import growing_folder, run_plan, workers_for
 from ackclock.contenders import contenders, made_again
 from ackclock.matrix import QUANTITIES, Matrix, Setting, plan
@@ -85,7 +85,7 @@ def matrix(
         ended, swept = run_plan(planned, folder, workers, runner)
         if swept is None:
             ended.leave(out)
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
         found = of_runs(swept, runs, [one.name for one in compared])
         words, shown = titles.of_path(keys, list(set_keys.items()))
         title = titles.with_settings(words, list(set_keys.items()), shown)

@@ -18,6 +18,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.output import (
     Report,
     file_names,
+    leave_interrupted,
     moving_shares,
     notes,
     print_json,
@@ -26,7 +27,7 @@ from ackclock.cli.output import (
     show,
     show_early,
 )
-from ackclock.cli.status import INTERRUPTED, INVALID
+from ackclock.cli.status import INVALID
 from ackclock.engines import Engine
 from ackclock.halves import moving
 
@@ -112,8 +113,7 @@ class Outcome:
                 if done.runs and self.report.out is not None
                 else ""
             )
-            notes.print(f"interrupted{saved}", markup=False, soft_wrap=True)
-            raise click.exceptions.Exit(INTERRUPTED)
+            leave_interrupted(f"interrupted{saved}")
         summaries = done.summaries
         for sentence in summary.invalid_reasons(summaries):
             notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
@@ -155,8 +155,7 @@ class Outcome:
 
             runs = run_all(points, engine, save, interrupts)
             if not runs:
-                notes.print("interrupted")
-                raise click.exceptions.Exit(INTERRUPTED)  # which removes the folder
+                leave_interrupted("interrupted")  # which removes the folder
             inputs.write(folder)
             done = Finished(runs)
             things = [] if interrupts.asked else self.answer(done)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.cells import cell_len
@@ -23,7 +23,7 @@ from rich.table import Table
 from ackclock import _engine, repetitions
 from ackclock.cli.console import Console
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.status import NO_CURRENT_FOLDER
+from ackclock.cli.status import INTERRUPTED, NO_CURRENT_FOLDER
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 
@@ -384,6 +384,15 @@ def cached(
         if count := made.count():
             notes.print(f"{count} {engine.name} runs are taken from {out}", markup=False, soft_wrap=True)
         yield made, folder
+
+
+def leave_interrupted(sentence: str) -> NoReturn:
+    """Says how far an interrupted command came, and ends it with its status.
+
+    A command with nothing more to say than that raises Interrupted.
+    """
+    notes.print(sentence, markup=False, soft_wrap=True)
+    raise click.exceptions.Exit(INTERRUPTED)
 
 
 def remark(sentence: str) -> None:

@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from rich.table import Table
 
 from ackclock import _engine, repetitions
@@ -18,8 +17,7 @@ from ackclock.cli.command import Number, Option, command, flag, given
 from ackclock.cli.engine import LIVE, Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import GROWING_OUT, JUNIT, SEED, report_options
-from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.output import Report
 from ackclock.engines import Engine
 from ackclock.errors import InputError
 from ackclock.report import junit
@@ -141,8 +139,7 @@ def parity(
         junit.write(junit_file, "ackclock kernel parity", [_case(one) for one in done])
     if interrupted:
         continued = "" if out is None else f"; the same command continues with the runs in {out}"
-        notes.print(f"interrupted{continued}", markup=False, soft_wrap=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        output.leave_interrupted(f"interrupted{continued}")
 
 
 def _case(one: Comparison) -> junit.Entry:

@@ -18,7 +18,6 @@ from ackclock.cli.engine import Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, TRUST, report_options
 from ackclock.cli.output import Report, notes
-from ackclock.cli.status import INTERRUPTED
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import check_folder, junit, new_folder, page_of
@@ -215,8 +214,7 @@ def _end(done: papers.Reproduction, resumable: Path | None) -> None:
     """Leaves with the status of an interruption or of a missed claim, if there was one."""
     if any(one.interrupted for one in (done, *done.others.values())):
         continues = f"; the same command continues with the runs in {resumable}" if resumable else ""
-        notes.print(f"interrupted: judged on what had finished{continues}", markup=False, soft_wrap=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        output.leave_interrupted(f"interrupted: judged on what had finished{continues}")
     if done.missed:
         raise click.exceptions.Exit(CLAIM_FAILED)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import click
 from rich.table import Table
 from rich.text import Text
 
@@ -25,7 +24,7 @@ from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import EXECUTOR, GROWING_OUT, PATH, REPEATS, TRUST, Repeats, common, report_options
 from ackclock.cli.output import Report, notes
 from ackclock.cli.paths import PathGiven
-from ackclock.cli.status import INTERRUPTED
+from ackclock.cli.status import Interrupted
 from ackclock.contenders import Contender, contenders, made_again
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
@@ -151,7 +150,7 @@ def sweep(
         outcome, swept = run_plan(plan, folder, workers, runner)
         if swept is None:
             outcome.leave(out)
-            raise click.exceptions.Exit(INTERRUPTED)
+            raise Interrupted
         title = _title(swept.controllers, design, keys if compared else {}, list(set_keys.items()))
         for sentence in outcome.of.invalid:
             notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
@@ -238,8 +237,7 @@ class Ended:
         if self.stopped:
             count = f"interrupted after {self.of.done} of {self.of.total} runs"
             where = f"; the same command continues with those in {out}" if out is not None else ""
-            notes.print(f"{count}{where}", markup=False, soft_wrap=True)
-            raise click.exceptions.Exit(INTERRUPTED)
+            output.leave_interrupted(f"{count}{where}")
 
 
 def _samples(text: str | None) -> tuple[int | None, str]:
