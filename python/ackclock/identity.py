@@ -1,8 +1,9 @@
 """The identity of a run: a digest of all that its result depends on.
 
-It covers the version of ackclock, the scenario, the files that it names, the headers that controllers in C
-include, and the modules that controllers in Python import. Where these cannot be known from the text of a
-controller, the identity is new each time, so its runs are never taken from a folder.
+It covers the version of ackclock, the scenario, the files that it names, and the modules that controllers in
+Python import. Where these cannot be known from the text of a controller, the identity is new each time, so
+its runs are never taken from a folder. They never are in C, whose preprocessor makes names, and where a
+declaration suffices to call a library.
 """
 
 from __future__ import annotations
@@ -58,36 +59,6 @@ _CONTINUED = re.compile(rb"\\[ \t]*\r?\n")
 
 _INCLUDE = re.compile(rb"(?:#|%:)[ \t]*(?:include|include_next|import|embed)\b[ \t]*([^\r\n]*)")
 _NAMED = re.compile(rb'["<]([^">]+)[">]')
-
-FREESTANDING = (
-    "float.h", "iso646.h", "limits.h", "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
-    "stdnoreturn.h",
-)  # fmt: skip
-"""Headers of C without functions."""
-
-OF_KERNEL = (
-    "ack.h", "binary64.h", "bpf.h", "callbacks.h", "events.h", "gentle.h", "illinois.h", "queue.h", "tcp.h",
-    "bpf_tcp_helpers.h", "bpf_tracing_net.h", "vmlinux.h",
-)  # fmt: skip
-"""Headers that ackclock brings, besides those below `bpf/` and `linux/`."""
-
-_NO_CODE = re.compile(
-    rb'/\*.*?\*/|//[^\n]*|^[ \t]*#(?![ \t]*define)[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL | re.MULTILINE
-)
-"""Comments, strings, and directives of C but macros."""
-_OUTSIDE = re.compile(rb"\b(asm|__asm|__asm__|extern)\b(?![^;{}()]*\()|\b(asm|__asm|__asm__)\b")
-"""Machine code, and a variable of a library."""
-_DECLARED = re.compile(
-    rb"(?:\A|(?<=[;{})])|#[ \t]*define\b[^\n]*?)\s*(?!(?:return|else|case|goto|do|static|typedef|sizeof)\b)"
-    rb"(?:\w+[\s*]+)+(\w+)\s*\((?!\s*\*)(?:[^;{}()=]|\([^;{}()=]*\))*\)\s*(?=[^\s{])"
-)
-"""A function that is declared: a library may have its body, as it has of `open`."""
-
-KFUNCS = (
-    b"tcp_cong_avoid_ai", b"tcp_reno_cong_avoid", b"tcp_reno_ssthresh", b"tcp_reno_undo_cwnd",
-    b"tcp_slow_start",
-)  # fmt: skip
-"""Functions of the kernel that are compiled with a controller."""
 
 SEARCHED = ("CPATH", "C_INCLUDE_PATH")
 """Variables of the environment that name folders of headers."""
@@ -147,11 +118,10 @@ def of_c(file: Path, content: bytes) -> Code:
         if os.environ.get(variable)
     ]
     found: dict[str, bytes] = {}
-    texts: dict[Path, bytes] = {}
     waiting = [(file, content)]
     while waiting:
         at, text = waiting.pop()
-        texts[at] = text = _CONTINUED.sub(b"", text)
+        text = _CONTINUED.sub(b"", text)
         if b"incbin" in text:
             why.append(f"{at}: includes a file by `incbin`")
         for named in _INCLUDE.findall(text):
@@ -164,32 +134,7 @@ def of_c(file: Path, content: bytes) -> Code:
             if name not in found and header.is_file():
                 found[name] = header.read_bytes()
                 waiting.append((header, found[name]))
-            elif not header.is_file() and not _brings_nothing(header.name, os.fsdecode(spelled[1])):
-                why.append(f"{at}: includes {os.fsdecode(spelled[1])}, whose functions may read files")
-    why += _of_libraries(texts)
     return _code(found, why)
-
-
-def _brings_nothing(name: str, spelled: str) -> bool:
-    """True for a header without functions of a library."""
-    return name in (*FREESTANDING, *OF_KERNEL) or spelled.startswith(("bpf/", "linux/"))
-
-
-def _of_libraries(texts: Mapping[Path, bytes]) -> Iterator[str]:
-    """Sentences about files of C by which a controller calls functions that are not in these files."""
-    codes = {at: _NO_CODE.sub(lambda found: b'""' if found[1] else b" ", text) for at, text in texts.items()}
-    every = b"\n".join(codes.values())
-    for at, code in codes.items():
-        if outside := _OUTSIDE.search(code):
-            yield f"{at}: reaches by `{(outside[1] or outside[2]).decode()}` what its text does not show"
-        for name in _DECLARED.findall(code):
-            # Macros have names of capitals.
-            if (
-                not name.isupper()
-                and name not in KFUNCS
-                and not re.search(rb"\b" + name + rb"\s*\([^;{}]*\)\s*\{", every)
-            ):
-                yield f"{at}: declares `{name.decode()}`, which its text does not define"
 
 
 def of_rust(file: Path, content: bytes) -> Code:
@@ -361,7 +306,9 @@ def _of_file(file: Path, content: bytes) -> Code:
     """A controller that is compiled."""
     if file.name.endswith(OBJECT):
         return _code({}, [f"{file}: is an object, which has no text"])
-    return of_c(file, content) if file.name.endswith(C) else of_rust(file, content)
+    if file.name.endswith(C):
+        return _code({}, [f"{file}: is in C, where any declaration may be of a library"])
+    return of_rust(file, content)
 
 
 @dataclass

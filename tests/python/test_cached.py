@@ -73,6 +73,16 @@ def test_a_scenario_whose_controller_is_another_file_now_runs(tmp_path):
     assert (Counting.ran, engine.count()) == (2, 2)
 
 
+def test_a_controller_in_c_runs_again_in_another_process(tmp_path):
+    Counting.ran = 0
+    file = Path(__file__).parents[2] / "kernel" / "newreno.bpf.c"
+    document = DOCUMENT.format("z").replace('cc = "newreno"', f'cc = "{file}"')
+    plan = _engine.resolve(document, "scenario", [], _engine.Files(trusted=True))
+    for _ in range(2):
+        list(CachedEngine(Counting(), tmp_path / "runs").run([Job(plan, 1)]))
+    assert Counting.ran == 2
+
+
 def test_a_scenario_whose_trace_is_another_now_runs(tmp_path):
     Counting.ran = 0
     file = tmp_path / "link.trace"
