@@ -87,10 +87,16 @@ def check_memory(plans: Sequence[_engine.Plan], repeat: int) -> None:
     available = _engine.available_memory()
     if available is not None and needed > 0.8 * available:
         raise InputError(
-            f"{runs} runs: they may take {needed / 1e9:.1f} GB of memory together, more than 80% of the "
+            f"{runs} runs: they may take {_size(needed)} of memory together, more than 80% of the "
             f"{available / 1e9:.1f} GB available: repeat less often, or sample less "
             "(record.events = false, record.flow_series = 1s)"
         )
+
+
+def _size(needed: int) -> str:
+    """A size in gigabytes; beyond every machine an estimate says nothing but that."""
+    most = 10**15
+    return f"more than {_size(most)}" if needed > most else f"{needed / 1e9:.1f} GB"
 
 
 def count(points: Iterable[Point[Key]]) -> int:

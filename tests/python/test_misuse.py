@@ -74,6 +74,11 @@ def test_simulate_refuses_in_one_sentence(arguments, options):
 def test_runs_that_memory_cannot_hold_together_are_refused():
     with pytest.raises(InputError, match=r"100000 runs: they may take .* GB of memory together"):
         simulate(PATH, ["cdg"], duration="100s", repeat=100_000)
+    # The estimate of each has no bound.
+    path = NetworkPath("1gbit", "20ms", "infinite")
+    flow = Flow("newreno", kind="datagram", source={"rate": "10tbit"})
+    with pytest.raises(InputError, match=r"2 runs: they may take more than 1000000\.0 GB of memory together"):
+        simulate(path, [flow], duration="31536000s", repeat=2)
 
 
 def test_a_missing_controller_and_a_large_seed_are_named():

@@ -26,6 +26,8 @@ const PROBE_ROW: u64 = 64;
 const OWN_PROBES: u64 = 24;
 /// A row of the series of links.
 const LINK_ROW: u64 = 160;
+/// No machine has more. Beyond it an estimate says nothing but that.
+const MOST: Bytes = Bytes::new(1_000_000_000_000_000);
 /// A row of the table of events: 33 bytes as columns, up to 27 packed.
 const EVENT_ROW: u64 = 60;
 /// One event among this many packets: a loss rate of a few percent, each with drop, detection and retransmission.
@@ -281,6 +283,9 @@ fn packets(rate: Rate, span: Span) -> u64 {
 
 /// A size as people say it.
 fn rounded(bytes: Bytes) -> String {
+    if bytes > MOST {
+        return format!("more than {}", rounded(MOST));
+    }
     let gigabytes = bytes.get() as f64 / 1e9;
     if gigabytes >= 0.95 { format!("{gigabytes:.1} GB") } else { format!("{:.0} MB", gigabytes * 1e3) }
 }

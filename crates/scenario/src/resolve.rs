@@ -122,7 +122,12 @@ impl Scenario {
             let of_copy: u64 = paths.iter().map(|settings| settings.connections()).sum();
             connections = connections.saturating_add(of_copy.saturating_mul(u64::from(flow.count)));
             if connections > MOST_FLOWS {
-                let message = format!("there are about {connections} flows; at most {MOST_FLOWS} are allowed");
+                // A count that has saturated is none.
+                let counted = match connections {
+                    u64::MAX => format!("more than {}", 10u64.pow(18)),
+                    count => format!("about {count}"),
+                };
+                let message = format!("there are {counted} flows; at most {MOST_FLOWS} are allowed");
                 return Err(at(flow_error("every", message)));
             }
             let numbered = flow.count > 1 || flow.name.is_none();

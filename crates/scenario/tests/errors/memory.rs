@@ -59,6 +59,33 @@ fn a_run_that_would_exhaust_the_memory() {
     );
 }
 
+#[test]
+fn an_estimate_beyond_every_machine_is_no_figure() {
+    let overload = [
+        ("flows.0.kind", "datagram"),
+        ("flows.0.source", r#"{ rate = "10tbit" }"#),
+        ("duration", "31536000s"),
+        ("path.queue", "infinite"),
+    ];
+    let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
+    overload.iter().for_each(|(key, value)| document.set(key, value).unwrap());
+    let plan = document.scenario().unwrap().plan(&NoFiles).unwrap();
+    let refused = plan.check_memory(Bytes::new(13_000_000)).unwrap_err().to_string();
+    assert!(refused.contains("the run may take more than 1000000.0 GB of memory, more than 80%"), "{refused}");
+}
+
+#[test]
+fn a_count_of_flows_that_saturates_is_no_figure() {
+    let text = format!("{DUMBBELL}bytes = \"1MB\"\nevery = \"1ns\"\ncount = 1000000\n");
+    let mut countless = Document::from_toml(&text, "demo.toml").unwrap();
+    countless.set("duration", "31536000s").unwrap();
+    let refused = countless.scenario().unwrap().plan(&NoFiles).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("there are more than 1000000000000000000 flows; at most 1000000 are allowed"),
+        "{refused}"
+    );
+}
+
 /// Memory of the dumbbell with `settings`, in whole gigabytes.
 fn gigabytes(settings: &[(&str, &str)]) -> u64 {
     let mut document = Document::from_toml(DUMBBELL, "demo.toml").unwrap();
