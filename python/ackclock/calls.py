@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ackclock import destructors
+
 if TYPE_CHECKING:
     from ackclock._engine import Context
     from ackclock.controller import Controller
@@ -26,6 +28,7 @@ def taken_over(of: Controller) -> Decisions:
 
     The interpreter looks up attributes of an instance once and for all, attributes of a class each time.
     """
+    destructors.expect(of)
     for name in ("window", "slow_start_threshold", "pacing_rate"):
         if not hasattr(getattr(type(of), name), "__set__"):
             setattr(of, name, getattr(of, name))

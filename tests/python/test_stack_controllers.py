@@ -175,6 +175,14 @@ def test_a_panic_ends_the_run_with_a_sentence(capsys, folder):
     assert "fixed.rs` panicked: too many" in err.splitlines()[-1]
 
 
+def test_a_destructor_that_panics_ends_the_run_with_a_sentence(capsys, folder):
+    text = FIXED + 'impl Drop for Fixed { fn drop(&mut self) { panic!("gone") } }\n'
+    (folder / "fixed.rs").write_text(text)
+    status, _, err = run(capsys, "compare", "noq:./fixed.rs", "--engine", "quic", "--duration", "1s")
+    assert status == 2
+    assert err.splitlines()[-1].endswith(f"fixed.rs` panicked: gone (line {text.count(chr(10))})")
+
+
 def test_the_simulator_names_the_engine(capsys):
     said = sentence(capsys, "compare", "noq:./mine.rs", "--duration", "1s")
     assert said.endswith("`noq:mine.rs` is a controller of a QUIC stack, which runs with `--engine quic`")

@@ -1,7 +1,6 @@
 //! The side of the object: its functions, and the instance that they are called with.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use control::{Controller, Entry, Parameters, Probe};
 
@@ -118,6 +117,15 @@ pub(crate) unsafe extern "C" fn probe(instance: *mut c_void, taker: *mut c_void,
     instance.guarded(|controller| controller.probe(&mut Shown { taker, show }))
 }
 
+/// [`Table::finish`](crate::Table::finish).
+pub(crate) unsafe extern "C" fn finish(instance: *mut c_void) -> bool {
+    // SAFETY: as in `event`.
+    let instance = unsafe { &mut *instance.cast::<Instance>() };
+    let controller = instance.controller.take();
+    // A destructor that panics leaks the rest.
+    caught(|| drop(controller)).map_err(|message| instance.message = message).is_ok()
+}
+
 /// [`Table::message`](crate::Table::message).
 pub(crate) unsafe extern "C" fn message(instance: *const c_void) -> Text<'static> {
     // SAFETY: as in `event`; the simulator copies the text before it calls again.
@@ -128,6 +136,6 @@ pub(crate) unsafe extern "C" fn message(instance: *const c_void) -> Text<'static
 pub(crate) unsafe extern "C" fn end(instance: *mut c_void) {
     // SAFETY: of `make`, and nothing calls it afterwards.
     let instance = unsafe { Box::from_raw(instance.cast::<Instance>()) };
-    // A destructor that panics leaks the rest.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(instance))));
+    // The message of a destructor is for callers of `finish`.
+    let _ = caught(|| drop(instance));
 }

@@ -10,7 +10,7 @@ use crate::instance;
 use crate::signals::{Ack, Context, DIGEST, Decisions, Event, SegmentReport, Wants};
 
 /// The version of the table and of its functions. It counts up with every change; a signal more changes the layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The name of the table in an object.
 pub const SYMBOL: &CStr = c"ACKCLOCK_CONTROLLER";
@@ -76,6 +76,8 @@ pub struct Table {
     pub keep: unsafe extern "C" fn(*mut c_void, window: f64, &mut Decisions) -> bool,
     /// Shows its internals to `taker`: false if that failed.
     pub probe: unsafe extern "C" fn(*mut c_void, taker: *mut c_void, show: Show) -> bool,
+    /// Runs the destructor of the controller: false if that failed. Only its message and the end may follow.
+    pub finish: unsafe extern "C" fn(*mut c_void) -> bool,
     /// Why the last call failed.
     pub message: unsafe extern "C" fn(*const c_void) -> Text<'static>,
     /// Ends it.
@@ -110,6 +112,7 @@ impl Table {
             event: instance::event,
             keep: instance::keep,
             probe: instance::probe,
+            finish: instance::finish,
             message: instance::message,
             end: instance::end,
         }

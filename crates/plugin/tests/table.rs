@@ -50,6 +50,15 @@ impl Controller for Counting {
     }
 }
 
+/// Segments in flight at a loss, after which the destructor panics.
+const FATAL: u32 = 7;
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        assert!(self.acks != FATAL, "too many");
+    }
+}
+
 const ENTRY: Entry = Entry {
     name: "counting",
     title: "Counting",
@@ -137,10 +146,37 @@ fn after_a_panic_there_is_its_message_and_no_controller() {
     let mut world = World::new();
     let went: Vec<bool> = (0..4).map(|_| event(&made, &mut world, &Event::Ack(&ack().mirror())).0).collect();
     assert_eq!(went, [true, true, false, false]);
-    let before = include_str!("table.rs").lines().position(|line| line.contains("self.acks < 3")).unwrap();
-    let place = format!("crates/plugin/tests/table.rs, line {})", before + 1);
     let said = message(&made);
-    assert!(said.starts_with("3 ACKs (") && said.ends_with(&place), "{said}");
+    assert!(said.starts_with("3 ACKs (") && said.ends_with(&place("self.acks < 3")), "{said}");
+    end(&made);
+}
+
+/// The end of a message of a panic at the line with `code`.
+fn place(code: &str) -> String {
+    let before = include_str!("table.rs").lines().position(|line| line.contains(code)).unwrap();
+    format!("crates/plugin/tests/table.rs, line {})", before + 1)
+}
+
+#[test]
+fn a_panic_of_the_destructor_is_its_message() {
+    let made = made("{}");
+    let mut world = World::new();
+    let loss = Loss { in_flight: FATAL, ..loss() };
+    assert!(event(&made, &mut world, &Event::Loss(&loss.mirror())).0);
+    // SAFETY: an instance of this table.
+    assert!(!unsafe { (TABLE.finish)(made.instance) });
+    let said = message(&made);
+    assert!(said.starts_with("too many (") && said.ends_with(&place("self.acks != FATAL")), "{said}");
+    assert!(!event(&made, &mut world, &Event::Start).0);
+    end(&made);
+}
+
+#[test]
+fn a_controller_ends_once() {
+    let made = made("{}");
+    // SAFETY: an instance of this table.
+    assert!([(); 2].iter().all(|()| unsafe { (TABLE.finish)(made.instance) }));
+    assert_eq!(message(&made), "");
     end(&made);
 }
 

@@ -73,6 +73,11 @@ pub(crate) fn beneath_a_frame(threads: Arc<PythonThreads>, work: impl FnOnce() +
     drop(done);
 }
 
+/// True on a thread whose runs call Python.
+pub(crate) fn is_beneath_a_frame() -> bool {
+    BENEATH_A_FRAME.get()
+}
+
 /// A run begins on this thread: may it keep the lock from event to event? Not if it waits for others meanwhile, as for
 /// the reader of a pipe.
 pub(crate) fn begin_run(may_keep: bool) {
@@ -129,6 +134,14 @@ pub(crate) fn import<'py>(name: &Bound<'py, PyString>) -> PyResult<Bound<'py, Py
     let answer = staying(|| unsafe { import(name.as_ptr()) });
     // SAFETY: a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(name.py(), answer) }
+}
+
+/// Gives up a reference to `object`, which may be the last: then its destructor runs. As [`call`] where the interpreter
+/// ends meanwhile.
+pub(crate) fn release(object: Bound<'_, PyAny>) {
+    let release = unwinding!(ffi::Py_DecRef: fn(*mut PyObject) -> ());
+    // SAFETY: a reference that is owned, which nothing uses any more.
+    staying(|| unsafe { release(object.into_ptr()) });
 }
 
 /// The value of `work`. The thread stops where the interpreter would end it in the middle.

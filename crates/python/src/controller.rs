@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use units::{Ecn, Rate, Span, Time};
 
-use crate::attached::{attach, attribute, call, import, is_ours};
+use crate::attached::{attach, attribute, call, import, is_ours, release};
 use crate::event::{Ack, Context, Loss, Shown};
 use crate::failure::ControllerError;
 use crate::method::{METHODS, Method};
@@ -135,6 +135,17 @@ struct PythonController {
     calls: Calls,
     guard: Arc<Guard>,
     decided: Decided,
+}
+
+impl Drop for PythonController {
+    /// Gives the object up on this thread, at once: another thread does not listen to its destructor.
+    fn drop(&mut self) {
+        attach(|py| {
+            // Its arguments hold the controller, too.
+            self.calls.ack = None;
+            release(std::mem::replace(&mut self.object, py.None()).into_bound(py));
+        });
+    }
 }
 
 /// The name in errors of the class of `object`, with its file where `label` is one.

@@ -9,6 +9,7 @@ mod batch;
 mod catalogue;
 mod controller;
 mod custom;
+mod destructors;
 mod endpoint;
 mod engines;
 mod event;

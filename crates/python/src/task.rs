@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::attached::let_go;
+use crate::destructors::Listening;
 use crate::failure::Failure;
 use crate::plan::Planned;
 use crate::run::Run;
@@ -69,6 +70,17 @@ impl<S: Setup> Task for EngineTask<S> {
     }
 
     fn run(&self) -> Result<Run, Failure> {
+        let listening = Listening::begin();
+        let answer = self.run_alone();
+        match listening {
+            Some(listening) => listening.end(answer),
+            None => answer,
+        }
+    }
+}
+
+impl<S: Setup> EngineTask<S> {
+    fn run_alone(&self) -> Result<Run, Failure> {
         let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner).take();
         let planned = planned.ok_or_else(|| Failure::Fault("a task runs only once".to_owned()))?;
         let plan = planned.get().map_err(Failure::Scenario)?;

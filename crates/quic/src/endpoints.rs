@@ -398,10 +398,17 @@ impl<'a> Endpoints<'a> {
     }
 
     /// The tables of the ends, and how many data packets there were. Links dropped `dropped` packets of each row.
-    pub fn finish(mut self, dropped: &[u64]) -> (Tables, u64) {
+    ///
+    /// # Errors
+    /// A stack whose destructor panics.
+    pub fn finish(mut self, dropped: &[u64]) -> Result<(Tables, u64), Failure> {
         let Of { plan, drawn, .. } = self.of;
         let mut tables = std::mem::take(&mut self.records.tables);
         let mut data_packets = 0;
+        for index in 0..self.flows.len() {
+            let ended = self.flows[index].end();
+            self.check_driven(index as u32, ended)?;
+        }
         for flow in &self.flows {
             let profile = stack_of(&plan.flows[flow.of].cc);
             flow.rows(|row, lifetime, meter, counters| {
@@ -411,7 +418,7 @@ impl<'a> Endpoints<'a> {
                 tables.flows.push(record::FlowRow { profile: profile.to_owned(), ..row });
             });
         }
-        (tables, data_packets)
+        Ok((tables, data_packets))
     }
 }
 

@@ -197,7 +197,7 @@ impl Flow {
         }
         self.send(now, out);
         if acknowledged && self.complete {
-            self.retire();
+            self.retire()?;
         }
         Ok(())
     }
@@ -267,11 +267,18 @@ impl Flow {
         self.objects[self.page_begins()..self.pages[self.page].end].iter().all(|object| object.completed.is_some())
     }
 
+    /// Ends both sides of the connection, if there is one. The message is of a stack whose destructor panics.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        let Some(open) = self.open.as_deref_mut() else { return Ok(()) };
+        open.client.end().and(open.server.end())
+    }
+
     /// Keeps the counters of the connection and gives it up.
-    fn retire(&mut self) {
+    fn retire(&mut self) -> Result<(), String> {
         for path in 0..self.paths.len() {
             self.paths[path].counters = self.counted(path);
         }
+        let ended = self.end();
         if let Some(open) = self.open.take() {
             let delivered = (0..).map(|number| open.reader.delivered(number));
             self.objects.iter_mut().zip(delivered).for_each(|(object, bytes)| object.delivered = bytes);
@@ -280,6 +287,7 @@ impl Flow {
             }
         }
         self.running = false;
+        ended
     }
 
     /// When the sender is looked at next.

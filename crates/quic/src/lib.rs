@@ -147,7 +147,7 @@ impl Engine for Quic {
         let end = Time::ZERO + plan.duration;
         let mut world = World::new(Of { plan, seed: job.seed, drawn: &drawn, engine: &self, watch });
         world.run(end, watch)?;
-        let (tables, [events, data_packets]) = world.finish(end);
+        let (tables, [events, data_packets]) = world.finish(end)?;
         self.check_logs()?;
         let [cpu_s, wall_s] = clocks.read();
         let cost = Cost { events, data_packets, cpu_s: cpu_s - begin[0], wall_s: wall_s - begin[1] };

@@ -114,14 +114,14 @@ impl<'a> World<'a> {
     }
 
     /// Ends the run at `end`: its tables, and how many events and data packets it had.
-    pub(crate) fn finish(mut self, end: Time) -> (Tables, [u64; 2]) {
+    pub(crate) fn finish(mut self, end: Time) -> Result<(Tables, [u64; 2]), Failure> {
         let plan = self.of.plan;
         self.fabric.advance(end, &mut self.ends.records);
         let (links, stations) = (self.fabric.rows(end, plan), self.fabric.station_rows(end, plan));
         let dropped = std::mem::take(&mut self.ends.records.dropped);
-        let (mut tables, data_packets) = self.ends.finish(&dropped);
+        let (mut tables, data_packets) = self.ends.finish(&dropped)?;
         tables.events.sort_by_time();
-        (Tables { links, stations, ..tables }, [self.events, data_packets])
+        Ok((Tables { links, stations, ..tables }, [self.events, data_packets]))
     }
 }
 

@@ -160,8 +160,14 @@ impl Plugged {
 
 impl Drop for Plugged {
     fn drop(&mut self) {
+        let table = self.plugin.table;
         // SAFETY: an instance of the table, of which this is the only owner.
-        crash::naming(&self.plugin.crash_name, || unsafe { (self.plugin.table.end)(self.instance) });
+        let finished = crash::naming(&self.plugin.crash_name, || unsafe { (table.finish)(self.instance) });
+        if let (false, Some(report)) = (finished, &self.report) {
+            report(format!("`{}` panicked in drop: {}", self.plugin.name, self.message()));
+        }
+        // SAFETY: as above, and only its message is left.
+        unsafe { (table.end)(self.instance) };
     }
 }
 

@@ -401,6 +401,13 @@ impl Side for ForeignSide {
     fn datagram_room(&mut self) -> (usize, usize) {
         if let Answer::Room(most, around) = self.call(&Call::DatagramRoom) { (most, around) } else { (0, 0) }
     }
+
+    fn end(&mut self) -> Result<(), String> {
+        match self.call(&Call::End) {
+            Answer::Failed(why) => Err(format!("`{}` {}", self.name, why.text())),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -67,6 +67,12 @@ struct Panicking {
     drawn: f64,
 }
 
+impl Drop for Panicking {
+    fn drop(&mut self) {
+        assert!(self.left != 99, "at the end");
+    }
+}
+
 impl Controller for Panicking {
     fn wants(&self) -> Wants {
         Wants { timer: true, exact_rtt: true, ..Wants::default() }
@@ -194,6 +200,17 @@ fn a_panic_is_reported_once_and_stays_in_the_object() {
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert!(kept[0].contains("libpanicking.so` panicked in on_ack: index out of bounds: "), "{}", kept[0]);
     assert!(kept[0].ends_with(&place("none[self.left")), "{}", kept[0]);
+}
+
+#[test]
+fn a_panic_of_its_destructor_is_reported() {
+    let (kept, report) = reports();
+    let controller = plugin("panicking").build(&parameters(json!({"at": 99})), report).unwrap();
+    drop(controller);
+    let kept = kept.lock().unwrap();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let why = format!("libpanicking.so` panicked in drop: at the end{}", place("self.left != 99"));
+    assert!(kept[0].ends_with(&why), "{}", kept[0]);
 }
 
 #[test]

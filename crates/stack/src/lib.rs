@@ -229,6 +229,14 @@ pub trait Side: Send {
 
     /// The largest datagram in bytes, and the bytes of headers around it.
     fn datagram_room(&mut self) -> (usize, usize);
+
+    /// The side ends, and nothing calls it afterwards: the message if its destructor panics.
+    ///
+    /// # Errors
+    /// See above.
+    fn end(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A QUIC stack.

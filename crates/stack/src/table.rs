@@ -4,7 +4,6 @@
 
 use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::{Bytes, BytesMut};
 
@@ -68,6 +67,9 @@ pub enum Call<'a> {
     SendDatagram(Slice<'a>),
     /// [`Side::datagram_room`].
     DatagramRoom,
+    /// The last call: the side ends, and fails if its destructor does. An object in C that does not know it yet ends
+    /// the side by [`Table::end`].
+    End,
 }
 
 /// The answer to a [`Call`]. Slices are valid until the next call.
@@ -226,7 +228,14 @@ pub unsafe extern "C" fn call(instance: *mut c_void, call: &Call<'_>, answer: &m
         *answer = Answer::Failed(Slice::new(lasting(kept)));
         return;
     };
-    match caught(|| handle(living.as_mut(), call, kept)) {
+    let handled = match call {
+        Call::End => {
+            let ending = side.take();
+            caught(|| drop(ending)).map(|()| Answer::Nothing)
+        }
+        _ => caught(|| handle(living.as_mut(), call, kept)),
+    };
+    match handled {
         Ok(given) => *answer = given,
         Err(message) => {
             *kept = format!("panicked: {message}").into();
@@ -276,6 +285,8 @@ fn handle(side: &mut dyn Side, call: &Call<'_>, kept: &mut Bytes) -> Answer<'sta
             let (most, around) = side.datagram_room();
             return Answer::Room(most, around);
         }
+        // `call` has the side itself.
+        Call::End => {}
     }
     Answer::Nothing
 }
@@ -287,6 +298,6 @@ fn handle(side: &mut dyn Side, call: &Call<'_>, kept: &mut Bytes) -> Answer<'sta
 pub unsafe extern "C" fn end(instance: *mut c_void) {
     // SAFETY: as asked for.
     let instance = unsafe { Box::from_raw(instance.cast::<Instance>()) };
-    // A destructor that panics leaks the rest.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(instance))));
+    // A destructor that panics leaks the rest. Its message is for callers of `Call::End`.
+    let _ = caught(|| drop(instance));
 }

@@ -88,7 +88,7 @@ fn run_job(live: &QuicLive, job: &Job, watch: &Watch) -> Result<Outcome, Failure
     let seen = Seen { lateness: Some(Lateness::of(&ended.lateness)), traced, dropped };
     let notes = fidelity(plan, &emulator, &testbed, &seen, Vec::new());
     let dropped: Vec<u64> = emulator.measured.iter().map(|flow| flow.counters.dropped_packets).collect();
-    let (mut tables, data_packets) = ended.endpoints.finish(&dropped);
+    let (mut tables, data_packets) = ended.endpoints.finish(&dropped)?;
     live.0.check_logs()?;
     emulator.links.events.into_iter().for_each(|event| tables.events.push(event));
     tables.events.sort_by_time();

@@ -160,6 +160,7 @@ struct stack_call {
 		STACK_CALL_FINISH,
 		STACK_CALL_SEND_DATAGRAM,
 		STACK_CALL_DATAGRAM_ROOM,
+		STACK_CALL_END,
 	} kind;
 	union {
 		struct { uint64_t now; struct stack_header header; struct stack_slice datagram; } receive;
@@ -299,6 +300,10 @@ static void stack_table_call(void *at, const struct stack_call *call, struct sta
 		*answer = (struct stack_answer){ STACK_ANSWER_ROOM, { .room = { most, around } } };
 		return;
 	}
+	case STACK_CALL_END:
+		instance->side = NULL;
+		stack_close(side);
+		return;
 	}
 }
 
