@@ -1,5 +1,6 @@
 """Controllers in a file of Rust, and in a crate: Cargo builds them when a command names them."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -109,6 +110,37 @@ def test_what_does_not_compile_is_said_in_one_sentence(capsys, folder):
     assert refused("./mine.rs:Other", NEWRENO).endswith("mine.rs` has no controller `Other`; it has Mine")
     nothing = refused("./mine", NEWRENO, folder / "mine" / "src" / "lib.rs")
     assert "mine` does not show its controller: error[E0425]" in nothing
+
+
+MISTAKES = {
+    "nothing": ("", "mine.rs` has no controller: it needs `impl Controller for …`"),
+    "no controller": ("fn main() {}\n", "mine.rs` has no controller: it needs `impl Controller for …`"),
+    "several": (
+        NEWRENO + "struct Other;\nimpl Controller for Other {}\n",
+        "has several controllers; write `",
+    ),
+    "syntax": (NEWRENO + "fn f( {}\n", r"mine\.rs:\d+:\d+: error"),
+    "a crate": (
+        NEWRENO.replace("use control", "use rand::Rng;\nuse control", 1),
+        r"mine\.rs:2:5: error\[E0432\]: unresolved import `rand`",
+    ),
+    "a module": (
+        NEWRENO.replace("use control", "mod helper;\nuse control", 1),
+        r"mine\.rs:2:1: error\[E0583\]: file not found for module `helper`",
+    ),
+    "no default": (NEWRENO.replace("#[derive(Default)]\n", "", 1), "the trait bound `Mine: Default` is not"),
+}
+"""Files with a mistake, and a pattern of the sentence about each."""
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_sentence_with_the_file(capsys, folder, name):
+    text, pattern = MISTAKES[name]
+    (folder / "mine.rs").write_text(text)
+    said = sentence(capsys, "compare", "./mine.rs", "--duration", "1s")
+    assert re.search(pattern, said), said
+    assert "mine.rs" in said
+    assert "fault of ackclock" not in said
 
 
 def test_a_crate_for_another_version_of_the_interface_is_refused(capsys, folder):
