@@ -36,7 +36,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
-use units::Rate;
+use units::{Rate, Span};
 
 use crate::entry::{Aim, Entry, Quantity};
 use crate::parameters::parameters;
@@ -248,10 +248,8 @@ impl C4 {
 
     /// A delivery rate raises the nominal rate, unless its segments left before congestion was seen.
     fn measure(&mut self, sample: &RateSample) {
-        let seconds = sample.interval.as_secs_f64();
-        if seconds == 0.0 {
-            return;
-        }
+        // A delivery in no time counts as one in the least RTT: without a measure the rate could only fall.
+        let seconds = if sample.interval == Span::ZERO { LEAST_MAX_RTT } else { sample.interval.as_secs_f64() };
         let rate = sample.delivered as f64 * self.segment / seconds;
         self.recent_maximum = self.recent_maximum.max(rate);
         if !(self.state == State::Recovery && self.congested) {

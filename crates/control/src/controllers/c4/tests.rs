@@ -442,3 +442,19 @@ fn initial_does_not_end_before_a_rate_is_known() {
     (0..2).for_each(|_| c4.end_initial_era(false));
     assert_eq!(c4.no_increase, 2);
 }
+
+#[test]
+fn a_delivery_in_no_time_counts_as_one_in_a_millisecond() {
+    let mut c4 = C4::new(Settings::default());
+    c4.segment = 1448.0;
+    let sample = RateSample {
+        delivered: 3,
+        interval: Span::ZERO,
+        application_limited: false,
+        prior_delivered: 0,
+        is_retransmission: false,
+        sent: None,
+    };
+    c4.measure(&sample);
+    assert_eq!(c4.nominal_rate, 3.0 * 1448.0 / 1e-3);
+}
