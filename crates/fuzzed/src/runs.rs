@@ -8,6 +8,7 @@ use engine::{Engine as _, Job, Watch};
 use record::Tables;
 use scenario::{NoFiles, Plan};
 use sim::Simulator;
+use units::Bytes;
 
 const DURATIONS: [&str; 4] = ["300ms", "500ms", "700ms", "900ms"];
 const RATES: [&str; 8] = [
@@ -123,6 +124,9 @@ const STATIONS: [&str; 8] = [
     "edca = true\ntxop = 'standard'\n",
 ];
 
+/// The memory of a small machine.
+const MEMORY: Bytes = Bytes::new(1 << 30);
+
 /// Choices, one a byte. Behind the input each is the first.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
@@ -212,7 +216,7 @@ fn run(plan: &Arc<Plan>, cores: usize) -> Result<Tables, String> {
     simulator.run(&job, &Watch::default()).map(|outcome| outcome.tables).map_err(|failure| failure.to_string())
 }
 
-/// Runs the scenario of `input`. Returns true if it has a plan.
+/// Runs the scenario of `input`. Returns true if it has a plan that fits into memory.
 ///
 /// # Panics
 /// At an exception.
@@ -220,6 +224,8 @@ pub fn hold(input: &[u8]) -> bool {
     let text = Choices(input.iter()).scenario();
     let read = scenario::from_toml(&text, "fuzz.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
     let plan = match read.plan(&NoFiles) {
+        // Nothing bounds it: every command refuses it, as it would take all memory and time.
+        Ok(plan) if plan.check_memory(MEMORY).is_err() => return false,
         Ok(plan) => Arc::new(plan),
         Err(error) => {
             let sentence = error.to_string();
