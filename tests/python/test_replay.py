@@ -111,6 +111,8 @@ def test_events_know_their_lines_and_comments_are_skipped() -> None:
     [
         ("0 < . 1:1(0) ack 1 win 9\n+0 < 5. 1:1(0) ack 1", 2, "the flags `5.` are not modelled"),
         ("0 < . 1:1(0) ack 1 <md5 x>", 1, "the TCP option `md5 x` is not modelled"),
+        ("0 < . 1:1(0) ack 1 <sack 5:x>", 1, "the SACK block `5:x` is not modelled: it is BEGIN:END"),
+        ("0 < . 1:1(0) ack 1 <sack x:5>", 1, "the SACK block `x:5` is not modelled: it is BEGIN:END"),
         ("0 > icmp unreachable", 1, "is no TCP packet of this language"),
         ("0 > (flowlabel 0x1) . 1:1(0) ack 1", 1, "is no TCP packet of this language"),
         ("0 @ what", 1, "is no packet, call, assertion or shell block"),
