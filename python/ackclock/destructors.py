@@ -1,7 +1,8 @@
 """Exceptions of destructors, which Python prints and otherwise ignores.
 
 The engine listens on the thread of a run whose controllers are written in Python, from its beginning to its
-end. Such an exception ends the run as one of an event does.
+end. Such an exception ends the run as one of an event does. An interrupt of the engine's, which comes while a
+destructor runs, is none: it comes again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ Hook = Callable[[Any], Any]
 class _Here(threading.local):
     """The state of a thread."""
 
-    raised: list[BaseException] | None = None
-    """The exceptions of destructors, while the thread listens."""
+    raised: BaseException | None = None
+    """The first exception of a destructor since the thread listens."""
+    listens = False
     expects = False
     """True if a controller of the run has a destructor."""
     passes_on = False
@@ -36,13 +38,13 @@ _before: Hook = sys.__unraisablehook__
 
 
 def listen() -> None:
-    """Keeps what destructors raise on this thread from now on."""
+    """Keeps what destructors raise on this thread from now on. To do so again changes nothing."""
     global _listening, _before
     with _lock:
         if sys.unraisablehook is not _hook:
             _before, sys.unraisablehook = sys.unraisablehook, _hook
-        _listening += 1
-    _here.raised, _here.expects = [], False
+        _listening += not _here.listens
+        _here.raised, _here.listens, _here.expects = None, True, False
 
 
 def expect(of: object) -> None:
@@ -51,7 +53,7 @@ def expect(of: object) -> None:
 
 
 def heard(failed: TracebackType | None) -> BaseException | None:
-    """The first exception of a destructor since ``listen``.
+    """The first exception of a destructor since ``listen``. Called again, it goes on.
 
     The frames of a run that ``failed`` keep its controller, and cycles keep any. They end here.
     """
@@ -59,20 +61,22 @@ def heard(failed: TracebackType | None) -> BaseException | None:
     if _here.expects:
         traceback.clear_frames(failed)
         gc.collect()
-    # The frames of a destructor keep what its object holds, whose destructors may add to the list.
-    for one in _here.raised or ():
-        traceback.clear_frames(one.__traceback__)
-    raised, _here.raised = _here.raised, None
+    if _here.raised is not None:
+        # The frames of a destructor keep what its object holds.
+        traceback.clear_frames(_here.raised.__traceback__)
     with _lock:
-        _listening -= 1
+        _listening -= _here.listens
+        _here.listens = False
         if not _listening and sys.unraisablehook is _hook:
             sys.unraisablehook = _before
-    return raised[0] if raised else None
+    return _here.raised
 
 
 def _hook(unraisable: sys.UnraisableHookArgs) -> None:
-    if _here.raised is not None and unraisable.exc_value is not None:
-        _here.raised.append(unraisable.exc_value)
+    if _here.listens:
+        # A controller may make objects with such destructors at each event, so one is kept.
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _here.raised = _here.raised or unraisable.exc_value
     elif _here.passes_on:
         sys.__unraisablehook__(unraisable)
     else:

@@ -90,16 +90,11 @@ def test_ctrl_c_ends_several_runs_at_once(body):
     assert outcome(body, INTERRUPTED, {"repeat": 4, "threads": 4}) == (0, "interrupted\n", "")
 
 
-def test_other_exceptions_of_finalizers_are_reported_while_a_run_is_interrupted():
-    class_ = (
-        "class Bad:\n            def __del__(self): raise ValueError('of its own')\n        while True: Bad()"
-    )
-    program = PROGRAM.format(body=class_, options={}) + INTERRUPTED
+def test_a_run_that_is_interrupted_gives_the_hook_for_exceptions_of_finalizers_back():
+    program = PROGRAM.format(body=BODIES["endless"], options={}) + INTERRUPTED
     program += "print(sys.unraisablehook is sys.__unraisablehook__)\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stdout) == (0, "interrupted\nTrue\n")
-    assert "ValueError: of its own" in done.stderr
-    assert "KeyboardInterrupt" not in done.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\nTrue\n", "")
 
 
 DAEMON = """

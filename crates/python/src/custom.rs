@@ -28,7 +28,11 @@ pub(crate) struct CustomControllers {
 impl CustomControllers {
     /// The controllers of the option `controllers`.
     pub(crate) fn take(options: &Options<'_>) -> PyResult<Arc<Self>> {
-        let factories = options.take("controllers")?.unwrap_or_default();
+        let factories: Factories = options.take("controllers")?.unwrap_or_default();
+        if !factories.is_empty() {
+            // Threads of runs find it loaded. An interrupt within an import comes where Python cannot raise it.
+            Python::attach(|py| py.import("ackclock.calls").map(drop))?;
+        }
         Ok(Arc::new(Self { factories, ..Self::in_files(|_| true) }))
     }
 

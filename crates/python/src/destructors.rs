@@ -1,6 +1,6 @@
 //! Exceptions of destructors in Python. Python prints and forgets them, and a run whose controllers raise them fails.
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -16,7 +16,7 @@ impl Listening {
         if !is_beneath_a_frame() {
             return None;
         }
-        attach(|py| -> PyResult<()> { call(&function(py, "listen")?, &PyTuple::empty(py)).map(drop) });
+        attach(|py| uninterrupted(py, "listen", &PyTuple::empty(py)).map(drop));
         let_go();
         Some(Self)
     }
@@ -29,7 +29,7 @@ impl Listening {
         };
         let heard = attach(|py| -> PyResult<Option<PyErr>> {
             let traceback = raised.and_then(|error| error.traceback(py));
-            let heard = call(&function(py, "heard")?, &(traceback,).into_pyobject(py)?)?;
+            let heard = uninterrupted(py, "heard", &(traceback,).into_pyobject(py)?)?;
             let error = heard.extract::<Option<Bound<'_, PyBaseException>>>()?;
             Ok(error.map(|error| PyErr::from_value(error.into_any())))
         });
@@ -41,7 +41,13 @@ impl Listening {
     }
 }
 
-/// The function `name` of destructors.py.
-fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    import(pyo3::intern!(py, "ackclock.destructors"))?.getattr(name)
+/// The value of the function `name` of destructors.py, which is called again where an interrupt of this thread ends it.
+fn uninterrupted<'py>(py: Python<'py>, name: &str, arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    let function = import(pyo3::intern!(py, "ackclock.destructors"))?.getattr(name)?;
+    loop {
+        match call(&function, arguments) {
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {}
+            answer => return answer,
+        }
+    }
 }
