@@ -4,10 +4,7 @@
 controllers show it.
 """
 
-import csv
-import io
 import os
-import shlex
 
 import ackclock
 import pages
@@ -58,21 +55,10 @@ def rows(found, names):
     ]
 
 
-def write(rows):
-    head = measure.head(shlex.split("UPDATE_DOCS=1 pytest tests/python/test_neighbours.py"))
-    head["machine"] = "simulated, the same on every machine"
-    text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in head.items())
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    (pages.MEASUREMENTS / FILE).write_text(text.getvalue())
-
-
 def test_the_committed_table_is_that_of_the_runs(tmp_path):
     names = sorted(one["name"] for one in ackclock.controllers())
     found = rows(run(tmp_path, names), names)
     if UPDATE and found != pages.load_csv(FILE)[1]:
-        write(found)
+        measure.write_rows(FILE, "UPDATE_DOCS=1 pytest tests/python/test_neighbours.py", found)
         pages.measurements._text.cache_clear()
     assert found == pages.load_csv(FILE)[1]

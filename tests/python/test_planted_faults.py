@@ -4,8 +4,6 @@ A fault needs a build of the stack, half a CPU minute each. The first one runs e
 `UPDATE_DOCS=1 PLANTED=1 pytest tests/python/test_planted_faults.py` writes the table of the page.
 """
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -14,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+import pages
 from ackclock import _engine
 from calling import run
 from pages import measure
 
 REGISTRY = Path.home() / ".cargo/registry/src"
-FOUND = Path(__file__).parents[2] / "measurements/parity/quic-planted.csv"
+FILE = "parity/quic-planted.csv"
+COMMAND = "UPDATE_DOCS=1 PLANTED=1 pytest tests/python/test_planted_faults.py"
 SOURCES = {"noq": "noq-proto-1.4.0", "quinn": "quinn-proto-0.11.19", "quiche": "quiche-0.30.0"}
 RENO, CUBIC = "src/congestion/new_reno.rs", "src/congestion/cubic.rs"
 BBR3, BBR = "src/congestion/bbr3/mod.rs", "src/congestion/bbr/mod.rs"
@@ -162,21 +162,9 @@ def test_a_planted_fault_is_found_by_its_case(capsys, tmp_path, monkeypatch, fau
     }
 
 
-def write(rows):
-    head = measure.head(["UPDATE_DOCS=1", "PLANTED=1", "pytest", "tests/python/test_planted_faults.py"])
-    head["command"] = head["command"].replace("'", "")
-    head["machine"] = "simulated, the same on every machine"
-    text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in head.items())
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    FOUND.write_text(text.getvalue())
-
-
 def test_the_table_of_faults_is_of_these():
     if os.environ.get("UPDATE_DOCS") == "1" and len(ROWS) == len(FAULTS):
-        write([ROWS[fault] for fault in FAULTS])
-    rows = csv.DictReader(line for line in FOUND.read_text().splitlines() if not line.startswith("#"))
+        measure.write_rows(FILE, COMMAND, [ROWS[fault] for fault in FAULTS])
+    _, rows = pages.load_csv(FILE)
     found = [(row["controller"], row["fault"], row["found by"].strip("`").partition("/")[0]) for row in rows]
     assert found == [(f"`{one.controller}`", one.words, one.case) for one in FAULTS]
