@@ -187,7 +187,7 @@ def _texts(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
-    """One trace."""
+    """One trace. Raises InputError for one of several paths."""
     head = head if isinstance(head, dict) else {}
     common = head.get("common_fields")
     common = common if isinstance(common, dict) else {}
@@ -204,12 +204,14 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
     missing: set[tuple[str, int]] = set()
     states: list[tuple[float, str]] = []
     known: dict[str, float] = {}
+    paths: set[str] = set()
     end = 0.0
     for time, kind, data in _events(path, events, form in SINCE_PREVIOUS):
         end = max(end, time)
         if kind == "metrics_updated":
             known |= {key: value for key in METRICS if (value := _amount(data.get(key))) is not None}
             rows.append((time, dict(known)))
+            paths |= {str(data["path_id"])} if "path_id" in data else set()
         elif kind == "packet_sent":
             sent.append((time, _length(data)))
         elif kind == "packet_lost":
@@ -222,6 +224,11 @@ def _trace(path: Path, number: int, head: Any, events: Any) -> Log:
             missing -= back
         elif kind == "congestion_state_updated":
             states.append((time, str(data.get("new"))))
+    if len(paths) > 1:
+        raise InputError(
+            f"{path}: has the metrics of {len(paths)} paths of a connection, and its packets name none: they "
+            "cannot be told apart. `ackclock read DIR --to qlog` writes a trace for each path of a run"
+        )
     metrics = {
         key: np.array([row.get(key, math.nan) for _, row in rows]) / unit for key, unit in METRICS.items()
     }

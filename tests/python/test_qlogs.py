@@ -143,6 +143,12 @@ def test_a_log_that_is_one_text_and_ends_within_it_is_read_up_to_there(tmp_path,
         ('{"traces": [{"events": [[0, "a", "b"]]}]}', "event 1: is no object, as qlog has them since 0.3"),
         ('{"traces": [{"events": [{"name": "a"}]}]}', "event 1: has no `time` in ms or no `name`"),
         (contained([{**EVENTS[0], "time": 1e308}]), "event 1: has no `time` in ms or no `name`"),
+        (
+            contained(
+                [{"time": 1, "name": "metrics_updated", "data": {"path_id": path}} for path in (0, 1, 0)]
+            ),
+            "has the metrics of 2 paths of a connection, and its packets name none",
+        ),
         ('\x1e{"a": 1}\n\x1enothing\n\x1e{}\n', "is no qlog: text 2 in it is no JSON"),
         ('\x1e{"a": 1}\n\x1e[]\n', "is no qlog: text 2 in it is no object"),
         ("{", "is no qlog: text 1 in it is no JSON"),
