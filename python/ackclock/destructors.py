@@ -24,6 +24,7 @@ class _Here(threading.local):
     raised: BaseException | None = None
     """The first exception of a destructor since the thread listens."""
     listens = False
+    """True from ``listen`` to ``heard``."""
     expects = False
     """True if a controller of the run has a destructor."""
     passes_on = False
@@ -52,14 +53,16 @@ def expect(of: object) -> None:
     _here.expects = _here.expects or hasattr(of, "__del__")
 
 
-def heard(failed: TracebackType | None) -> BaseException | None:
+def heard(failed: TracebackType | None, interrupted: bool) -> BaseException | None:
     """The first exception of a destructor since ``listen``. Called again, it goes on.
 
-    The frames of a run that ``failed`` keep its controller, and cycles keep any. They end here.
+    The frames of a run that ``failed`` keep its controller, and cycles keep any. They end here. An interrupt
+    may come before ``expect``.
     """
     global _listening
-    if _here.expects:
+    if _here.expects or interrupted:
         traceback.clear_frames(failed)
+    if _here.expects:
         gc.collect()
     if _here.raised is not None:
         # The frames of a destructor keep what its object holds.
@@ -75,8 +78,8 @@ def heard(failed: TracebackType | None) -> BaseException | None:
 def _hook(unraisable: sys.UnraisableHookArgs) -> None:
     if _here.listens:
         # A controller may make objects with such destructors at each event, so one is kept.
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            _here.raised = _here.raised or unraisable.exc_value
+        if _here.raised is None and not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _here.raised = unraisable.exc_value
     elif _here.passes_on:
         sys.__unraisablehook__(unraisable)
     else:

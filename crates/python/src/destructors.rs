@@ -29,7 +29,8 @@ impl Listening {
         };
         let heard = attach(|py| -> PyResult<Option<PyErr>> {
             let traceback = raised.and_then(|error| error.traceback(py));
-            let heard = uninterrupted(py, "heard", &(traceback,).into_pyobject(py)?)?;
+            let interrupted = raised.is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py));
+            let heard = uninterrupted(py, "heard", &(traceback, interrupted).into_pyobject(py)?)?;
             let error = heard.extract::<Option<Bound<'_, PyBaseException>>>()?;
             Ok(error.map(|error| PyErr::from_value(error.into_any())))
         });
