@@ -75,6 +75,32 @@ static inline void free_events(struct events *events)
 	free(events->at);
 }
 
+/* As many datagrams wait for the controller as in quiche. */
+enum { MOST_DATAGRAMS = 1000 };
+
+struct datagram { uint8_t *at; size_t length; };
+
+struct datagrams {
+	QUEUE(struct datagram);
+};
+
+/* Keeps a copy of a datagram. The oldest goes for it where too many wait. */
+static inline void keep(struct datagrams *waiting, const uint8_t *datagram, size_t length)
+{
+	struct datagram kept = { resized(NULL, length), length };
+	memcpy(kept.at, datagram, length);
+	if (waiting->count - waiting->head == MOST_DATAGRAMS)
+		free(waiting->at[waiting->head++].at);
+	PUSH(*waiting, kept);
+}
+
+static inline void free_datagrams(struct datagrams *waiting)
+{
+	for (size_t i = waiting->head; i < waiting->count; i++)
+		free(waiting->at[i].at);
+	free(waiting->at);
+}
+
 static inline void put(uint8_t *at, uint64_t number)
 {
 	for (int i = 7; i >= 0; i--, number >>= 8)

@@ -5,7 +5,7 @@
 #include "parts.h"
 
 enum { HELLO = 1, WELCOME, STREAM, DATAGRAM, ACKNOWLEDGEMENT };
-enum { HELLO_BYTES = 300, WELCOME_BYTES = 1200, HEAD = 9, STREAM_HEAD = 25, MOST_RANGES = 32, MOST_DATAGRAMS = 1000 };
+enum { HELLO_BYTES = 300, WELCOME_BYTES = 1200, HEAD = 9, STREAM_HEAD = 25, MOST_RANGES = 32 };
 
 #define MILLISECOND 1000000ull
 /* kInitialRtt, kGranularity, max_ack_delay, kPacketThreshold of RFC 9002. */

@@ -9,7 +9,7 @@
 #include <ngtcp2/version.h>
 #include <ngtcp2_conn.h>
 
-enum { TAG = 16, IV = 12, SECRET = 32, IDENTIFIER = 8, STREAMS = 100, MOST_DATAGRAMS = 1000, CHUNK = 1 << 16 };
+enum { TAG = 16, IV = 12, SECRET = 32, IDENTIFIER = 8, STREAMS = 100, CHUNK = 1 << 16 };
 /* The messages of a handshake with one certificate in bytes, and the length in front of each. */
 enum { HELLO = 300, SERVER_HELLO = 122, SERVER_FLIGHT = 1000, FINISHED = 36, HEAD = 4, MOST_PARAMETERS = 256 };
 /* The bytes around the content of a datagram: short header, longest number, type, length and tag. */
@@ -32,8 +32,6 @@ struct stream {
 	bool ends, ended;
 };
 
-struct datagram { uint8_t *at; size_t length; };
-
 struct stack_side {
 	struct stack_settings settings;
 	struct stack_ledger ledger;
@@ -42,7 +40,7 @@ struct stack_side {
 	struct message messages[2];
 	bool connected, over;
 	QUEUE(struct stream) streams;
-	QUEUE(struct datagram) waiting;
+	struct datagrams waiting;
 	struct events events;
 
 	/* The functions of the controller. */

@@ -149,10 +149,8 @@ struct stack_side *stack_open(const struct stack_settings *settings, const char 
 void stack_close(struct stack_side *side)
 {
 	ngtcp2_conn_del(side->connection);
-	for (size_t i = side->waiting.head; i < side->waiting.count; i++)
-		free(side->waiting.at[i].at);
 	free(side->streams.at);
-	free(side->waiting.at);
+	free_datagrams(&side->waiting);
 	free_events(&side->events);
 	free(side);
 }
@@ -292,12 +290,7 @@ bool stack_finish(struct stack_side *side, uint64_t stream)
 
 void stack_send_datagram(struct stack_side *side, const uint8_t *datagram, size_t length)
 {
-	struct datagram kept = { resized(NULL, length), length };
-	memcpy(kept.at, datagram, length);
-	/* As many wait as in quiche. The oldest goes. */
-	if (side->waiting.count - side->waiting.head == MOST_DATAGRAMS)
-		free(side->waiting.at[side->waiting.head++].at);
-	PUSH(side->waiting, kept);
+	keep(&side->waiting, datagram, length);
 }
 
 size_t stack_datagram_room(struct stack_side *side, size_t *around)

@@ -7,7 +7,7 @@
 
 #include <picoquic_internal.h>
 
-enum { STREAMS = 512, MOST_DATAGRAMS = 1000, TAG = 16 };
+enum { STREAMS = 512, TAG = 16 };
 /* The bytes around the content of a datagram: short header, longest number, type, length and tag. */
 enum { AROUND = 1 + 8 + 4 + 1 + 2 + TAG };
 
@@ -21,8 +21,6 @@ struct stream {
 	bool ends, ended;
 };
 
-struct datagram { uint8_t *at; size_t length; };
-
 struct stack_side {
 	struct stack_settings settings;
 	struct stack_ledger ledger;
@@ -32,7 +30,7 @@ struct stack_side {
 	uint64_t now, time, random;
 	bool connected, over;
 	QUEUE(struct stream) streams;
-	QUEUE(struct datagram) waiting;
+	struct datagrams waiting;
 	/* The bytes of each stream that arrived in order. */
 	QUEUE(uint64_t) arrived;
 	struct events events;

@@ -206,10 +206,8 @@ void stack_close(struct stack_side *side)
 	side->over = true;
 	side->ledger.report = NULL;
 	picoquic_free(side->context);
-	for (size_t i = side->waiting.head; i < side->waiting.count; i++)
-		free(side->waiting.at[i].at);
 	free(side->streams.at);
-	free(side->waiting.at);
+	free_datagrams(&side->waiting);
 	free(side->arrived.at);
 	free(side->sent.at);
 	free_events(&side->events);
@@ -308,12 +306,7 @@ bool stack_finish(struct stack_side *side, uint64_t stream)
 
 void stack_send_datagram(struct stack_side *side, const uint8_t *datagram, size_t length)
 {
-	struct datagram kept = { resized(NULL, length), length };
-	memcpy(kept.at, datagram, length);
-	/* As many wait as in quiche. The oldest goes. */
-	if (side->waiting.count - side->waiting.head == MOST_DATAGRAMS)
-		free(side->waiting.at[side->waiting.head++].at);
-	PUSH(side->waiting, kept);
+	keep(&side->waiting, datagram, length);
 	enter(side, side->now);
 	picoquic_mark_datagram_ready(side->connection, 1);
 }
