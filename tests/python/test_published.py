@@ -1,6 +1,7 @@
 """Published measurements of papers: the file that a run writes, and the documentation from it."""
 
 import json
+import platform
 
 import pytest
 
@@ -30,6 +31,15 @@ def test_a_file_has_a_head_and_every_claim_s_value(tmp_path):
     [judgement] = done.results[0].judgements
     assert (name, claims) == ("demo-fig1", {judgement.claim.id: {"measured": judgement.measured}})
     assert published.judgements([experiment], document) == [judgement]
+
+
+@pytest.mark.parametrize(("engine", "named"), [("live", True), ("uml", False), ("linux", False)])
+def test_the_machine_of_a_real_time_engine_has_its_kernel(tmp_path, engine, named):
+    done = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    done.others[engine] = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    machine = written(tmp_path / "demo.json", done)["machine"]
+    assert (f"{platform.system()} {platform.release()}, " in machine) == named
+    assert machine.endswith(published.machine())
 
 
 def test_what_did_not_run_again_keeps_its_values(tmp_path):

@@ -43,7 +43,8 @@ def write(path: Path, done: Reproduction, options: Sequence[str]) -> None:
     shown = file.relative_to(here) if file.is_relative_to(here) else path
     papers = dict.fromkeys(result.experiment.paper for result in done.results)
     command = shlex.join(["ackclock", "reproduce", *papers, *options, "--measurements", str(shown)])
-    head = {"date": date, "commit": commit, "machine": machine(), "command": command}
+    kernel = [f"{platform.system()} {platform.release()}"] if done.in_real_time else []
+    head = {"date": date, "commit": commit, "machine": ", ".join([*kernel, machine()]), "command": command}
     document = {**head, "options": list(options), "experiments": experiments}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lines(document) + "\n", "utf-8")

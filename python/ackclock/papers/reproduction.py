@@ -100,6 +100,11 @@ class Reproduction:
         """The members of ``others`` that another engine ran."""
         return {name: other for name, other in self.others.items() if name in registry.ENGINES}
 
+    @property
+    def in_real_time(self) -> bool:
+        """True if an engine ran the experiments on the machine's own kernel."""
+        return any(registry.ENGINES[name].real_time for name in self.engines)
+
     def steadiness(self) -> Mapping[str, Count]:
         """The number of ``perturbed`` in which each judged claim holds, by its id."""
         found: dict[str, list[bool]] = {}
