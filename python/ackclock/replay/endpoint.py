@@ -43,10 +43,6 @@ class Endpoint(Protocol):
         """
 
     @property
-    def is_writable(self) -> bool:
-        """True if a write would not wait for room in the send buffer."""
-
-    @property
     def is_readable(self) -> bool:
         """True if data have arrived that were not read."""
 

@@ -62,10 +62,6 @@ FIELDS = (
 """The beginning of ``struct tcp_info``."""
 NAMES = [f"tcpi_{name}" for names, _ in FIELDS for name in names.split()]
 LAYOUT = struct.Struct("=" + "".join(kind * len(names.split()) for names, kind in FIELDS))
-SO_MEMINFO = 55
-MEMORY = struct.Struct("=9I")
-SEND_BUFFER, SEND_QUEUED = 3, 5
-"""Places of ``sk_sndbuf`` and ``sk_wmem_queued``."""
 
 Result = TypeVar("Result")
 
@@ -120,8 +116,10 @@ class Kernel:
         """The number of the endpoint's SYN."""
         self._ports = (REMOTE_PORT, LOCAL_PORT)
         self._late = 0.0
+        self._unwritten = 0
+        """Bytes of writes that block."""
         self._waits = False
-        """The application waits for room in the send buffer."""
+        """They wait for room in the send buffer."""
         try:
             self._device = _device()
             self._departures = Departures(DEVICE)
@@ -203,6 +201,7 @@ class Kernel:
     def inject(self, packet: Packet) -> None:
         """Delivers a packet."""
         os.write(self._device, write(packet, (REMOTE, LOCAL), self._ports, self._base or 0))
+        self._go_on_writing()
         self._poll(0.0)
 
     def receive(self, until: float) -> tuple[float, Packet] | None:
@@ -211,21 +210,19 @@ class Kernel:
             self._poll(until - self.now)
         return self._sent.popleft() if self._sent else None
 
-    @property
-    def is_writable(self) -> bool:
-        """True if a write would not wait: there is room, and after a wait a third of the buffer."""
-        if self._connected is None:
-            return False
-        if self._waits or not self._has_room(self._connected):
-            self._waits = not select.select([], [self._connected], [], 0)[1]
-        return not self._waits
+    def _go_on_writing(self) -> None:
+        """Writes what blocks, as far as the buffer has room: where none was left, once a third of it is free.
 
-    @staticmethod
-    def _has_room(connected: socket.socket) -> bool:
-        """True if a write may begin a buffer (sk_stream_memory_free)."""
-        data = connected.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, MEMORY.size)
-        memory: Sequence[int] = MEMORY.unpack(data)
-        return memory[SEND_QUEUED] < memory[SEND_BUFFER]
+        No write is held back before: also a full buffer fills the piece that waits last (tcp_sendmsg_locked).
+        """
+        while self._unwritten > 0 and self._connected is not None:
+            if self._waits and not select.select([], [self._connected], [], 0)[1]:
+                break
+            written = 0
+            with contextlib.suppress(BlockingIOError):
+                written = self._connected.send(bytes(self._unwritten))
+            self._unwritten -= written
+            self._waits = self._unwritten > 0
 
     @property
     def is_readable(self) -> bool:
@@ -240,14 +237,14 @@ class Kernel:
         return dict(zip(NAMES, LAYOUT.unpack(data.ljust(LAYOUT.size, b"\0")), strict=True))
 
     def call(self, name: str, arguments: Sequence[Value], blocks: bool) -> tuple[int, str | None]:
-        """Makes a system call. None blocks: a call that would wait is an error."""
+        """Makes a system call. A write that blocks goes on with the ACKs. Other calls fail."""
         handler = getattr(self, f"_call_{name}", None)
         if handler is None:
             raise UnsupportedError(f"the system call {name} is not modelled")
-        if blocks and name not in ("connect", "accept"):
+        if blocks and name not in ("connect", "accept", "write"):
             raise UnsupportedError(f"a {name} that blocks is not modelled")
         try:
-            result: int = handler(list(arguments))
+            result: int = handler(list(arguments), blocks) if name == "write" else handler(list(arguments))
         except BlockingIOError as error:
             if name != "connect":
                 raise UnsupportedError(f"a {name} that blocks is not modelled") from None
@@ -319,15 +316,19 @@ class Kernel:
         # Sockets here never block, whatever a script says.
         return os.O_RDWR if arguments[1] == "F_GETFL" else 0
 
-    def _call_write(self, arguments: list[Value]) -> int:
+    def _call_write(self, arguments: list[Value], blocks: bool = False) -> int:
         size = arguments[2] if len(arguments) > 2 else None
         if not isinstance(size, int) or size < 0:
             raise UnsupportedError("a write without a number of bytes is not modelled")
         if arguments[1] is not ... and not isinstance(arguments[1], Text):
             raise UnsupportedError(f"a write of {arguments[1]} is not modelled")
-        written = self._socket(arguments).send(bytes(size))
-        self._waits = written < size
-        return written
+        if not blocks and self._unwritten == 0:
+            return self._socket(arguments).send(bytes(size))
+        if self._socket(arguments) is not self._connected:
+            raise UnsupportedError("a write that blocks on a socket without a connection is not modelled")
+        self._unwritten += size
+        self._go_on_writing()
+        return size
 
     def _call_send(self, arguments: list[Value]) -> int:
         flags = str(arguments[3]).split("|") if len(arguments) > 3 else ["0"]

@@ -56,8 +56,6 @@ class Simulated:
 
     sees_windows = False
     late = 0.0
-    is_writable = True
-    """A write waits within the endpoint."""
 
     def __init__(
         self,
@@ -183,11 +181,11 @@ class Simulated:
         return fields
 
     def call(self, name: str, arguments: Sequence[Value], blocks: bool) -> tuple[int, str | None]:
-        """A system call. The only one that may block is ``connect``."""
+        """A system call. ``connect`` and ``write`` may block: data without room wait within the endpoint."""
         handler = getattr(self, f"_call_{name}", None)
         if handler is None:
             raise UnsupportedError(f"the system call {name} is not modelled")
-        if blocks and name not in ("connect", "accept"):
+        if blocks and name not in ("connect", "accept", "write"):
             raise UnsupportedError(f"a {name} that blocks is not modelled")
         result: tuple[int, str | None] = handler(list(arguments))
         self._collect()

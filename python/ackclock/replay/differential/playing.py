@@ -166,8 +166,6 @@ class Stage:
         """The time for which the latest ACK was due."""
         self._follows = False
         """It meets what another endpoint met."""
-        self._unwritten = 0
-        """Bytes that the application still has to write."""
         self.played = Played(open_loop=situation.is_open)
 
     def _instant(self, at_ms: float) -> float:
@@ -281,8 +279,9 @@ class Stage:
         if isinstance(happening, Write):
             self._note_met(happening)
             log.append((now, happening))
-            self._unwritten += happening.units * self._situation.unit
-            self._write()
+            size = happening.units * self._situation.unit
+            blocks = self._situation.send_buffer is not None
+            self._endpoint.call("write", [self._descriptor, ..., size], blocks)
         elif isinstance(happening, Sample):
             read_s = self._note_met(happening)
             if self.played.open_loop:
@@ -294,13 +293,6 @@ class Stage:
             log.append((now, State(values)))
         else:
             self._inject(now, happening)
-            self._write()
-
-    def _write(self) -> None:
-        """The application writes as far as its buffer has room."""
-        while self._unwritten > 0 and self._endpoint.is_writable:
-            written, _ = self._endpoint.call("write", [self._descriptor, ..., self._unwritten], False)
-            self._unwritten -= written
 
     def _inject(self, now: float, ack: Ack) -> None:
         packet = acknowledgement(self._situation, int(now), ack, self._stamp)

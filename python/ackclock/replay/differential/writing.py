@@ -74,7 +74,8 @@ def _events(situation: DrawnSituation, played: Played, labels: _Labels) -> Itera
         match one:
             case Write(units):
                 size = units * situation.unit
-                yield f"{at} write(4, ..., {size}) = {size}"
+                blocks = "" if situation.send_buffer is None else f"...{_time(origin + situation.end_ms)}"
+                yield f"{at}{blocks} write(4, ..., {size}) = {size}"
             case Arrival(packet):
                 yield f"{at} < {_written(packet, _labelled(packet, labels, offset, arrives=True))}"
             case Read(size):
