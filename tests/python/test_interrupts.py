@@ -13,6 +13,7 @@ import pytest
 
 import ackclock
 from ackclock import Run
+from ackclock.sweeps import work
 from calling import PATIENCE, run, wait_until
 
 COMMAND = [sys.executable, "-m", "ackclock.cli"]
@@ -220,6 +221,16 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
     assert re.fullmatch(
         r"interrupted after \d of 4 runs; the same command continues with those in out\n", err
     )
+
+
+def test_a_chunk_that_waited_while_its_sweep_was_stopped_makes_no_run(tmp_path):
+    class Engine:
+        def run(self, jobs, progress):
+            raise AssertionError("a run begins")
+
+    (tmp_path / work.CHUNKS).mkdir()
+    (tmp_path / work.CHUNKS / work.STOP).touch()
+    assert work.run(work.Chunk((), tmp_path, Engine())) == work.Done(0, 0.0, 0.0, ())
 
 
 def test_each_block_that_a_signal_ends_looks_for_an_earlier_one():

@@ -32,7 +32,7 @@ CHUNKS = "chunks"
 STOP = "stop"
 """The file in the folder of the chunks that ends the workers."""
 
-STOP_CHECK_S = 0.5
+STOP_CHECK_S = 0.2
 
 FLOWS, LINKS = "flows", "links"
 
@@ -90,10 +90,12 @@ class _StoppedError(Exception):
 def run(chunk: Chunk) -> Done:
     """Runs a chunk and writes the rows of the runs that finished, whatever ended it.
 
-    Raises the error of a run.
+    A chunk that waited for its worker while the sweep was stopped makes no run. Raises the error of a run.
     """
     begun = time.monotonic()
     stop, looked = chunk.folder / CHUNKS / STOP, begun
+    if stop.exists():
+        return Done(0, 0.0, 0.0, ())
 
     def check(_fraction: float) -> None:
         nonlocal looked
