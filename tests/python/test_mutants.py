@@ -1,13 +1,17 @@
 """Mutants of Rust, all of a sample in one build by switches in the source files, and mutants of Python."""
 
 import ast
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from mutants import package
-from mutants.listed import Mutant
+from mutants.listed import ROOT, Mutant
 from mutants.package import listed, naming
+from mutants.places import places
+from mutants.pytests import MISSING, TIMEOUT, Pytest, read
+from mutants.reaching import CALL, noting
 from mutants.switch import blamed, can_switch, switched
 
 SOURCE = """\
@@ -86,23 +90,188 @@ def test_the_naming_a_module_name_it_or_what_is_in_it():
     assert naming("python/ackclock/errors.py", tests) == ["most.py", "once.py"]
 
 
+BLOCKS = '''\
+"""Limits."""
+from dataclasses import dataclass
+
+LEAST = 2
+LEVELS = (LEAST, 5)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Two ends."""
+
+    low: int = 3
+
+    def inside(self, x, most=9):
+        """In order."""
+        if x > most:
+            return False
+        else:
+            found = [lambda: x + 4, LEVELS]
+        return self.low
+
+
+def bounds():
+    return Bounds()
+'''
+
+
+def test_blocks_note_that_they_run_and_lines_stay_where_they_are():
+    ran = []
+    names = {CALL: ran.append, "__name__": "bounds"}
+    exec(compile(noting(BLOCKS, "b.py"), "b.py", "exec", dont_inherit=True), names)
+    assert ran == []
+    assert names["Bounds"]().inside(9) == 3
+    assert ran == ["b.py:16", "b.py:19"]
+    assert names["Bounds"].inside.__doc__ == "In order."
+    assert names["bounds"].__code__.co_firstlineno == 23
+
+
 @pytest.mark.parametrize(
-    "ends", [["pytest ends with status 1"] * 2, ["pytest ends with status -24", ""], ["", ""]]
+    ("broken", "found"),
+    [
+        ("x > most", {"b.py:16"}),
+        ("9", {"b.py:16"}),
+        ("x + 4", {"b.py:19"}),
+        ("False", {"b.py:17"}),
+        # A constant is broken where it is read, by its own name or by another name made from it.
+        ("2\nLEVELS", {"b.py:19"}),
+        ("5)", {"b.py:19"}),
+        ("3\n", {"b.py:16"}),
+        ("True", {"b.py:24"}),
+    ],
 )
-def test_a_pytest_that_fails_without_a_mutant_notices_none(monkeypatch, tmp_path, ends):
-    written = []
-    copy = SimpleNamespace(
-        folder=tmp_path,
-        originals={"half.py": PYTHON.encode()},
-        text=lambda _: PYTHON,
-        write=lambda _, content: written.append(content),
+def test_a_mutant_breaks_the_block_around_it_or_those_that_read_it(broken, found):
+    start = BLOCKS.index(broken)
+    one = Mutant(1, "", "b.py", (start, start + 1), "", None, "")
+    assert places(one, {"b.py": BLOCKS, "other.py": "def f():\n    pass\n"}) == found
+
+
+def test_the_notes_of_a_run_are_the_tests_that_pass_and_their_blocks():
+    lines = [
+        "a.py:1",
+        ["test", "t.py::one"],
+        "a.py:2",
+        ["fixture", "shared"],
+        "a.py:3",
+        ["made", "shared"],
+        ["report", "t.py::one", "setup", "passed", 1.0],
+        "a.py:4",
+        ["report", "t.py::one", "call", "passed", 0.5],
+        ["uses", "shared", "tmp_path"],
+        ["report", "t.py::one", "teardown", "passed", 0.25],
+        ["test", "t.py::two"],
+        ["report", "t.py::two", "setup", "passed", 0.125],
+        ["report", "t.py::two", "call", "passed", 0.0],
+        ["uses", "shared"],
+        ["test", "t.py::three"],
+        "a.py:4",
+        ["report", "t.py::three", "call", "failed", 0.0],
+    ]
+    found = read("".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines))
+    assert found.tests == {"t.py::one": 1.75, "t.py::two": 0.125}
+    one, both = ["t.py::one"], ["t.py::one", "t.py::two"]
+    assert found.blocks == {"a.py:2": one, "a.py:3": both, "a.py:4": one}
+    assert list(found.reaching({"a.py:3", "a.py:4"})) == ["t.py::two", "t.py::one"]
+
+
+HALF = "python/ackclock/half.py"
+TESTED = "tests/python/test_half.py"
+
+SMALL = """def half(x, up=False):
+    if up and x != 1:
+        return x / 2 + 1
+    return x / 2
+"""
+
+TESTS = """
+import pytest
+from ackclock.half import half
+
+@pytest.fixture(scope="module")
+def whole():
+    return half(4)
+
+def test_of_another_thing():
+    assert True
+
+def test_that_fails_in_any_case():
+    assert half(4) == 3
+
+def test_the_half(whole):
+    assert whole == 2
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of a package of one file, with a file of tests."""
+    folder = tmp_path / "tree"
+    originals = {"python/ackclock/__init__.py": b"", HALF: SMALL.encode(), TESTED: TESTS.encode()}
+
+    def write(name, content):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+    for name, content in originals.items():
+        write(name, content)
+    (folder / "tools").symlink_to(ROOT / "tools")
+    return SimpleNamespace(
+        folder=folder, originals=originals, text=lambda name: originals[name].decode(), write=write
     )
-    left = list(ends)
-    monkeypatch.setattr(package, "trial", lambda *_: left.pop(0))
-    one = Mutant(1, *next(listed("half.py", PYTHON)))
-    if ends[1]:
-        with pytest.raises(SystemExit, match=f"without a mutant, too: {ends[1]}"):
-            package.outcome(copy, one, ["test_half.py"])
-    else:
-        assert package.outcome(copy, one, ["test_half.py"]) == ends[0]
-    assert [len(content) - len(PYTHON.encode()) for content in written] == [1, 0]
+
+
+@pytest.fixture
+def trials(copy, monkeypatch):
+    monkeypatch.setattr(package, "naming", lambda *_: [TESTED])
+    return package.Trials(copy, Pytest(copy, copy.folder.parent))
+
+
+def broken(old, new):
+    start = SMALL.index(old)
+    return Mutant(1, f"{HALF}: {old}", HALF, (start, start + len(old)), new, None, "")
+
+
+def test_a_mutant_meets_the_tests_that_reach_it(copy, trials):
+    mapped = trials.pytest.mapped(TESTED)
+    assert [*mapped.tests] == [f"{TESTED}::{name}" for name in ("test_of_another_thing", "test_the_half")]
+    assert mapped.blocks == {f"{HALF}:2": [f"{TESTED}::test_the_half"]}
+    assert trials.outcome(broken("x / 2\n", "x / 3\n")) == f"{TESTED}::test_the_half"
+    assert trials.outcome(broken("+ 1", "- 1")) == ""
+    assert (copy.folder / HALF).read_text() == SMALL
+
+
+ALONE, OTHER = "tests/python/test_half.py::alone", "tests/python/test_half.py::other"
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        ([""], ""),
+        ([ALONE, ""], ALONE),
+        # It fails without the mutant, too: the others decide.
+        ([ALONE, ALONE, OTHER, ""], OTHER),
+        ([ALONE, ALONE, ""], ""),
+        ([TESTED, ""], TESTED),
+        ([MISSING, ""], ""),
+        ([MISSING, OTHER, ""], OTHER),
+        (["pytest ends with status -24", ""], "pytest ends with status -24"),
+        ([TIMEOUT, ""], TIMEOUT),
+    ],
+)
+def test_a_test_that_fails_without_a_mutant_notices_none(trials, monkeypatch, ends, found):
+    asked, left = [], list(ends)
+    monkeypatch.setattr(trials.pytest, "failing", lambda tests, _: asked.append(tests) or left.pop(0))
+    assert trials.noticed(broken("+ 1", "- 1"), {ALONE: 1.0, OTHER: 2.0}) == found
+    assert left == []
+    assert asked[0] == [ALONE, OTHER]
+    if MISSING in ends:
+        assert asked[1] == [TESTED]
+
+
+def test_a_pytest_that_ends_so_without_a_mutant_ends_the_trials(trials, monkeypatch):
+    monkeypatch.setattr(trials.pytest, "failing", lambda *_: TIMEOUT)
+    with pytest.raises(SystemExit, match=f"without a mutant, too: {TIMEOUT}"):
+        trials.noticed(broken("+ 1", "- 1"), {ALONE: 1.0})

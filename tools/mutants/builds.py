@@ -58,14 +58,19 @@ class Copy:
         self.folder = out / "tree"
         self.target = out / "target"
         self.originals = self.tracked()
+        self.links = {name: (ROOT / name).readlink() for name in self.listed() if (ROOT / name).is_symlink()}
         self.remove_others()
         self.restore()
 
-    def tracked(self) -> dict[str, bytes]:
-        """The files under version control and new ones, as they are on disk."""
+    def listed(self) -> list[str]:
+        """The names of the files and links under version control, and of new ones."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+        return [name for name in listed.stdout.split("\0") if name]
+
+    def tracked(self) -> dict[str, bytes]:
+        """The files, as they are on disk."""
+        names = [name for name in self.listed() if (ROOT / name).is_file()]
         return {name: (ROOT / name).read_bytes() for name in names}
 
     def remove_others(self) -> None:
@@ -75,9 +80,12 @@ class Copy:
                 path.unlink()
 
     def restore(self) -> None:
-        """Writes every file as it was."""
+        """Writes every file as it was, and the links to folders."""
         for name, content in self.originals.items():
             self.write(name, content)
+        for name, target in self.links.items():
+            if not (link := self.folder / name).is_symlink() and name not in self.originals:
+                link.symlink_to(target)
 
     def write(self, name: str, content: bytes) -> None:
         """Writes one file, unless it is so already: cargo goes by the time of the last change."""

@@ -1,7 +1,8 @@
 """Mutants of the Python package: broken one at a time in a copy of the sources.
 
-A mutant changes an operator or a constant. The tests of a module are the files of `tests/python` that name
-it, its functions or its classes, the most names first.
+A mutant changes an operator or a constant. It meets the tests that run the block of code around it, the files
+of `tests/python` with the most names of its module first. Tests are tried until one notices it
+or their time is over.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from zlib import crc32
 
 from mutants.builds import Copy
 from mutants.listed import ROOT, Mutant
+from mutants.places import places
+from mutants.pytests import MISSING, Pytest, Seconds
 
 PACKAGE = "python/ackclock"
 
@@ -42,10 +48,13 @@ OPERATORS: dict[type[ast.AST], str] = {
 """What takes the place of an operator."""
 
 MOST_FILES = 12
-"""Test files that a mutant meets at most: the others that name its module name it in passing."""
+"""Test files that are tried in full at most: the others that name a module name it in passing."""
 
-LIMIT_S = 900.0
-"""The processor time of the tests of a mutant."""
+LIMIT_S = 240.0
+"""The time of the tests of a mutant."""
+
+ROUNDS = (1, 3, 8)
+"""Files whose tests are tried together, one process each: most mutants are noticed in the first."""
 
 
 def sample(seed: int, size: int) -> list[Mutant]:
@@ -126,16 +135,28 @@ def _blanks(found: re.Match[str]) -> str:
 
 
 def naming(module: str, tests: dict[str, str]) -> list[str]:
-    """The test files that name a module of this path or what is in it, the most names first."""
+    """The test files that name a module of this path, its functions or its classes.
+
+    The first have most of these names, of which common ones count for little, or are named like the module.
+    """
     path = Path(module)
     stem = path.parent.name if path.stem == "__init__" else path.stem
     tree = ast.parse((ROOT / module).read_text("utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
     names = {stem.strip("_"), *(node.name for node in tree.body if isinstance(node, kinds))}
     pattern = re.compile(r"\b(" + "|".join(map(re.escape, sorted(names))) + r")\b")
-    found = {name: pattern.findall(text) for name, text in tests.items()}
-    some = [name for name in found if found[name]]
-    return sorted(some, key=lambda name: (-len(set(found[name])), -len(found[name])))[:MOST_FILES]
+    found = {name: set(pattern.findall(text)) for name, text in tests.items()}
+    files = Counter(name for of in found.values() for name in of)
+    weight = {name: sum(1.0 / files[one] for one in of) for name, of in found.items()}
+    parts = {_singular(part) for part in (*path.parts[2:-1], stem)}
+    for name in tests:
+        words = Path(name).stem.split("_")
+        weight[name] += 0.5 * sum(_singular(word) in parts for word in words)
+    return sorted((name for name in tests if weight[name]), key=lambda name: (-weight[name], name))
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s")
 
 
 def outcomes(mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
@@ -143,53 +164,97 @@ def outcomes(mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
     copy = Copy("package", out)
     for built in (ROOT / PACKAGE).glob("_engine*"):
         shutil.copy2(built, copy.folder / PACKAGE)
-    tests = {
-        name: copy.text(name)
-        for name in copy.originals
-        if name.startswith("tests/python/test_") and name.endswith(".py")
-    }
+    trials = Trials(copy, Pytest(copy, out))
     found: dict[Mutant, str | None] = {}
     for mutant in mutants:
-        found[mutant] = outcome(copy, mutant, naming(mutant.file, tests))
+        found[mutant] = trials.outcome(mutant)
         sys.stderr.write(f"{mutant.number}/{len(mutants)} {mutant.name}: {found[mutant] or 'SURVIVES'}\n")
     return found
 
 
-def outcome(copy: Copy, mutant: Mutant, files: list[str]) -> str:
-    """The first test that fails with the mutant and passes without it, or empty."""
-    text = copy.text(mutant.file)
-    start, end = mutant.span
-    while files:
-        copy.write(mutant.file, (text[:start] + mutant.replacement + text[end:]).encode())
-        failed = trial(copy.folder, files)
-        copy.write(mutant.file, copy.originals[mutant.file])
-        name = failed.partition("::")[0]
-        if name not in files:
-            if failed and trial(copy.folder, files) == failed:
+class Trials:
+    """Tries mutants in a copy of the sources."""
+
+    def __init__(self, copy: Copy, pytest: Pytest) -> None:
+        self.copy = copy
+        self.pytest = pytest
+        names = [name for name in copy.originals if name.endswith(".py")]
+        self.package = {name: copy.text(name) for name in names if name.startswith(f"{PACKAGE}/")}
+        self.tests = {name: copy.text(name) for name in names if name.startswith("tests/python/test_")}
+
+    def outcome(self, mutant: Mutant) -> str:
+        """The first test that fails with the mutant and passes without it, or empty."""
+        left, tried = LIMIT_S, set[str]()
+        for offered in self.rounds(mutant):
+            tests: Seconds = {}
+            for test, seconds in offered.items():
+                if test not in tried and seconds <= left:
+                    tests[test] = seconds
+                    left -= seconds
+            tried |= tests.keys()
+            if tests and (why := self.noticed(mutant, tests)):
+                return why
+        return ""
+
+    def rounds(self, mutant: Mutant) -> Iterator[Seconds]:
+        """Tests to try together: those that reach the mutant, then others in files that name its module."""
+        broken = places(mutant, self.package)
+        named = naming(mutant.file, self.tests)
+        mapped = {file: self.pytest.reaching(file, broken) for file in self.tests if self.pytest.has(file)}
+        rank = {file: place for place, file in enumerate(named)}
+        order = sorted(mapped, key=lambda file: (rank.get(file, len(rank)), sum(mapped[file].values())))
+        known = (mapped[file] for file in order if mapped[file])
+        for size in ROUNDS:
+            yield _joined(islice(known, size))
+        yield _joined(known)
+        for file in named[:MOST_FILES]:
+            if file not in mapped:
+                yield self.pytest.reaching(file, broken)
+        yield from (self.pytest.tests(file) for file in named[:MOST_FILES])
+
+    def noticed(self, mutant: Mutant, tests: Seconds) -> str:
+        """The first of the tests that fails with the mutant and passes without it, or empty."""
+        left, seconds = list(tests), sum(tests.values())
+        while left:
+            with self.broken(mutant):
+                failed = self.pytest.failing(left, seconds)
+            if not failed:
+                return ""
+            file = failed.partition("::")[0]
+            if file in self.tests:
+                # Without the mutant a file that cannot be read is tried by one of its tests.
+                alone = [failed] if "::" in failed else [one for one in left if one.startswith(file)][:1]
+                if not self.pytest.failing(alone, seconds):
+                    return failed
+                # It fails in the copy in any case.
+                left = [one for one in left if one != failed and ("::" in one or one != file)]
+                continue
+            if failed == MISSING and "::" in left[0]:
+                # The mutant changes names of tests, such as the cases that they go through.
+                left = sorted({one.partition("::")[0] for one in left})
+                continue
+            if self.pytest.failing(left, seconds) == failed:
                 raise SystemExit(f"without a mutant, too: {failed}")
             return failed
-        if not trial(copy.folder, [failed]):
-            return failed
-        # This file fails in the copy in any case.
-        files = [file for file in files if file != name]
-    return ""
+        return ""
+
+    @contextmanager
+    def broken(self, mutant: Mutant) -> Iterator[None]:
+        """The sources with the mutant in them."""
+        path = self.copy.folder / mutant.file
+        text, as_it_was = self.copy.text(mutant.file), path.stat()
+        start, end = mutant.span
+        self.copy.write(mutant.file, (text[:start] + mutant.replacement + text[end:]).encode())
+        # Compiled modules are told apart by the second of the last change, and by the size.
+        other = (1 + crc32(mutant.name.encode()) % 10**8) * 10**9
+        os.utime(path, ns=(as_it_was.st_atime_ns, as_it_was.st_mtime_ns - other))
+        try:
+            yield
+        finally:
+            self.copy.write(mutant.file, self.copy.originals[mutant.file])
+            os.utime(path, ns=(as_it_was.st_atime_ns, as_it_was.st_mtime_ns))
 
 
-def trial(folder: Path, files: list[str]) -> str:
-    """The first of the tests that fails, or empty."""
-    limits = f'ulimit -t {LIMIT_S:.0f} -v {4 << 20}; exec "$@"'
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *files]
-    environment = os.environ | {"PYTHONPATH": str(folder / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = subprocess.run(
-        ["bash", "-c", limits, "bash", *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)
-    if failed:
-        return failed[1]
-    return "" if ended.returncode == 0 else f"pytest ends with status {ended.returncode}"
+def _joined(tests: Iterable[Seconds]) -> Seconds:
+    """The tests of several files."""
+    return {test: seconds for some in tests for test, seconds in some.items()}
