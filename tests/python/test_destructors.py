@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from ackclock import Flow, simulate
+from ackclock import Flow, _engine, simulate
 from ackclock import Path as NetworkPath
-from calling import run
+from calling import needs_live, refused, run
 from test_supervised import OWN, RUST, command, needs_cargo
 
 DESTRUCTOR = "    def __del__(self):\n        raise ValueError('gone')\n"
@@ -92,15 +92,41 @@ def test_a_program_gets_the_exception_and_keeps_its_own_hook(monkeypatch):
 @needs_cargo
 @pytest.mark.parametrize("rest", COMMANDS[:4])
 def test_a_panic_in_rust_is_a_sentence_with_its_line(folder, rest):
-    ending = 'impl Drop for Mine { fn drop(&mut self) { panic!("gone") } }\n'
-    text = RUST.format(code="self.0 = 1.0;") + ending
+    panics_at_its_end(folder, *rest)
+
+
+@needs_cargo
+@pytest.mark.usefixtures("live")
+def test_a_panic_in_rust_in_real_time_is_the_same_sentence(folder):
+    if "quic-live" not in _engine.engines():
+        pytest.skip("built without live runs over QUIC")
+    panics_at_its_end(folder, "compare", "--engine", "quic-live", "--duration", "2s")
+
+
+def panics_at_its_end(folder, name, *options):
+    text = (
+        RUST.format(code="self.0 = 1.0;") + 'impl Drop for Mine { fn drop(&mut self) { panic!("gone") } }\n'
+    )
     (folder / "mine.rs").write_text(text)
-    line = text.count("\n")
-    name, *options = rest
     status, said = command(name, "./mine.rs", *options)
-    why = f"ackclock: `{folder}/mine.rs` panicked in drop: gone (line {line})"
+    why = f"ackclock: `{folder}/mine.rs` panicked in drop: gone (line {text.count(chr(10))})"
     assert (status, said.splitlines()[-1]) == (2, why)
     assert "thread" not in said
+
+
+@needs_live
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        ("live", "the kernel runs no controllers in Python; leave --live out"),
+        ("quic-live", "in real time a controller in Python would be late; leave --engine quic-live out"),
+    ],
+)
+def test_no_controller_in_python_lives_in_real_time(capsys, folder, engine, why):
+    if engine not in _engine.engines():
+        pytest.skip(f"built without {engine}")
+    (folder / "d.py").write_text(in_python()[0])
+    assert refused(capsys, "compare", "./d.py", "--engine", engine, "--duration", "1s") == f"./d.py: {why}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="controllers in C need Linux")
@@ -118,4 +144,4 @@ def test_a_crash_at_the_end_of_a_controller_in_c_names_its_file(capsys, folder, 
     name, *options = rest
     status, said = command(name, "./mine.bpf.c", *options)
     assert status == 2
-    assert f"ackclock: a crash in the code of `{folder}/mine.bpf.c`: a wrong address" in said
+    assert f"ackclock: a crash in the code of `{folder}/mine.bpf.c`, in release: a wrong address" in said

@@ -163,12 +163,18 @@ READING = {
 """Controllers that read their window from PLACE, why they are unknown, and the tool that they need."""
 
 
-@pytest.mark.parametrize("name", READING)
-def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_path, name):
+def reading(folder, name):
+    """Writes a controller of READING, or skips where it cannot run. Gives why it is unknown."""
     text, why, tool = READING[name]
     if name != "mine.py" and (sys.platform != "linux" or shutil.which(tool) is None):
         pytest.skip(f"controllers in files need Linux, and this one {tool}")
-    (tmp_path / name).write_text(text.replace("PLACE", json.dumps(str(tmp_path / "w"))))
+    (folder / name).write_text(text.replace("PLACE", json.dumps(str(folder / "w"))))
+    return why
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_path, name):
+    why = reading(tmp_path, name)
     goodput = []
     for window in ("12", "03"):
         (tmp_path / "w").write_text(window)
@@ -178,6 +184,29 @@ def test_a_sweep_makes_runs_again_of_a_controller_that_reads_a_file(capsys, tmp_
         assert why in err
         goodput.append(json.loads(out)["sweep"]["rows"][0]["flows"][0]["goodput_bps"])
     assert goodput[0] > 2 * goodput[1]
+
+
+@pytest.mark.parametrize("name", ["mine.bpf.c", "mine.rs"])
+def test_an_experiment_makes_runs_again_of_a_controller_that_reads_a_file(
+    capsys, tmp_path, monkeypatch, name
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "new", "paper", "paper")[0] == 0
+    file = tmp_path / "paper" / "fig1.toml"
+    text = file.read_text().replace('cc = "newreno"\n', f'cc = "../{name}"\n', 1)
+    file.write_text(text.replace('"20s"', '"3s"').replace('"5s"', '"1s"').replace("repetitions = 3", ""))
+    reading(tmp_path, name)
+    ratios = []
+    for window in ("12", "03"):
+        (tmp_path / "w").write_text(window)
+        arguments = ("./paper", "--trust", "--out", "out", "--force", "--measurements", "m.json")
+        assert run(capsys, "reproduce", *arguments)[0] in (0, 1)
+        (claim,) = json.loads((tmp_path / "m.json").read_text())["experiments"]["paper-fig1"][
+            "claims"
+        ].values()
+        ratios.append(claim["measured"])
+    # The goodput of CDG over the goodput of the controller.
+    assert ratios[1] > 2 * ratios[0]
 
 
 def test_a_live_run_identity_the_kernel(monkeypatch):

@@ -104,25 +104,3 @@ def test_a_crash_after_c_names_a_file(folder):
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
     assert done.returncode == -11
     assert "mine.bpf.c` ran, which may have written out of bounds: a wrong address" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("code", "signal", "sentence"),
-    [
-        ("*(volatile int *)0 = 1;", "SIGSEGV", "a wrong address or endless recursion"),
-        ("volatile int zero = 0; zero = 5 / zero;", "SIGFPE", "a division by zero"),
-        ("__builtin_trap();", "SIGILL", "an illegal instruction or __builtin_trap"),
-    ],
-)
-def test_a_crash_in_c_names_its_file(folder, code, signal, sentence):
-    file = folder / "mine.bpf.c"
-    text = file.read_text()
-    begin = text.index("{", text.index("cong_avoid, struct sock"))
-    file.write_text(text[: begin + 1] + code + text[begin + 1 :])
-    command = [sys.executable, "-m", "ackclock.cli", "compare", "./mine.bpf.c", "--duration", "1s"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        f"ackclock: a crash in the code of `{file}`: {sentence}",
-        f"ackclock: ./mine.bpf.c: its process was ended by {signal}",
-    ]

@@ -378,7 +378,8 @@ def test_recursion_without_end_in_rust_names_its_file(folder):
     assert (status, said.splitlines()) == (
         2,
         [
-            f"ackclock: a crash in the code of `{folder}/mine.rs`: a wrong address or endless recursion",
+            f"ackclock: a crash in the code of `{folder}/mine.rs`, in on_ack: "
+            "a wrong address or endless recursion",
             "ackclock: ./mine.rs: its process was ended by SIGSEGV",
         ],
     )

@@ -1,9 +1,9 @@
 //! A crash in a controller's C code ends the process, and cannot be made good. This says whose it was.
 //!
-//! While a thread runs code of a file, the thread knows the name of that file. A handler of the signals of a crash
-//! prints it, and leaves the rest to the previous handler of the signal. A crash elsewhere may come from a file that
-//! wrote out of bounds: the handler prints the first one that was loaded. The end of the process by `exit` within the
-//! code is a crash as well.
+//! While a thread runs code of a file, the thread knows the name of that file, and the event. A handler of the signals
+//! of a crash prints them, and leaves the rest to the previous handler of the signal. A crash elsewhere may come from a
+//! file that wrote out of bounds: the handler prints the first one that was loaded. The end of the process by `exit`
+//! within the code is a crash as well.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -23,14 +23,23 @@ const SIGNALS: [(c_int, &CStr); 5] = [
 ];
 
 thread_local! {
-    /// The file whose code the thread runs, or null outside of calls.
-    static RUNNING: Cell<*const c_char> = const { Cell::new(null()) };
+    /// The code that the thread runs.
+    static RUNNING: Cell<Running> = const { Cell::new(Running { file: null(), event: "" }) };
     static STACK: SignalStack = SignalStack::new();
 }
 /// The first file of a controller that was loaded: it may have written where it must not, and the crash comes later.
 static LOADED: OnceLock<CString> = OnceLock::new();
 static BEFORE: [OnceLock<Action>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 static PREPARED: Once = Once::new();
+
+/// The code that a thread runs.
+#[derive(Clone, Copy)]
+struct Running {
+    /// Its file, or null outside of calls.
+    file: *const c_char,
+    /// The method or callback, or empty if there is none, as while an object is loaded.
+    event: &'static str,
+}
 
 struct Action(libc::sigaction);
 
@@ -73,12 +82,12 @@ impl Drop for SignalStack {
     }
 }
 
-/// Runs `code` of the file `name`, which the message of a crash in it gives.
-pub(crate) fn naming<R>(name: &CStr, code: impl FnOnce() -> R) -> R {
+/// Runs `code` of the file `name` for `event`, which the message of a crash in it gives.
+pub(crate) fn naming<R>(name: &CStr, event: &'static str, code: impl FnOnce() -> R) -> R {
     PREPARED.call_once(prepare);
     // A thread that is ending has none any more.
     let _ = STACK.try_with(|_| ());
-    let outer = RUNNING.replace(name.as_ptr());
+    let outer = RUNNING.replace(Running { file: name.as_ptr(), event });
     let result = code();
     RUNNING.set(outer);
     result
@@ -110,11 +119,13 @@ fn prepare() {
 extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
     let at = SIGNALS.iter().position(|(one, _)| *one == signal).unwrap_or(0);
     let running = RUNNING.get();
-    if !running.is_null() {
-        print(&[c"ackclock: a crash in the code of `", name(running), c"`: ", SIGNALS[at].1, c"\n"]);
+    if !running.file.is_null() {
+        let within: &[u8] = if running.event.is_empty() { b"`" } else { b"`, in " };
+        let (event, why) = (running.event.as_bytes(), SIGNALS[at].1.to_bytes());
+        print(&[b"ackclock: a crash in the code of `", name(running), within, event, b": ", why, b"\n"]);
     } else if let Some(file) = LOADED.get() {
-        let after = c"` ran, which may have written out of bounds: ";
-        print(&[c"ackclock: a crash after code of `", file, after, SIGNALS[at].1, c"\n"]);
+        let after = b"` ran, which may have written out of bounds: ";
+        print(&[b"ackclock: a crash after code of `", file.to_bytes(), after, SIGNALS[at].1.to_bytes(), b"\n"]);
     }
     // SAFETY: the previous action is restored, and handles the signal when the code runs into it again.
     unsafe {
@@ -122,7 +133,7 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
             Some(before) => libc::sigaction(signal, &raw const before.0, null_mut()),
             None => 0,
         };
-        if signal == libc::SIGABRT || running.is_null() {
+        if signal == libc::SIGABRT || running.file.is_null() {
             libc::raise(signal);
         }
     }
@@ -130,22 +141,21 @@ extern "C" fn crashed(signal: c_int, _info: *mut libc::siginfo_t, _context: *mut
 
 extern "C" fn exited() {
     let running = RUNNING.get();
-    if !running.is_null() {
-        print(&[c"ackclock: the code of `", name(running), c"` ended the program by exit\n"]);
+    if !running.file.is_null() {
+        print(&[b"ackclock: the code of `", name(running), b"` ended the program by exit\n"]);
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(STATUS) };
     }
 }
 
-fn name<'a>(running: *const c_char) -> &'a CStr {
+fn name<'a>(running: Running) -> &'a [u8] {
     // SAFETY: `naming` sets it to a string that lives until it is set back.
-    unsafe { CStr::from_ptr(running) }
+    unsafe { CStr::from_ptr(running.file) }.to_bytes()
 }
 
 /// Writes to standard error by a call that is safe in a handler.
-fn print(parts: &[&CStr]) {
-    for part in parts {
-        let bytes = part.to_bytes();
+fn print(parts: &[&[u8]]) {
+    for bytes in parts {
         // SAFETY: the bytes are as many as said.
         unsafe { libc::write(2, bytes.as_ptr().cast(), bytes.len()) };
     }

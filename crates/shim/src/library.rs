@@ -249,9 +249,11 @@ impl Instance {
         shown.map(|(&name, shown)| (name, shown.value as f64 / shown.divisor as f64))
     }
 
-    /// Runs `callback` with the connection and two more arguments. A controller that lacks it does nothing.
+    /// Runs `callback` with the connection and two more arguments. A controller that lacks it does nothing. `event` is
+    /// its name in the message of a crash.
     fn call<R>(
         &mut self,
+        event: &'static str,
         random: Option<&mut Random>,
         arguments: [u64; 3],
         callback: impl FnOnce(&Ops, *mut u64) -> R,
@@ -267,13 +269,19 @@ impl Instance {
         let [a, b, c] = arguments;
         let mut arguments = [from_mut::<Connection>(connection) as u64, a, b, c];
         let library = &self.library;
-        let result = crash::naming(&library.name, || callback(library.ops, arguments.as_mut_ptr()));
+        let result = crash::naming(&library.name, event, || callback(library.ops, arguments.as_mut_ptr()));
         self.connection.source = null_mut();
         result
     }
 
-    fn run(&mut self, random: Option<&mut Random>, arguments: [u64; 3], callback: impl FnOnce(&Ops) -> Nothing) {
-        self.call(random, arguments, |ops, arguments| {
+    fn run(
+        &mut self,
+        event: &'static str,
+        random: Option<&mut Random>,
+        arguments: [u64; 3],
+        callback: impl FnOnce(&Ops) -> Nothing,
+    ) {
+        self.call(event, random, arguments, |ops, arguments| {
             if let Some(callback) = callback(ops) {
                 // SAFETY: a function of the object, which stays loaded. The array holds the connection, whose memory
                 // belongs to this instance, and the arguments of the callback.
@@ -282,53 +290,53 @@ impl Instance {
         });
     }
 
-    fn ask(&mut self, random: &mut Random, callback: impl FnOnce(&Ops) -> Number) -> u32 {
-        self.call(Some(random), [0; 3], |ops, arguments| {
+    fn ask(&mut self, event: &'static str, random: &mut Random, callback: impl FnOnce(&Ops) -> Number) -> u32 {
+        self.call(event, Some(random), [0; 3], |ops, arguments| {
             // SAFETY: as in `run`.
             callback(ops).map_or(0, |callback| unsafe { callback(arguments) })
         })
     }
 
     pub(crate) fn init(&mut self, random: &mut Random) {
-        self.run(Some(random), [0; 3], |ops| ops.init);
+        self.run("init", Some(random), [0; 3], |ops| ops.init);
     }
 
     pub(crate) fn ssthresh(&mut self, random: &mut Random) -> u32 {
-        self.ask(random, |ops| ops.ssthresh)
+        self.ask("ssthresh", random, |ops| ops.ssthresh)
     }
 
     pub(crate) fn undo_cwnd(&mut self, random: &mut Random) -> u32 {
-        self.ask(random, |ops| ops.undo_cwnd)
+        self.ask("undo_cwnd", random, |ops| ops.undo_cwnd)
     }
 
     pub(crate) fn set_state(&mut self, random: &mut Random, next: u8) {
-        self.run(Some(random), [next.into(), 0, 0], |ops| ops.set_state);
+        self.run("set_state", Some(random), [next.into(), 0, 0], |ops| ops.set_state);
     }
 
     pub(crate) fn cwnd_event(&mut self, random: &mut Random, event: u32) {
-        self.run(Some(random), [event.into(), 0, 0], |ops| ops.cwnd_event);
+        self.run("cwnd_event", Some(random), [event.into(), 0, 0], |ops| ops.cwnd_event);
     }
 
     pub(crate) fn pkts_acked(&mut self, random: &mut Random, sample: &AckSample) {
-        self.run(Some(random), [from_ref(sample) as u64, 0, 0], |ops| ops.pkts_acked);
+        self.run("pkts_acked", Some(random), [from_ref(sample) as u64, 0, 0], |ops| ops.pkts_acked);
     }
 
     pub(crate) fn in_ack_event(&mut self, random: &mut Random, flags: u64) {
-        self.run(Some(random), [flags, 0, 0], |ops| ops.in_ack_event);
+        self.run("in_ack_event", Some(random), [flags, 0, 0], |ops| ops.in_ack_event);
     }
 
     pub(crate) fn cong_avoid(&mut self, random: &mut Random, ack: u32, acked: u32) {
-        self.run(Some(random), [ack.into(), acked.into(), 0], |ops| ops.cong_avoid);
+        self.run("cong_avoid", Some(random), [ack.into(), acked.into(), 0], |ops| ops.cong_avoid);
     }
 
     pub(crate) fn cong_control(&mut self, random: &mut Random, ack: u32, flags: u64, sample: &RateSample) {
-        self.run(Some(random), [ack.into(), flags, from_ref(sample) as u64], |ops| ops.cong_control);
+        self.run("cong_control", Some(random), [ack.into(), flags, from_ref(sample) as u64], |ops| ops.cong_control);
     }
 }
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        self.run(None, [0; 3], |ops| ops.release);
+        self.run("release", None, [0; 3], |ops| ops.release);
     }
 }
 

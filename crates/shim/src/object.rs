@@ -34,7 +34,7 @@ impl Object {
         let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
         // SAFETY: the path ends with a zero. Constructors of the object run, as the user wants who names it.
         let load = || unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let handle = crash::naming(&named(name), load);
+        let handle = crash::naming(&named(name), "", load);
         crash::loaded(&named(name));
         let handle = NonNull::new(handle).ok_or_else(|| {
             // SAFETY: called on the thread on which dlopen has just failed.

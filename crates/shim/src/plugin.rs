@@ -105,7 +105,7 @@ impl Plugin {
             wants: control::Wants::default().mirror(),
             decisions: Decisions::NONE,
         };
-        crash::naming(&self.crash_name, || (self.table.make)(Text::new(&json), &mut made));
+        crash::naming(&self.crash_name, "make", || (self.table.make)(Text::new(&json), &mut made));
         let plugged = Plugged {
             plugin: self.clone(),
             instance: made.instance,
@@ -151,7 +151,7 @@ impl Plugged {
         let (plugin, mut context) = (&self.plugin, Context::new(cx));
         // SAFETY: an instance of the table, and the borrowed values stay for the call.
         let call = || unsafe { (plugin.table.event)(self.instance, &mut context, event, &mut self.decisions) };
-        if !crash::naming(&plugin.crash_name, call) {
+        if !crash::naming(&plugin.crash_name, event.name(), call) {
             report(format!("`{}` panicked in {}: {}", plugin.name, event.name(), self.message()));
             self.report = None;
         }
@@ -162,7 +162,7 @@ impl Drop for Plugged {
     fn drop(&mut self) {
         let table = self.plugin.table;
         // SAFETY: an instance of the table, of which this is the only owner.
-        let finished = crash::naming(&self.plugin.crash_name, || unsafe { (table.finish)(self.instance) });
+        let finished = crash::naming(&self.plugin.crash_name, "drop", || unsafe { (table.finish)(self.instance) });
         if let (false, Some(report)) = (finished, &self.report) {
             report(format!("`{}` panicked in drop: {}", self.plugin.name, self.message()));
         }
@@ -213,7 +213,7 @@ impl Controller for Plugged {
         let (plugin, decisions, instance) = (&self.plugin, &mut self.decisions, self.instance);
         // SAFETY: an instance of the table.
         let call = || unsafe { (plugin.table.keep)(instance, window, decisions) };
-        if !crash::naming(&plugin.crash_name, call) {
+        if !crash::naming(&plugin.crash_name, "keep", call) {
             report(format!("`{}` panicked in keep: {}", plugin.name, self.message()));
             self.report = None;
         }
@@ -290,7 +290,7 @@ impl Controller for Plugged {
         let taker = std::ptr::from_mut(&mut out).cast();
         // SAFETY: an instance of the table, and the taker stays for the call.
         let call = || unsafe { (plugin.table.probe)(self.instance, taker, show) };
-        if !crash::naming(&plugin.crash_name, call) {
+        if !crash::naming(&plugin.crash_name, "probe", call) {
             report(format!("`{}` panicked in probe: {}", plugin.name, self.message()));
         }
     }

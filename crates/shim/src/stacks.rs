@@ -309,7 +309,7 @@ impl Stack for Foreign {
         let ledgers: Vec<Ledger> = reports.iter().map(ledger).collect();
         let controller = Slice::new(controller.unwrap_or_default().as_bytes());
         let connect = || (self.table.connect)(settings, controller, Ledgers::new(&ledgers));
-        let instance = crash::naming(&self.crash_name, connect);
+        let instance = crash::naming(&self.crash_name, "", connect);
         let side = ForeignSide {
             stack: self.table,
             name: self.name.clone(),
@@ -328,7 +328,7 @@ impl ForeignSide {
     fn call(&self, call: &Call<'_>) -> Answer<'_> {
         let mut answer = Answer::Nothing;
         // SAFETY: an instance of the table with one owner, and the borrowed values stay for the call.
-        crash::naming(&self.crash_name, || unsafe { (self.stack.call)(self.instance, call, &mut answer) });
+        crash::naming(&self.crash_name, "", || unsafe { (self.stack.call)(self.instance, call, &mut answer) });
         answer
     }
 
@@ -340,7 +340,7 @@ impl ForeignSide {
 impl Drop for ForeignSide {
     fn drop(&mut self) {
         // SAFETY: an instance of the table, of which this is the only owner.
-        crash::naming(&self.crash_name, || unsafe { (self.stack.end)(self.instance) });
+        crash::naming(&self.crash_name, "", || unsafe { (self.stack.end)(self.instance) });
     }
 }
 
