@@ -264,10 +264,11 @@ impl Repair {
         self.recovery.note_disorder(disorder);
     }
 
-    /// A repair begins, with `next` the next new segment: by fast recovery, or else by going back.
-    pub(super) fn enter(&mut self, next: u64, fast: bool) {
+    /// A repair begins, with `next` the next new segment: by fast recovery, or else by going back. In Linux only the
+    /// retransmission of the oldest segment restarts the timer (tcp_xmit_retransmit_queue).
+    pub(super) fn enter(&mut self, next: u64, fast: bool, stack: &Stack) {
         self.count().recoveries += 1;
-        self.timers.restart(true);
+        self.timers.restart(!stack.losses.is_linux());
         self.recovery.enter_repair(next, fast);
     }
 

@@ -67,7 +67,7 @@ fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_it
         (flight.sacked_count(), summary.delivered)
     };
     assert_eq!([1, 2, 3].map(|_| duplicate(&mut flight, 0, repair.stage())), [(1, 1), (2, 1), (3, 1)]);
-    repair.enter(flight.next(), true);
+    repair.enter(flight.next(), true, &stack);
     repair.begin(flight.next(), &stack);
     assert_eq!(duplicate(&mut flight, 0, repair.stage()), (4, 1));
     assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 6));
@@ -75,7 +75,7 @@ fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_it
     flight.push(at(60));
     assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 0));
     // The repair of a timeout counts none either.
-    repair.enter(flight.next(), false);
+    repair.enter(flight.next(), false, &stack);
     assert_eq!(duplicate(&mut flight, 10, repair.stage()), (0, 0));
 }
 

@@ -101,7 +101,7 @@ fn with_the_end_that_grows_a_reduction_lasts_for_one_segment_more() {
 fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left_again() {
     let (stack, flight, mut repair) = opened(4);
     let stack = stack.without_sack();
-    repair.enter(flight.next(), true);
+    repair.enter(flight.next(), true, &stack);
     repair.begin(flight.next(), &stack);
     repair.await_evidence(&flight, &stack, false);
     assert_eq!([3, 4, 5].map(|first| repair.stage().is_held(first)), [false, true, false]);
@@ -112,6 +112,24 @@ fn without_sack_a_repair_waits_for_something_above_its_end_and_forgets_what_left
     repair.revert_in_place();
     assert!(repair.was_spurious() && repair.phase() == Phase::Recovery);
     assert_eq!(repair.counters().spurious, 1);
+}
+
+// tcp_enter_recovery, tcp_xmit_retransmit_queue
+#[test]
+fn in_linux_a_recovery_restarts_the_timer_with_the_oldest_segment_alone() {
+    let next = |is_linux: bool, again: Option<u64>| {
+        let (stack, flight, mut repair) = opened(4);
+        let entered = if is_linux { stack.clone() } else { plain() };
+        repair.enter(flight.next(), true, &entered);
+        if let Some(sequence) = again {
+            repair.on_retransmission(at(150), sequence, sequence == 0);
+        }
+        repair.arm(at(150), &flight, &stack);
+        repair.next(&flight, &stack)
+    };
+    // Two round trips after the segments left, and the timeout of 300 ms from now on.
+    assert_eq!([None, Some(1), Some(0)].map(|again| next(true, again)), [300, 300, 450].map(at));
+    assert_eq!(next(false, None), at(450));
 }
 
 #[test]
@@ -139,7 +157,7 @@ fn with_ticks_a_probe_takes_the_place_of_racks_timer_once_new_data_leave() {
         let (mut stack, flight, mut repair) = opened(4);
         stack.timers.tick = Span::from_millis(10);
         if repairs {
-            repair.enter(4, true);
+            repair.enter(4, true, &stack);
         }
         repair.await_suspect(at(210), Some(at(225)), &flight, &stack);
         if leaves {

@@ -123,7 +123,7 @@ impl Sender {
         let prior = self.threshold_at_reduction();
         let probed = self.repair.repeated().is_some();
         let fast = self.stack.losses.is_fast();
-        self.repair.enter(self.flight.next(), fast);
+        self.repair.enter(self.flight.next(), fast, &self.stack);
         if self.stack.losses.retransmits() == Retransmits::Holes {
             let holes = self.flight.lose_holes();
             self.note_lost(holes, self.flight.first(), journal);
