@@ -143,12 +143,18 @@ impl Backlog {
         self.rare.as_deref().and_then(|rare| rare.buffer.as_ref()).is_some_and(SendBuffer::is_full)
     }
 
-    /// The new segment `sequence` leaves the send buffer. `ends_piece` says whether it is the last of a train.
+    /// The new segment `sequence` leaves the send buffer. `ends_train` says whether it is the last of a train.
     #[cold]
-    pub(crate) fn note_sent(&mut self, sequence: u64, ends_piece: bool) {
+    pub(crate) fn note_sent(&mut self, sequence: u64, ends_train: bool, windows: Windows) {
         if let Some(buffer) = self.buffer() {
-            buffer.note_sent(sequence, ends_piece);
+            buffer.note_sent(sequence, ends_train, windows);
         }
+    }
+
+    /// True if the next segments, of which the window lets `left` leave, wait for no others: they are the rest of a
+    /// piece.
+    pub(crate) fn is_rest(&self, left: u32) -> bool {
+        self.rare.as_deref().and_then(|rare| rare.buffer.as_ref()).is_some_and(|buffer| buffer.is_rest(left.into()))
     }
 
     /// Segments below `acknowledged` have left the send buffer. Says whether the application has written more by `now`.

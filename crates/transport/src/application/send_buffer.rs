@@ -84,6 +84,8 @@ pub(crate) struct SendBuffer {
     pushes_all: bool,
     /// The application waits for room (SOCK_NOSPACE).
     is_full: bool,
+    /// It was woken, and goes on once all that leaves now has left.
+    is_woken: bool,
 }
 
 impl SendBuffer {
@@ -124,6 +126,7 @@ impl SendBuffer {
             last: 0,
             pushes_all: false,
             is_full: false,
+            is_woken: false,
         };
         // tcp_init_buffer_space.
         match rules {
@@ -210,20 +213,31 @@ impl SendBuffer {
         }
     }
 
-    /// The new segment `sequence` leaves. `ends_piece` says whether it is the last of a train.
-    pub(super) fn note_sent(&mut self, sequence: u64, ends_piece: bool) {
+    /// The new segment `sequence` leaves. `ends_train` says whether it is the last of a train, which takes segments of
+    /// the next piece, too (tcp_grow_skb, since Linux 6.10).
+    pub(super) fn note_sent(&mut self, sequence: u64, ends_train: bool, windows: Windows) {
         self.sent_to = sequence + 1;
         self.last = self.last.min(self.written.saturating_sub(self.sent_to));
         let was_last = self.waiting.front() == Some(&self.sent_to);
         if was_last {
             self.waiting.pop_front();
         }
-        if was_last || ends_piece {
+        if ends_train || was_last && (self.waiting.is_empty() || self.rules != BufferRules::Ratio) {
             self.sent.push(self.sent_to);
-            if !self.is_full && !self.pushes_all {
+            // Between two trains the window is not filled (tcp_event_new_data_sent, since Linux 5.18).
+            if self.is_full && self.rules == BufferRules::Ratio {
+                self.look_for_room(windows);
+            } else if !self.is_full && !self.pushes_all {
                 self.fill_last();
             }
         }
+    }
+
+    /// True if the next segments, of which the window lets `left` leave, are the rest of a piece: they do not wait for
+    /// more (tcp_tso_should_defer), nor does one that is the rest of the last piece.
+    pub(super) fn is_rest(&self, left: u64) -> bool {
+        let rest = self.waiting.front().map_or(0, |&end| end - self.sent_to);
+        rest == 1 || rest <= left && self.waiting.len() > 1
     }
 
     /// Segments below `acknowledged` have arrived, and nothing more leaves now: an application that waits may go on
@@ -233,17 +247,28 @@ impl SendBuffer {
         // A receiver without a limit has one in its SYN-ACK.
         let is_opening = acknowledged == 0 && windows.peer == NO_LIMIT;
         self.note_peer_window(if is_opening { (FIRST_WINDOW / self.segment) as u32 } else { windows.peer });
-        if !self.is_full {
-            return;
+        if self.is_full {
+            self.look_for_room(windows);
+            (self.is_woken, self.is_full) = (false, !self.may_go_on());
         }
-        self.grow(windows);
+    }
+
+    /// The application waits for room (tcp_check_space): the memory may grow until there is some.
+    fn look_for_room(&mut self, windows: Windows) {
+        if !self.is_woken {
+            self.grow(windows);
+            self.is_woken = self.may_go_on();
+        }
+    }
+
+    /// True if there is room for an application that has waited.
+    fn may_go_on(&self) -> bool {
         let used = self.used();
-        let goes_on = match self.rules {
+        match self.rules {
             BufferRules::Payload => self.memory.saturating_sub(used) >= LOW_WATER.min(self.memory),
             // sk_stream_write_space.
             _ => used < self.memory && self.memory - used >= used / 2,
-        };
-        self.is_full = !goes_on;
+        }
     }
 
     fn acknowledge(&mut self, acknowledged: u64) {

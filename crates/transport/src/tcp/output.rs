@@ -177,6 +177,11 @@ impl Output {
         self.trains.end_piece();
     }
 
+    /// What leaves next begins a train.
+    pub(super) fn end_trains(&mut self) {
+        self.trains.end();
+    }
+
     /// A segment leaves, `again` or for the first time.
     #[inline]
     pub(super) fn note_departure(&mut self, now: Time, again: bool) {

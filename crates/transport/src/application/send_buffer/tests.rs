@@ -22,7 +22,7 @@ fn fill(buffer: &mut SendBuffer) {
 
 /// Segments below `end` leave, two at a time.
 fn send_to(buffer: &mut SendBuffer, end: u64) {
-    (buffer.sent_to..end).for_each(|sequence| buffer.note_sent(sequence, sequence % 2 == 1));
+    (buffer.sent_to..end).for_each(|sequence| buffer.note_sent(sequence, sequence % 2 == 1, windows(1, 1)));
 }
 
 const USUAL: Buffer = Buffer::tuned(4096, 16_384, 4_194_304);
@@ -71,6 +71,86 @@ fn the_memory_grows_to_two_windows_of_a_flow_that_it_limits() {
     assert_eq!([with(50, 40), with(1000, 999)], [437_760, 4_194_304]);
 }
 
+// Read in Linux 6.18 and 6.12: 46,080, 55,296, 64,512 bytes while ACKs of two segments let two trains of two leave.
+#[test]
+fn the_memory_grows_between_the_two_trains_of_an_ack() {
+    let mut buffer = buffer(linux(), USUAL);
+    buffer.note_peer_window(1 << 20);
+    assert!(buffer.write_piece(u64::MAX));
+    send_to(&mut buffer, 10);
+    fill(&mut buffer);
+    let mut after_two = |window: u32| {
+        let first = buffer.sent_to;
+        for (sequence, in_flight) in [(first, 3), (first + 1, 2), (first + 2, 1), (first + 3, 0)] {
+            buffer.note_sent(sequence, sequence % 2 == 1, windows(window, window - in_flight));
+        }
+        buffer.make_room(u64::from(window - 10), windows(window, window));
+        buffer.memory
+    };
+    assert_eq!([after_two(12), after_two(14)], [2 * 12 * 2304, 2 * 14 * 2304]);
+    // With one train an ACK the window is always full.
+    buffer.note_sent(18, false, windows(16, 15));
+    buffer.note_sent(19, true, windows(16, 16));
+    buffer.make_room(5, windows(16, 16));
+    assert_eq!(buffer.memory, 2 * 14 * 2304);
+}
+
+#[test]
+fn an_application_that_is_woken_between_two_trains_goes_on_behind_them() {
+    let mut buffer = buffer(linux(), USUAL);
+    buffer.note_peer_window(1 << 20);
+    fill(&mut buffer);
+    assert_eq!(buffer.written, 45);
+    for sequence in 0..2 {
+        buffer.note_sent(sequence, sequence == 1, windows(100, 50));
+    }
+    // 45 segments and two pieces are less than two thirds of 2 · 100 · 2304 bytes.
+    assert_eq!((buffer.memory, buffer.written, buffer.is_woken), (460_800, 45, true));
+    buffer.note_sent(2, false, windows(200, 51));
+    buffer.note_sent(3, true, windows(200, 52));
+    assert_eq!((buffer.memory, buffer.written), (460_800, 45), "it waits no more");
+    buffer.make_room(0, windows(100, 52));
+    assert!(!buffer.is_full() && !buffer.is_woken && buffer.write_piece(u64::MAX));
+    assert_eq!(buffer.written, 45 + 4, "the last piece is filled");
+}
+
+#[test]
+fn a_train_takes_segments_of_the_next_piece_and_is_one_piece() {
+    let sent = |rules: BufferRules| {
+        let mut stack = linux();
+        stack.buffers.rules = rules;
+        let mut buffer = buffer(stack, Buffer::Fixed(Bytes::new(100_000)));
+        buffer.note_peer_window(1 << 20);
+        fill(&mut buffer);
+        buffer.is_full = true;
+        send_to(&mut buffer, 46);
+        (buffer.sent.len(), buffer.waiting.len(), buffer.last)
+    };
+    // 22 trains of two, and one of a segment of each piece. Three pieces wait, of 44, 45 and 45 segments.
+    assert_eq!(sent(BufferRules::Ratio), (23, 3, 45));
+    // Before tcp_grow_skb the first piece ended a train.
+    assert_eq!(sent(BufferRules::Share { reserved: 2 }), (24, 3, 45));
+}
+
+#[test]
+fn the_rest_of_a_piece_waits_for_no_others() {
+    let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
+    buffer.note_peer_window(1 << 20);
+    assert!(buffer.write_piece(u64::MAX));
+    buffer.is_full = true;
+    send_to(&mut buffer, 42);
+    // Three segments of the only piece: as long as it may grow, it waits.
+    assert_eq!([1, 2, 3].map(|left| buffer.is_rest(left)), [false; 3]);
+    send_to(&mut buffer, 44);
+    assert!(buffer.is_rest(1), "a single segment");
+    buffer.is_full = false;
+    assert!(buffer.write_piece(u64::MAX) && buffer.write_piece(u64::MAX));
+    assert_eq!((buffer.waiting.len(), buffer.is_rest(1)), (2, false), "45 wait again, and another piece");
+    buffer.is_full = true;
+    send_to(&mut buffer, 86);
+    assert_eq!([1, 2, 3, 4].map(|left| buffer.is_rest(left)), [false, false, true, true]);
+}
+
 #[test]
 fn the_last_piece_is_filled_beyond_the_memory_and_the_application_goes_on_at_a_third() {
     let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(100_000)));
@@ -107,7 +187,7 @@ fn all_that_waits_leaves_once_more_than_half_of_the_receive_window_was_written()
     // Trains of 16 leave one piece of 45 segments, until 157 are written: half of the window is 150.
     for train in 0.. {
         let end = (16 * (train + 1)).min(buffer.written);
-        (16 * train..end).for_each(|sequence| buffer.note_sent(sequence, sequence + 1 == end));
+        (16 * train..end).for_each(|sequence| buffer.note_sent(sequence, sequence + 1 == end, windows(1, 1)));
         if end == buffer.written {
             break;
         }
@@ -135,7 +215,7 @@ fn a_train_as_long_as_a_piece_leaves_none_to_fill() {
     let mut buffer = buffer(linux(), Buffer::Fixed(Bytes::new(10_000)));
     buffer.note_peer_window(1 << 20);
     assert!(buffer.write_piece(u64::MAX));
-    (0..45).for_each(|sequence| buffer.note_sent(sequence, sequence == 44));
+    (0..45).for_each(|sequence| buffer.note_sent(sequence, sequence == 44, windows(1, 1)));
     assert!(!buffer.write_piece(u64::MAX) && buffer.is_full());
     assert_eq!(buffer.written, 45);
 }

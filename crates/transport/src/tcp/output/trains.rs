@@ -66,7 +66,8 @@ pub(in crate::tcp) struct Room {
 }
 
 impl Room {
-    fn left(&self) -> u32 {
+    /// Segments that may leave.
+    pub(in crate::tcp) fn left(&self) -> u32 {
         (self.limit - self.in_flight).min(self.peer_room)
     }
 

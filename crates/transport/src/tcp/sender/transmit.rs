@@ -145,7 +145,8 @@ impl Sender {
                 let next = flight.next() + 1;
                 // The ACK of the oldest segment is due a round trip after it left (since Linux 6.18).
                 let due = flight.oldest_at().is_some_and(|at| at + flight.rtt().smoothed <= now + patience);
-                let may_wait = due && !repair.stage().is_repairing() && !backlog.pushes();
+                let left = || room_within(limit, flight, driver, stack, peer_window).left();
+                let may_wait = due && !repair.stage().is_repairing() && !backlog.pushes() && !backlog.is_rest(left());
                 may_wait && backlog.written_or_held(now, next) > next
             },
         )
@@ -205,18 +206,25 @@ impl Sender {
     #[inline(never)]
     fn refill(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
         loop {
-            let windows = Windows {
-                window: self.repair.limit(self.driver.window()),
-                in_flight: self.flight.in_flight(),
-                peer: self.output.peer_window(),
-            };
+            let windows = self.windows();
             if !self.backlog.write_more(now, self.flight.first(), windows) {
                 return None;
             }
+            // A write sends anew.
+            self.output.end_trains();
             let leaving = self.next_segment(now, journal);
             if leaving.is_some() {
                 return leaving;
             }
+        }
+    }
+
+    /// The limits on segments that are not acknowledged.
+    fn windows(&self) -> Windows {
+        Windows {
+            window: self.repair.limit(self.driver.window()),
+            in_flight: self.flight.in_flight(),
+            peer: self.output.peer_window(),
         }
     }
 
@@ -309,7 +317,9 @@ impl Sender {
         let ends_piece = !retransmission && self.output.counts_piece() && self.ends_piece();
         let push = ends_piece || self.backlog.is_last_written(sequence, now);
         if self.backlog.is_buffered() && !retransmission {
-            self.backlog.note_sent(sequence, ends_piece || self.output.is_between_pieces());
+            let ends_train = ends_piece || self.output.is_between_pieces();
+            let windows = self.windows();
+            self.backlog.note_sent(sequence, ends_train, windows);
         }
         Data { sequence, timestamp: now, payload, retransmission, reduced, push }
     }
