@@ -155,6 +155,11 @@ def _contender(text: str, number: int) -> Contender:
     if python is None:
         file, cc = (cc, _crate(cc) or cc)
         is_file = _engine.controller_at(cc, "") is not None
+        if "/" in cc and not is_file:
+            # No controller has a slash in its name.
+            raise InputError(
+                f"{cc}: must be a file that ends in .py, .rs, .c or .so, or a folder with a Cargo.toml"
+            )
         return Contender(display_name(cc) + shown, cc, parameters, file=file if is_file else "")
     file = Path(python["file"])
     kind = controller_in(file, python["class"])

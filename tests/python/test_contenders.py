@@ -125,6 +125,10 @@ def test_what_is_no_controller_is_refused(capsys, folder):
     )
     assert "write two.py:One" in refused(capsys, "compare", "./two.py")
     assert refused(capsys, "compare", "./no.py") == "no.py: there is no such file"
+    (folder / "my crate").mkdir()
+    for name in ("./my crate", "./missing", "noq:./missing:Mine"):
+        said = f"{name}: must be a file that ends in .py, .rs, .c or .so, or a folder with a Cargo.toml"
+        assert refused(capsys, "compare", name) == said
     (folder / "bad.py").write_text("1 / 0")
     assert refused(capsys, "compare", "./bad.py") == "bad.py: ZeroDivisionError: division by zero"
     assert "a controller is named twice" in refused(capsys, "compare", "cdg", "cdg")
@@ -199,6 +203,15 @@ def test_a_trace_in_seconds_is_remarked_on(capsys, folder):
     [
         (["compare", "bbr"], "the simulator has no `bbr`, but `bbr1` and `bbr3`; live runs"),
         (["compare", "cubic", "--set", "flows.0.transport.min_rto=1s"], "did you mean `rto_min`?"),
+        (
+            ["compare", "cubic", "--networks", "home", "wifi"],
+            "wifi: is a network; commas join them: --networks home,wifi",
+        ),
+        (
+            ["show", "controler"],
+            "no command `show controler`; did you mean `controllers`? (`ackclock show --help`",
+        ),
+        (["kernel", "lod"], "there is no command `kernel lod`; did you mean `load`?"),
     ],
 )
 def test_names_that_were_meant_are_named(capsys, arguments, words):

@@ -19,7 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, did_you_mean
 
 Completion = Callable[[str], Sequence[str]]
 """Completes a typed prefix: returns the words that begin with it."""
@@ -177,6 +177,17 @@ class Command(click.Command):
 
 class Group(click.Group):
     """A command that has commands of its own, whose help has the first paragraph of each."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See ``click.Group.resolve_command``. Raises InputError for a command that there is not."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and name[:1] != "-":
+            nearest = did_you_mean(name, self.list_commands(ctx))
+            help_ = f"`ackclock {self.name} --help` lists them"
+            raise InputError(f"there is no command `{self.name} {name}`{nearest} ({help_})")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """See ``click.Group.format_commands``."""

@@ -16,7 +16,7 @@ from ackclock.cli.output import Capture, Report
 from ackclock.cli.paths import PathGiven
 from ackclock.contenders import Contender, contenders
 from ackclock.errors import InputError
-from ackclock.networks import rrul
+from ackclock.networks import NAMES, rrul
 from ackclock.scenario import as_json
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def compare(
     report.check()
     output.check_arguments("compare", repeats.keys)
     asked = _Asked(compared, common, repeats.settings, report)
+    if networks is not None and (spaced := [one.cc for one in compared if one.cc in NAMES]):
+        raise InputError(f"{spaced[0]}: is a network; commas join them: --networks {networks},{spaced[0]}")
     if networks is not None and is_home(networks) and engine.kind.real_time:
         raise InputError(
             f"--networks {networks}: cannot be combined with {engine.spelled}; the kernel's TCP has no "

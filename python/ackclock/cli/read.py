@@ -168,6 +168,8 @@ def _refuse_other(file: Path) -> None:
             raise InputError(f"{file}: is JSON, and no log of a kind that is read: {KINDS}")
     elif file.suffix not in OF_CAPTURES and head.strip() and TEXT.issuperset(head):
         advice = "; `iperf3 --json` writes one" if OF_IPERF3.search(head) else ""
+        if file.suffix == ".toml":
+            advice = f"; `ackclock run {file}` runs a scenario"
         raise InputError(f"{file}: is text, and no log of a kind that is read: {KINDS}{advice}")
 
 
