@@ -58,10 +58,16 @@ def of(capsys, *arguments):
 
 
 def test_losses_of_a_wireless_link_are_told_from_a_capture(tmp_path, capsys):
-    [one] = of(capsys, capture(tmp_path, capsys, loss="1%"), "--rate", "3mbit")
+    path = capture(tmp_path, capsys, loss="1%")
+    [one] = of(capsys, path, "--rate", "3mbit")
     assert one["transmission_time_s"] == pytest.approx(T)
     assert len(one["losses"]) >= 10
+    times, acknowledged = connections(path).flows[0].acks()
     for loss in one["losses"]:
+        # It begins with the ACK before its duplicates.
+        at = int(np.flatnonzero(times == loss["time_s"])[0])
+        same = np.flatnonzero(acknowledged == acknowledged[at])
+        assert (same[0], same.size) == (at, loss["duplicates"] + 1)
         # Gaps are multiples of T or idle times: differences below T come only from the start of a new train.
         assert loss["rho"]["A"] <= 2
         # The largest gap is the idle time between two windows, 13 T and more, the smallest T.
@@ -235,6 +241,10 @@ def test_what_is_no_capture_is_refused_in_a_sentence(tmp_path, capsys):
     assert "is no whole capture in pcapng or pcap" in refused(capsys, "read", tmp_path / "text.pcapng")
     (tmp_path / "text.log").write_text("this is no capture, it is a text")
     assert "is text, and no log of a kind that is read: " in refused(capsys, "read", tmp_path / "text.log")
+    (tmp_path / "a.toml").write_text("duration = '1s'")
+    assert refused(capsys, "read", tmp_path / "a.toml").endswith(
+        f"`ackclock run {tmp_path}/a.toml` runs a scenario"
+    )
     assert "No such file" in refused(capsys, "read", tmp_path / "none.pcapng")
     path = capture(tmp_path, capsys)
     assert "--interface 9: the capture has" in refused(capsys, "read", "--losses", path, "--interface", 9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ackclock.cases.document import CaseError
-from ackclock.evaluation.front import SCORES, _pareto, _score
+from ackclock.evaluation.front import SCORES, _pareto, _score, _scored
 from ackclock.evaluation.paths import PATHS, draw, kinds, quantile
 from calling import refused, run
 
@@ -68,6 +68,19 @@ def test_scores_of_two_paths_by_hand():
     found = {key: float(_score(samples, "a", key, drawn)[0]) for key in SCORES}
     # Geometric means are 0.6 and 4. CUBIC loses half of its share on the first path, nothing on the second.
     assert found == pytest.approx({"use": 0.6, "delay": 4.0, "harm": 0.25, "own": 0.625, "worst": 0.45})
+
+
+def test_the_better_of_two_is_the_first_in_every_score():
+    of = {
+        "worse": {"use": 0.5, "delay": 4.0, "left": 0.25, "own": 0.4},
+        "better": {"use": 0.9, "delay": 1.5, "left": 0.5, "own": 0.6},
+        "cubic": {"left": 0.5},
+    }
+    samples = {(name, key): np.full(2, value) for name, values in of.items() for key, value in values.items()}
+    first, second = _scored(["worse", "better"], samples, draw(kinds(), 2, 1), 1).controllers
+    assert (first.name, second.name) == ("better", "worse")
+    assert {key: one.ranks for key, one in first.values.items()} == dict.fromkeys(SCORES, (1, 1))
+    assert {key: one.ranks for key, one in second.values.items()} == dict.fromkeys(SCORES, (2, 2))
 
 
 def test_scores_are_the_same_for_the_same_seed(capsys, tmp_path):

@@ -105,6 +105,8 @@ def test_numbers_contrast_with_the_colour_below_them():
     assert [on_colour(one) for one in ("#ffffff", "#000000", "#ff0000")] == ["black", "white", "black"]
     # 0.5776 of full red is 0.2917 in linear light: 0.0620 of luminance, 2.2 against 9.4.
     assert on_colour("#930000") == "white"
+    # 0.7152 of pure green, 0.0722 of pure blue: 15.3 against 1.4, and 2.4 against 8.6.
+    assert [on_colour(one) for one in ("#00ff00", "#0000ff")] == ["black", "white"]
 
 
 def test_the_command_writes_its_rows_and_resumes_its_folder(tmp_path, capsys):

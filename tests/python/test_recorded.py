@@ -70,6 +70,11 @@ def test_sack_blocks_show_rtts_and_the_segments_that_are_missing(tmp_path):
     assert missing.tolist() == [2, 2, 1]
 
 
+def test_a_connection_of_one_byte_ends_with_its_ack(tmp_path):
+    one = recorded(tmp_path, [(0.2, packet(A, B, PORTS, 1, 1, 60000, 1)), (0.3, ack(2, 60000))])
+    assert one.last == pytest.approx(0.3)
+
+
 def test_a_connection_without_sack_blocks_has_no_rtts_of_them(tmp_path):
     one = recorded(tmp_path, [(0.2, data(1)), (0.3, ack(1001, 60000))])
     assert [column.size for column in one.sacked] == [0, 0, 0]
