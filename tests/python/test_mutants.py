@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from mutants.package import listed, naming
 from mutants.places import places
 from mutants.pytests import MISSING, TIMEOUT, Pytest, read
 from mutants.reaching import CALL, noting
+from mutants.recorded import rows_with
 from mutants.switch import blamed, can_switch, switched
 
 SOURCE = """\
@@ -275,3 +277,15 @@ def test_a_pytest_that_ends_so_without_a_mutant_ends_the_trials(trials, monkeypa
     monkeypatch.setattr(trials.pytest, "failing", lambda *_: TIMEOUT)
     with pytest.raises(SystemExit, match=f"without a mutant, too: {TIMEOUT}"):
         trials.noticed(broken("+ 1", "- 1"), {ALONE: 1.0})
+
+
+def test_a_sample_is_the_row_of_its_crate_and_seed():
+    kinds = Counter({"killed": 30, "timeouts": 2, "equivalent": 1, "do not compile": 3})
+    rows = rows_with([], "sim", 21, kinds, 4)
+    counts = {"sample": "40", "do not compile": "3", "noticed": "32", "equivalent": "1", "survived": "4"}
+    assert rows == [{"crate": "sim", "seed": "21", **counts}]
+    rows = rows_with(rows_with(rows, "engine", 5, kinds, 0), "sim", 21, Counter({**kinds, "killed": 34}), 0)
+    assert [(row["crate"], row["seed"], row["sample"], row["survived"]) for row in rows] == [
+        ("engine", "5", "36", "0"),
+        ("sim", "21", "40", "0"),
+    ]

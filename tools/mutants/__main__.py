@@ -15,11 +15,14 @@ import os
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mutants import package
 from mutants.builds import Build, Copy, compiles
 from mutants.listed import ROOT, Mutant, equivalents, sample
+from mutants.recorded import record
 from mutants.trials import baseline, trial
 
 CLOSE = ("network", "transport", "control", "record")
@@ -51,6 +54,8 @@ def enough(crate: str) -> float:
 
 def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
     """Why the tests notice each mutant: empty if they do not, none if it does not compile."""
+    if not mutants:
+        return {}
     copy = Copy(crate, out)
     build, alone = copy.build_all(mutants)
     needed = baseline(build)
@@ -72,8 +77,11 @@ def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str |
     return found | dict(outcome(mutant, single) for mutant, single in compiles(copy, alone))
 
 
-def report(crate: str, seed: int, found: dict[Mutant, str | None]) -> bool:
-    """Prints the outcome of a crate. Returns True if enough of its mutants are killed or equivalent."""
+def report(crate: str, seed: int, found: dict[Mutant, str | None], machine: str | None) -> bool:
+    """Prints the outcome of a crate. Returns True if enough of its mutants are killed or equivalent.
+
+    With a `machine` it is a row of the recorded table.
+    """
     known = equivalents()
     kinds = Counter[str]()
     survived = []
@@ -97,30 +105,60 @@ def report(crate: str, seed: int, found: dict[Mutant, str | None]) -> bool:
     sys.stdout.write(f"{crate}, seed {seed}: {share:.1%}: {len(survived)} survived, {counted}\n")
     sys.stdout.writelines(f"  {name}\n" for name in sorted(survived))
     sys.stdout.flush()
+    if machine:
+        record(crate, seed, kinds, len(survived), machine)
     return share >= enough(crate)
+
+
+def take(crate: str, seed: int, size: int) -> list[Mutant]:
+    """The sample of a crate, or of the package."""
+    return package.sample(seed, size) if crate == "package" else sample(crate, seed, size)
+
+
+def kept(out: Path, crate: str, seed: int) -> Path:
+    """The file with the outcome of a sample."""
+    return out / f"{crate}-{seed}.json"
+
+
+def before(out: Path, crate: str, seeds: list[int]) -> dict[str, str | None]:
+    """The mutants of earlier samples that did not survive."""
+    files = [kept(out, crate, seed) for seed in seeds]
+    samples: list[dict[str, str | None]] = [
+        json.loads(file.read_text("utf-8")) for file in files if file.exists()
+    ]
+    return {name: why for sampled in samples for name, why in sampled.items() if why != ""}
 
 
 def main() -> int:
     """Tries the sample of each crate."""
     parser = argparse.ArgumentParser(prog="mutants", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("crates", nargs="*", default=list(SAMPLES), help="by default all, and `package`")
-    parser.add_argument("--seed", type=int, default=1, help="another seed takes other mutants")
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="another seed takes other mutants")
     parser.add_argument("--size", type=int, help="mutants of each crate, in place of 100 or 50")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "target/mutants", help="where copies and outcomes go"
     )
+    parser.add_argument(
+        "--again", action="store_true", help="leave out those that were noticed the last time"
+    )
+    parser.add_argument("--record", metavar="MACHINE", help="write a row of measurements/tests/mutants.csv")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     passed = []
     for crate in given.crates:
-        size, out = given.size or SAMPLES[crate], given.out.resolve() / crate
-        if crate == "package":
-            found = package.outcomes(package.sample(given.seed, size), out)
-        else:
-            found = outcomes(crate, sample(crate, given.seed, size), out)
-        named = {mutant.name: why for mutant, why in found.items()}
-        (given.out / f"{crate}-{given.seed}.json").write_text(json.dumps(named, indent=1), "utf-8")
-        passed.append(report(crate, given.seed, found))
+        size = given.size or SAMPLES[crate]
+        samples = {seed: take(crate, seed, size) for seed in given.seed}
+        known = before(given.out, crate, given.seed) if given.again else {}
+        # A mutant of several samples is tried once.
+        left = {one.name: one for sampled in samples.values() for one in sampled if one.name not in known}
+        mutants = [replace(one, number=number) for number, one in enumerate(left.values(), 1)]
+        tried = package.outcomes if crate == "package" else partial(outcomes, crate)
+        found = tried(mutants, given.out.resolve() / ("package" if crate == "package" else ""))
+        whys = known | {mutant.name: why for mutant, why in found.items()}
+        for seed, sampled in samples.items():
+            named = {one.name: whys[one.name] for one in sampled}
+            kept(given.out, crate, seed).write_text(json.dumps(named, indent=1), "utf-8")
+            passed.append(report(crate, seed, {one: whys[one.name] for one in sampled}, given.record))
     return 0 if all(passed) else 1
 
 

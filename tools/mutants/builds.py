@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import tomllib
 from collections import defaultdict
@@ -18,11 +19,15 @@ from mutants.listed import ROOT, Mutant
 from mutants.switch import MODULE, blamed, broken, can_switch, switched
 
 FAST = {
+    "CARGO_INCREMENTAL": "0",
     "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
     "CARGO_PROFILE_TEST_DEBUG": "none",
     "RUSTFLAGS": "--cap-lints allow",
 }
-"""A profile that compiles fast, with tests that finish. A mutant may break lints."""
+"""A profile that compiles fast, with tests that finish. A mutant may break lints.
+
+Parts that an incremental build has of another mutant may not link.
+"""
 
 PROPERTIES = {
     "PROPTEST_MAX_SHRINK_ITERS": "0",
@@ -32,8 +37,12 @@ PROPERTIES = {
 """A failed test writes nothing, and its counterexample need not be small."""
 
 
+COMPILER_S = 20.0
+"""The least processor time that a compiler gets for one mutant: a loop in a constant may have no end."""
+
+
 class DoesNotCompileError(Exception):
-    """The messages of the compiler."""
+    """The messages of the compiler: none if it took too long."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,17 @@ class Build:
 
 
 class Copy:
-    """A copy of the sources of the workspace, in which one crate is broken."""
+    """A copy of the sources of the workspace, in which one crate is broken.
+
+    Crates may take turns in one folder, so that their common dependencies are built once.
+    """
 
     def __init__(self, crate: str, out: Path) -> None:
         self.crate = crate
         self.folder = out / "tree"
         self.target = out / "target"
+        self.took_s = 0.0
+        """Processor time of the last build."""
         self.originals = self.tracked()
         self.links = {name: (ROOT / name).readlink() for name in self.listed() if (ROOT / name).is_symlink()}
         self.remove_others()
@@ -144,21 +158,40 @@ class Copy:
         `DoesNotCompileError` if the mutant is none.
         """
         self.restore_but({mutant.file: broken(self.text(mutant.file), mutant)})
-        return self.build()
+        return self.build(max(COMPILER_S, 2 * self.took_s))
 
-    def build(self) -> Build:
-        """The test programs of the copy as it is."""
+    def build(self, limit_s: float | None = None) -> Build:
+        """The test programs of the copy as it is. No compiler may take longer than `limit_s`."""
+
+        def limit() -> None:
+            if limit_s:
+                resource.setrlimit(resource.RLIMIT_CPU, (round(limit_s), round(limit_s)))
+
+        before = processor_time()
         command = ["cargo", "test", "--no-run", "--package", f"ackclock-{self.crate}", "--lib", "--tests"]
         command += ["--message-format", "json", "--target-dir", str(self.target), "--quiet"]
         built = subprocess.run(
-            command, cwd=self.folder, env=os.environ | FAST, stdout=subprocess.PIPE, text=True, check=False
+            command,
+            cwd=self.folder,
+            env=os.environ | FAST,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            preexec_fn=limit,
         )
         messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
         if built.returncode != 0:
             errors = [one["message"] for one in messages if one["reason"] == "compiler-message"]
             raise DoesNotCompileError("\n".join(json.dumps(one) for one in errors if one["level"] == "error"))
+        self.took_s = processor_time() - before
         programs = [Path(one["executable"]) for one in messages if one.get("executable")]
         return Build(programs, self.folder / "crates" / self.crate)
+
+
+def processor_time() -> float:
+    """The processor time of all programs that have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compiles(copy: Copy, mutants: Iterable[Mutant]) -> Iterable[tuple[Mutant, Build | None]]:

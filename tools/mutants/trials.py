@@ -8,7 +8,7 @@ import resource
 import subprocess
 from pathlib import Path
 
-from mutants.builds import Build
+from mutants.builds import Build, processor_time
 from mutants.listed import Mutant
 from mutants.switch import VARIABLE
 
@@ -38,12 +38,6 @@ def baseline(build: Build) -> dict[Path, float]:
             raise SystemExit(f"without a mutant: {outcome}")
         needed[program] = processor_time() - before
     return dict(sorted(needed.items(), key=lambda one: one[1]))
-
-
-def processor_time() -> float:
-    """The processor time of all programs that have ended, in seconds."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def trial(build: Build, mutant: Mutant, needed: dict[Path, float]) -> str:
