@@ -291,3 +291,79 @@ impl Decisions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_fnv_1a_of_the_letters_without_blanks() {
+        // The offset basis of 32 bits, and the digest of `a` by the reference of FNV.
+        assert_eq!(digest(0x811c_9dc5, &["a"]), 0xe40c_292c);
+        assert_eq!(digest(0x811c_9dc5, &["foobar"]), 0xbf9c_f968);
+        assert_eq!(digest(0x811c_9dc5, &["foo", "", " b\na", "r\t"]), 0xbf9c_f968);
+        assert_eq!(digest(7, &[]), 7);
+    }
+
+    #[test]
+    fn counting_and_reports_cross_as_numbers_of_their_own() {
+        let counts = [
+            Counting::Bytes { limit: 0 },
+            Counting::Bytes { limit: 2 },
+            Counting::Bytes { limit: u32::MAX },
+            Counting::PerAck,
+            Counting::Segments,
+        ];
+        assert_eq!(counts.map(|count| count.mirror()), [0, 2, u64::from(u32::MAX), u64::MAX - 1, u64::MAX]);
+        assert_eq!(counts.map(|count| Counting::of(&count.mirror())), counts);
+        let reports = [Reports::None, Reports::Lost, Reports::All];
+        assert_eq!(reports.map(|report| report.mirror()), [0, 1, 2]);
+        assert_eq!(reports.map(|report| Reports::of(&report.mirror())), reports);
+        let known = [None, Some(Span::from_millis(2))];
+        assert_eq!(known.map(|span| Option::<Span>::of(&span.mirror())), known);
+    }
+
+    #[test]
+    fn every_event_has_the_name_of_its_method() {
+        let acks = control::Ack::EMPTY.mirror();
+        let losses = control::Loss::EMPTY.mirror();
+        let segments = control::SegmentReport::EMPTY.mirror();
+        let start = control::TransmitStart { idle: Span::ZERO, application_limited: false }.mirror();
+        let names = [
+            Event::Start,
+            Event::Handshake(5),
+            Event::Ack(&acks),
+            Event::DuplicateAck(&acks),
+            Event::Loss(&losses),
+            Event::Ecn(&control::Marks::EMPTY.mirror()),
+            Event::Recovered,
+            Event::Timeout(&losses),
+            Event::Spurious,
+            Event::IdleRestart,
+            Event::Sent(&control::Transmission::EMPTY.mirror()),
+            Event::TransmitStart(&start),
+            Event::SegmentDelivered(&segments),
+            Event::SegmentLost(&segments),
+            Event::Timer,
+        ]
+        .map(|event| event.name());
+        let methods = "start handshake ack duplicate_ack loss ecn recovered timeout spurious idle_restart sent \
+                       transmit_start segment_delivered segment_lost timer";
+        assert_eq!(names.to_vec(), methods.split(' ').map(|method| format!("on_{method}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_signal_crosses_with_all_of_its_fields() {
+        let ack = control::Ack {
+            rtt: Some(control::RttSample { value: Span::from_millis(40), delayed: true }),
+            newly_delivered: 3,
+            newly_sacked: Some(9),
+            round_start: true,
+            timestamp_echo: Time::from_nanos(5),
+            limit: 12,
+            ..control::Ack::EMPTY
+        };
+        assert_eq!(control::Ack::of(&ack.mirror()), ack);
+        assert_eq!(control::Ack::of(&control::Ack::EMPTY.mirror()), control::Ack::EMPTY);
+    }
+}

@@ -118,3 +118,34 @@ impl Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_layout_changes_with_the_size_of_every_type_and_with_the_fields() {
+        // Each size has a factor of its own, so that two changes do not cancel out.
+        let sizes = [
+            (size_of::<Ack>(), 1),
+            (size_of::<SegmentReport>(), 3),
+            (size_of::<Context>(), 5),
+            (size_of::<Event<'_>>(), 7),
+            (size_of::<Decisions>(), 11),
+            (size_of::<Made>(), 13),
+        ];
+        let sum: usize = sizes.into_iter().map(|(size, factor)| size * factor).sum();
+        assert_eq!(Table::SIZES, sum as u32);
+        assert_eq!(Table::LAYOUT, DIGEST.wrapping_add(sum as u32));
+    }
+
+    #[test]
+    fn the_memory_of_a_stream_is_that_of_one_and_the_same_seed() {
+        let mut memory = [0; 2];
+        stream(&mut memory);
+        // SAFETY: of the same size, and a stream may be in any state.
+        let mut random = unsafe { std::mem::transmute::<[u64; 2], Random>(memory) };
+        assert_eq!(random.uniform(), Random::stream(1, "plugin", 0).uniform());
+        assert_eq!(Text::new("name").get(), "name");
+    }
+}
