@@ -422,7 +422,8 @@ mod tests {
         endpoint.write(3000);
         assert_eq!(sent(&mut endpoint, MS(610)), []);
         endpoint.on_timeout(MS(928));
-        assert_eq!(sent(&mut endpoint, MS(928))[0].payload, 640);
+        let probe = sent(&mut endpoint, MS(928));
+        assert_eq!((probe[0].sequence, probe[0].payload, probe[0].push), (2001, 640, true));
         endpoint.inject(MS(940), &ack(2641, 257)).unwrap();
         let sizes: Vec<_> = sent(&mut endpoint, MS(940)).iter().map(|packet| packet.payload).collect();
         assert_eq!(sizes, [1000, 1000, 360]);

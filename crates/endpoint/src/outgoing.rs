@@ -275,6 +275,18 @@ mod tests {
     }
 
     #[test]
+    fn a_full_buffer_that_ends_half_a_window_after_the_last_push_is_not_pushed() {
+        // Half of 4000 bytes: buffers of two segments, the first of which ends at 2001, not past 1 + 2000. The second
+        // ends at 4001, which is past it.
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(3000, 0, &Window { largest: 4000, ..OPEN });
+        assert_eq!(bytes.pushes, [3001]);
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(5000, 0, &Window { largest: 4000, ..OPEN });
+        assert_eq!(bytes.pushes, [4001, 5001]);
+    }
+
+    #[test]
     fn a_small_segment_waits_for_the_ack_of_another() {
         let mut bytes = Outgoing::new(1000);
         bytes.write(500, 10, &OPEN);

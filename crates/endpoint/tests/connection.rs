@@ -1,5 +1,8 @@
 //! Connections packet by packet, by the public side of an endpoint: its options, and what each of them changes.
 
+use std::sync::{Arc, Mutex};
+
+use control::{Ack, Context, Controller, Loss};
 use endpoint::{Endpoint, Packet, PacketOptions, Timestamps};
 use transport::{Marks, Stack, linux};
 use units::{Span, Time};
@@ -147,7 +150,9 @@ fn blocks_count_whole_segments_beyond_the_cumulative_point() {
     assert_eq!(sacked(134, &sacks(2001, &[(1, 1001), (7001, 8001), (3001, 4001)])), (2, 0, 1));
     assert_eq!(sacked(135, &sacks(2001, &[(7001, 8001), (7001, 9001), (3001, 4001)])), (3, 0, 1));
     // After a copy RACK waits for a share of the RTT (RFC 8985, section 6.2): four segments before 8001 are missing.
+    // The copies have widened the share from a quarter of 30 ms to at least two.
     let due = endpoint.poll_timeout().unwrap();
+    assert!((MS(150)..MS(162)).contains(&due), "{due}");
     endpoint.on_timeout(due);
     let information = endpoint.information(due).unwrap();
     assert_eq!((information.tcpi_lost, information.tcpi_ca_state), (4, 3), "at {due}");
@@ -334,4 +339,104 @@ fn the_window_field_counts_in_steps_of_the_scale_behind_the_handshake() {
     endpoint.write(5000);
     let packets = numbers(&sent(&mut endpoint, MS(15)));
     assert_eq!(packets.iter().filter(|packet| packet.1 == 1000).count(), 2, "{packets:?}");
+}
+
+#[test]
+fn a_syn_announces_the_whole_window_and_the_options_of_the_stack() {
+    let controller = control::registry::build("newreno", &control::Parameters::new()).unwrap();
+    let mut endpoint = Endpoint::new(linux(), controller, 8);
+    endpoint.connect(MS(5));
+    let options = PacketOptions {
+        segment_size: Some(1460),
+        window_scale: Some(8),
+        sack_permitted: true,
+        timestamps: stamps(5, 0),
+        sack: Vec::new(),
+    };
+    assert_eq!(sent(&mut endpoint, MS(5)), [Packet { syn: true, window: 65_535, options, ..Packet::default() }]);
+    // Only a SYN-ACK answers it.
+    for packet in [syn(), ack(1, 100, 5), Packet { reset: true, ..Packet::default() }] {
+        assert!(endpoint.inject(MS(15), &packet).is_err() && !endpoint.is_open(), "{packet:?}");
+    }
+}
+
+#[test]
+fn only_an_ack_answers_a_syn_ack() {
+    let refused = [
+        Packet { syn: true, ..ack(1, 100, 50) },
+        Packet { reset: true, ..ack(1, 100, 50) },
+        Packet { ack: false, ..ack(1, 100, 50) },
+    ];
+    for packet in refused {
+        let mut endpoint = listener(linux());
+        endpoint.inject(MS(50), &syn()).unwrap();
+        sent(&mut endpoint, MS(50));
+        assert!(endpoint.inject(MS(80), &packet).is_err() && !endpoint.is_open(), "{packet:?}");
+        endpoint.inject(MS(80), &ack(1, 100, 50)).unwrap();
+        assert!(endpoint.is_open());
+    }
+}
+
+#[test]
+fn a_waiting_ack_leaves_with_a_packet_that_says_more_than_an_acknowledgement() {
+    // Header prediction of Linux takes a packet without data that brings nothing new. Any other lets an ACK leave whose
+    // timer expires within a quarter of its 40 ms.
+    let plain = Packet { sequence: 2001, ..ack(1, 200, 100) };
+    let leaving = |packet: &Packet| {
+        let mut endpoint = opened(linux(), &syn());
+        endpoint.inject(MS(100), &data(1, 200)).unwrap();
+        assert_eq!(sent(&mut endpoint, MS(100)).len(), 1);
+        endpoint.end_quick_acks();
+        endpoint.inject(MS(110), &data(1001, 210)).unwrap();
+        endpoint.inject(MS(147), packet).unwrap();
+        sent(&mut endpoint, MS(147)).len()
+    };
+    assert_eq!(leaving(&plain), 0);
+    let mut with_block = plain.clone();
+    with_block.options.sack = vec![(5001, 6001)];
+    for packet in [
+        Packet { echo: true, ..plain.clone() },
+        Packet { reduced: true, ..plain.clone() },
+        Packet { window: 300, ..plain.clone() },
+        Packet { sequence: 1, ..plain.clone() },
+        Packet { fin: true, ..plain },
+        with_block,
+    ] {
+        assert_eq!(leaving(&packet), 1, "{packet:?}");
+    }
+}
+
+/// Notes of each ACK if Linux takes it on the fast path.
+struct Noting(Arc<Mutex<Vec<bool>>>);
+
+impl Controller for Noting {
+    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
+        self.0.lock().unwrap().push(ack.fast_path);
+    }
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        10.0
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+#[test]
+fn an_ack_with_the_window_of_the_one_before_takes_the_fast_path() {
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let mut endpoint = Endpoint::new(linux(), Box::new(Noting(Arc::clone(&noted))), 8);
+    endpoint.listen();
+    endpoint.inject(MS(50), &syn()).unwrap();
+    sent(&mut endpoint, MS(50));
+    endpoint.inject(MS(80), &ack(1, 100, 50)).unwrap();
+    endpoint.write(4000);
+    assert_eq!(numbers(&sent(&mut endpoint, MS(100))).len(), 4);
+    for (acknowledged, window) in [(1001, 257), (2001, 300), (3001, 300), (4001, 257)] {
+        endpoint.inject(MS(130), &Packet { window, ..ack(acknowledged, 200, 100) }).unwrap();
+        assert_eq!(sent(&mut endpoint, MS(130)), []);
+    }
+    assert_eq!(*noted.lock().unwrap(), [true, false, true, false]);
 }
