@@ -10,8 +10,13 @@ use units::{Span, Time};
 
 /// 10 ms in each direction, and 90,000 bytes in packets of 1000.
 fn plan(keys: &str) -> Plan {
+    over("20ms", keys)
+}
+
+/// The same over another base RTT.
+fn over(rtt: &str, keys: &str) -> Plan {
     let text = format!(
-        "duration = '9s'\npath = {{ rate = '8mbit', rtt = '20ms', queue = '20p'{keys} }}\n\
+        "duration = '9s'\npath = {{ rate = '8mbit', rtt = '{rtt}', queue = '20p'{keys} }}\n\
          flows = [{{ cc = 'newreno', bytes = '90kB', transport = {{ segment_size = '1000B' }} }}]\n"
     );
     scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap()
@@ -129,6 +134,17 @@ fn a_step_beyond_a_bound_is_refused_by_its_law() {
         breach(&mut broken);
         let found = check(&plan, &broken);
         assert!(found.as_ref().is_err_and(|sentence| sentence.contains(law)), "{law}: {found:?}");
+    }
+}
+
+#[test]
+fn an_rtt_is_read_on_the_clocks_of_the_host() {
+    // The timestamps of Linux have ticks of 1 ms: 19.8 ms may be read as 19 ms, and no less.
+    let plan = over("19800us", "");
+    let mut tables = tables(&plan);
+    for (rtt_ms, holds) in [(19.8, true), (19.0, true), (18.9, false)] {
+        tables.flows[0].rtt_min_ms = rtt_ms;
+        assert_eq!(check(&plan, &tables).is_ok(), holds, "{rtt_ms} ms");
     }
 }
 

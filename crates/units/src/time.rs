@@ -109,6 +109,12 @@ impl Span {
         if tick.0 == 0 { self } else { Self(self.0.div_ceil(tick.0).saturating_mul(tick.0)) }
     }
 
+    /// The longest span of whole ticks that is no longer than this one, or this one itself for an exact clock (tick 0).
+    #[must_use]
+    pub const fn floor_to(self, tick: Self) -> Self {
+        if tick.0 == 0 { self } else { Self(self.0 - self.0 % tick.0) }
+    }
+
     /// True if the span is empty.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -292,6 +298,8 @@ mod tests {
         assert_eq!(span.ceil_to(Span::from_millis(4)), Span::from_millis(16));
         assert_eq!(span.ceil_to(Span::ZERO), span);
         assert_eq!(Span::from_millis(12).ceil_to(Span::from_millis(4)), Span::from_millis(12));
+        assert_eq!(span.floor_to(Span::from_millis(5)), Span::from_millis(10));
+        assert_eq!(span.floor_to(Span::ZERO), span);
     }
 
     proptest::proptest! {
