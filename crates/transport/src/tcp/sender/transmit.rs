@@ -112,7 +112,7 @@ impl Sender {
             // It leaves alone.
             self.output.end_train();
         }
-        if self.output.paces(now) {
+        if self.output.paces(now, lost.is_some()) {
             self.output.block(now, Blocked::Pace);
             return None;
         }
@@ -248,6 +248,7 @@ impl Sender {
 
     #[inline(never)]
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) {
+        self.output.end_expiry();
         self.flight.resend(now, sequence, &self.stack);
         self.repair.on_retransmission(now, sequence, sequence == self.flight.first());
         journal.note(Event::Retransmission { sequence });
@@ -261,7 +262,7 @@ impl Sender {
 
     #[inline(never)]
     fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        if self.output.paces(now) {
+        if self.output.paces(now, true) {
             self.output.block(now, Blocked::Pace);
             return None;
         }
