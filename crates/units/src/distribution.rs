@@ -347,6 +347,15 @@ mod tests {
     }
 
     #[test]
+    fn each_quantity_has_a_schema_of_its_own_with_both_forms() {
+        use schemars::JsonSchema as _;
+        let names = [Distribution::<Span>::schema_name(), Distribution::<Bytes>::schema_name()];
+        assert_eq!(names, ["DistributionOfSpan", "DistributionOfBytes"]);
+        let schema = schemars::schema_for!(Distribution<Span>).to_value();
+        assert_eq!(schema["anyOf"].as_array().map(Vec::len), Some(2), "{schema}");
+    }
+
+    #[test]
     fn every_form_reads_back_as_it_was_written() {
         for text in [
             r#""30kB""#,

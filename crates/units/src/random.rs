@@ -66,6 +66,30 @@ mod tests {
     }
 
     #[test]
+    fn a_seed_has_the_same_numbers_for_ever() {
+        // Computed apart from this program, from FNV-1a, SplitMix64 and PCG XSL RR 128/64 (MCG).
+        for (seed, name, index, bits) in [
+            (1, "loss", 0, [7_055_111_114_823_744u64, 5_885_748_722_020_864, 4_311_516_229_670_298]),
+            (1 << 63, "flow", 7, [5_301_214_236_220_800, 2_484_443_738_041_076, 2_127_904_517_050_208]),
+        ] {
+            let mut random = Random::stream(seed, name, index);
+            assert_eq!(
+                bits.map(|_| random.uniform() * 9_007_199_254_740_992.0),
+                bits.map(|bits| bits as f64),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chance_of_zero_draws_nothing() {
+        let mut random = Random::stream(1, "loss", 0);
+        assert!(!random.happens(0.0));
+        // The first number is 0.783, and the second 0.653.
+        assert!(!random.happens(0.78) && random.happens(0.66) && random.happens(1.0));
+    }
+
+    #[test]
     fn means_are_what_they_should_be() {
         let mut random = Random::stream(7, "test", 0);
         let n = 100_000;
