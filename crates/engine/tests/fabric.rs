@@ -7,7 +7,7 @@ use network::Discard;
 use record::{EventKind, EventRow};
 use scenario::Plan;
 use segment::Segment;
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 
 struct Unwatched;
 
@@ -75,6 +75,29 @@ fn a_duplicate_is_an_arrival_of_its_own() {
         fabric.advance(at(1), &mut Unwatched);
         let row = &fabric.rows(at(1), &plan)[0];
         assert_eq!([row.arrived_packets, row.departed_packets, row.dropped_packets], [arrived, arrived, 0]);
+    }
+}
+
+#[test]
+fn equipment_clears_the_ecn_field_before_or_behind_the_queue() {
+    // The queue marks what comes when a packet waits. Five come at once, of which one is in service.
+    for (keys, marked, arriving) in [
+        ("", 3, Ecn::Congestion),
+        (", clear_ecn = 'before'", 0, Ecn::NotCapable),
+        (", clear_ecn = 'after'", 3, Ecn::NotCapable),
+    ] {
+        let plan = plan(&format!(
+            "flows = [{{ cc = 'newreno' }}]\npath = {{ rtt = '20ms', rate = '8mbit', \
+             queue = {{ limit = '20p', mark_above = '1p' }}{keys} }}"
+        ));
+        let mut fabric = Fabric::new(&plan, 1, true);
+        for _ in 0..5 {
+            fabric.forward(Time::ZERO, Segment { ecn: Ecn::Ect0, ..Segment::from(1000) }, &mut Unwatched);
+        }
+        fabric.advance(at(1), &mut Unwatched);
+        let wire = fabric.next_slot();
+        let last = std::iter::from_fn(|| fabric.pop_due(wire, at(1))).last().unwrap();
+        assert_eq!((fabric.rows(at(1), &plan)[0].marked_packets, last.ecn), (marked, arriving), "{keys}");
     }
 }
 

@@ -7,7 +7,7 @@ use network::Discard;
 use record::{EventKind, EventRow, FrameRow};
 use scenario::Plan;
 use segment::Segment;
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 
 /// All that a network reports.
 #[derive(Default)]
@@ -93,4 +93,60 @@ fn a_medium_is_looked_at_until_its_packets_have_arrived() {
         }
     }
     assert_eq!((arrived, fabric.queued_packets(), seen.frames.len()), (2, 0, 2));
+}
+
+#[test]
+fn a_station_marks_packets_that_understand_it() {
+    let text = "duration = '9s'\nflows = [{ cc = 'newreno', from = 'x', to = 'ap' }]\n\
+                wlans = [{ standard = '802.11g', stations = ['x'], queue = { limit = '9p', mark_above = '1p' } }]\n";
+    let plan = scenario::from_toml(text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
+    for _ in 0..5 {
+        fabric.forward(Time::ZERO, Segment { ecn: Ecn::Ect0, ..Segment::from(1000) }, &mut seen);
+    }
+    let end = Time::ZERO + Span::from_secs(1);
+    fabric.advance(end, &mut seen);
+    let station = fabric.station_rows(end, &plan).into_iter().find(|row| !row.is_access_point).unwrap();
+    let marks = seen.events.iter().filter(|event| **event == (EventKind::Mark, station.link)).count() as u64;
+    assert_eq!((fabric.rows(end, &plan)[station.link as usize].marked_packets, marks), (3, 3));
+    assert_eq!(seen.taken.iter().filter(|(_, marked)| *marked).count(), 3);
+}
+
+#[test]
+fn each_queue_of_each_medium_has_its_own_counters() {
+    // Behind two wired links, one of each direction, come the queues of the first access point and its station, and
+    // those of the second.
+    let text = "duration = '9s'\n\
+                links = [{ from = 'ap', to = 'aq', rate = '8mbit', delay = '9ms', queue = '9p', duplex = true }]\n\
+                wlans = [{ name = 'one', standard = '802.11g', access_point = 'ap', stations = ['x'] },\n\
+                { name = 'two', standard = '802.11g', access_point = 'aq', stations = ['y'] }]\n\
+                flows = [{ cc = 'newreno', from = 'x', to = 'y' }]";
+    let plan = scenario::from_toml(text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    let end = Time::ZERO + Span::from_secs(1);
+    let (mut fabric, mut seen) = (Fabric::new(&plan, 1, true), Seen::default());
+    // The data pass a station, a link and an access point.
+    let (first, _) = fabric.first_steps(0);
+    for (hops, packets) in [(0, 3), (2, 2)] {
+        for _ in 0..packets {
+            fabric.forward(Time::ZERO, Segment { step: first + hops, ..Segment::from(1000) }, &mut seen);
+        }
+    }
+    let mut arrived = 0;
+    while fabric.next() < end {
+        let now = fabric.next();
+        if let Some(wire) = fabric.begin(now, &mut seen) {
+            arrived += std::iter::from_fn(|| fabric.pop_due(wire, now)).count();
+            fabric.end(wire);
+        }
+    }
+    fabric.advance(end, &mut seen);
+    let rows = fabric.rows(end, &plan);
+    let frames: Vec<_> = fabric
+        .station_rows(end, &plan)
+        .iter()
+        .map(|row| (row.wlan.clone(), row.is_access_point, row.sent_frames, rows[row.link as usize].arrived_packets))
+        .collect();
+    let of = |wlan: &str, is_access_point, count| (wlan.to_owned(), is_access_point, count, count);
+    assert_eq!(arrived, 5);
+    assert_eq!(frames, [of("one", true, 0), of("one", false, 3), of("two", true, 2), of("two", false, 0)]);
 }

@@ -12,12 +12,13 @@ pub(crate) struct Segment {
     pub(crate) twice: bool,
     /// The step that it is on.
     pub(crate) step: u32,
+    pub(crate) ecn: Ecn,
 }
 
 impl From<u64> for Segment {
-    /// A packet of so many bytes on the first step, which no link duplicates.
+    /// A packet of so many bytes on the first step, which no link duplicates or marks.
     fn from(size: u64) -> Self {
-        Self { size, twice: false, step: 0 }
+        Self { size, twice: false, step: 0, ecn: Ecn::NotCapable }
     }
 }
 
@@ -26,7 +27,7 @@ impl Packet for Segment {
         Bytes::new(self.size)
     }
     fn ecn(&self) -> Ecn {
-        Ecn::NotCapable
+        self.ecn
     }
     fn flow(&self) -> u32 {
         0
@@ -34,8 +35,12 @@ impl Packet for Segment {
     fn duplicate(&self) -> Option<Self> {
         self.twice.then_some(*self)
     }
-    fn mark_congestion(&mut self) {}
-    fn clear_ecn(&mut self) {}
+    fn mark_congestion(&mut self) {
+        self.ecn = Ecn::Congestion;
+    }
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotCapable;
+    }
 }
 
 impl Routed for Segment {
