@@ -83,6 +83,17 @@ def test_operators_and_constants_of_python_are_broken_one_at_a_time_and_types_ar
     assert all(ast.parse(text) for text in broken)
 
 
+def test_a_sample_stays_where_other_lines_of_the_sources_change():
+    def drawn(text, seed=1, but=None):
+        every = [Mutant(0, *rest) for rest in listed("half.py", text)]
+        return [one.key() for one in package.drawn([one for one in every if one.key() != but], seed, 4)]
+
+    found = drawn(PYTHON)
+    assert drawn("# A line more.\n" + PYTHON) == found != drawn(PYTHON, seed=2)
+    # Where one has gone, the next takes its place.
+    assert drawn(PYTHON, but=found[1])[:3] == [found[0], *found[2:]]
+
+
 def test_the_naming_a_module_name_it_or_what_is_in_it():
     tests = {
         "none.py": "x",

@@ -1,4 +1,6 @@
-"""Connections that end, on a kernel in virtual time and simulated."""
+"""Connections and programs that end, on a kernel in virtual time and simulated."""
+
+import os
 
 import pytest
 
@@ -6,7 +8,7 @@ import ackclock
 from ackclock import _engine
 from ackclock.engines import registry
 from ackclock.engines.uml import Uml
-from ackclock.uml import kernels
+from ackclock.uml import guest, kernels
 
 
 def available(engine):
@@ -36,3 +38,15 @@ def test_lists_of_lost_openings_count_no_packet_that_closes_a_connection(engine)
     flows = [ackclock.Flow("newreno", bytes="14480B", start=start) for start in ("0s", "3s")]
     run = ackclock.simulate(path, flows, duration="6s", engine=engine)
     assert [handshake > 1000 for handshake in run.flows["handshake_ms"].to_pylist()] == [True, True]
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+def test_a_program_reports_within_a_second_that_it_runs_and_leaves_status_and_output(tmp_path, monkeypatch):
+    # Outside of a kernel of its own there is no simulation to wait for.
+    monkeypatch.setattr(guest, "wait_for_begin", lambda: None)
+    monkeypatch.setattr(guest, "seed_randomness", lambda *_: None)
+    program = ["sh", "-c", 'echo "$0"; sleep 0.7; exit 3', "in {results}"]
+    guest.RunCommand(program, str(tmp_path)).run(tmp_path)
+    assert (tmp_path / "output").read_text() == f"in {tmp_path}\n"
+    assert (tmp_path / "status").read_text() == "3"
+    assert float((tmp_path / guest.REPORT).read_text()) > 0.0

@@ -8,14 +8,15 @@ or their time is over.
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
-import random
 import re
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from zlib import crc32
@@ -58,12 +59,25 @@ ROUNDS = (1, 3, 8)
 
 
 def sample(seed: int, size: int) -> list[Mutant]:
-    """A random sample of the mutants of the package."""
+    """A random sample of the mutants of the package. A change elsewhere in the sources leaves it as it is."""
     files = sorted((ROOT / PACKAGE).rglob("*.py"))
     names = [file.relative_to(ROOT).as_posix() for file in files]
     found = [one for name in names for one in listed(name, (ROOT / name).read_text("utf-8"))]
-    chosen = random.Random(f"package {seed}").sample(found, min(size, len(found)))
-    return [Mutant(number, *rest) for number, rest in enumerate(chosen, 1)]
+    return drawn([Mutant(0, *rest) for rest in found], seed, size)
+
+
+def drawn(mutants: list[Mutant], seed: int, size: int) -> list[Mutant]:
+    """The sample with the smallest hashes of seed and mutant, each numbered from 1."""
+
+    ranks: dict[str, Mutant] = {}
+    before = Counter[tuple[str, str]]()
+    for one in mutants:
+        # A line may have the same change in several places.
+        parts = (str(seed), *one.key(), str(before[one.key()]))
+        before[one.key()] += 1
+        ranks[hashlib.sha256("\0".join(parts).encode()).hexdigest()] = one
+    chosen = [ranks[rank] for rank in sorted(ranks)[:size]]
+    return [replace(one, number=number) for number, one in enumerate(chosen, 1)]
 
 
 def listed(name: str, text: str) -> Iterator[tuple[str, str, tuple[int, int], str, None, str]]:
