@@ -68,7 +68,6 @@ def sample(seed: int, size: int) -> list[Mutant]:
 
 def drawn(mutants: list[Mutant], seed: int, size: int) -> list[Mutant]:
     """The sample with the smallest hashes of seed and mutant, each numbered from 1."""
-
     ranks: dict[str, Mutant] = {}
     before = Counter[tuple[str, str]]()
     for one in mutants:
