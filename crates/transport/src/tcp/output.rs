@@ -419,7 +419,7 @@ mod tests {
             in_flight: 1,
             peer_room: 10,
             peer_window: 10,
-            window: 10,
+            carried: 10,
             slow_start: true,
             smoothed: Span::from_millis(40),
             minimum: Span::from_millis(40),

@@ -24,7 +24,7 @@ const SHARE: u32 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullTrain {
     segments: u32,
-    window: u32,
+    carried: u32,
     slow_start: bool,
     minimum: Span,
     /// A train grows shorter as the smoothed RTT grows: it was found to be as long with each of these two, and is with
@@ -37,9 +37,9 @@ pub(super) struct FullTrain {
 }
 
 impl FullTrain {
-    /// True if it holds for a window and a smallest RTT, whatever the smoothed one.
-    fn is_for(&self, window: u32, slow_start: bool, minimum: Span) -> bool {
-        self.window == window && self.slow_start == slow_start && self.minimum == minimum
+    /// True if it holds for so many segments a round trip and a smallest RTT, whatever the smoothed one.
+    fn is_for(&self, carried: u32, slow_start: bool, minimum: Span) -> bool {
+        self.carried == carried && self.slow_start == slow_start && self.minimum == minimum
     }
 }
 
@@ -57,8 +57,10 @@ pub(in crate::tcp) struct Room {
     /// Segments that the receive window lets leave, and its size.
     pub(in crate::tcp) peer_room: u32,
     pub(in crate::tcp) peer_window: u32,
-    pub(in crate::tcp) window: u32,
-    /// The window is below half the slow-start threshold.
+    /// Segments that the rate of pacing carries in a round trip: the limit, or those that are outstanding if they are
+    /// more, as in a recovery (tcp_update_pacing_rate).
+    pub(in crate::tcp) carried: u32,
+    /// The limit is below half the slow-start threshold.
     pub(in crate::tcp) slow_start: bool,
     pub(in crate::tcp) smoothed: Span,
     pub(in crate::tcp) minimum: Span,
@@ -283,7 +285,7 @@ impl Trains {
     #[inline]
     pub(super) fn full_train(&mut self, room: &Room) -> u32 {
         if let Some(known) = &self.full
-            && known.is_for(room.window, room.slow_start, room.minimum)
+            && known.is_for(room.carried, room.slow_start, room.minimum)
             && known.between.0 <= room.smoothed
             && room.smoothed <= known.between.1
         {
@@ -295,20 +297,20 @@ impl Trains {
     /// A millisecond (2^-10 s) at the rate at which Linux would pace, and more on a path of a few milliseconds.
     #[inline(never)]
     fn find_full_train(&mut self, room: &Room) -> u32 {
-        let Room { window, slow_start, smoothed, minimum, .. } = *room;
+        let Room { carried, slow_start, smoothed, minimum, .. } = *room;
         let size = room.segment_size.max(1);
         let gain = if slow_start { 2.0 } else { 1.2 };
         let seconds = smoothed.as_secs_f64().max(1e-9);
-        let bytes = (gain * f64::from(window) / seconds * size as f64 / 1024.0) as u64;
+        let bytes = (gain * f64::from(carried) / seconds * size as f64 / 1024.0) as u64;
         let halvings = minimum.as_nanos() / 512_000;
         let near = if halvings < 32 { LONGEST >> halvings } else { 0 };
         let segments = ((bytes.saturating_add(near).min(LONGEST) / size) as u32).max(SHORTEST);
         let known = self.full.get_or_insert_default();
         let mut between = (smoothed, smoothed);
-        if known.is_for(window, slow_start, minimum) && known.segments == segments {
+        if known.is_for(carried, slow_start, minimum) && known.segments == segments {
             between = (known.between.0.min(smoothed), known.between.1.max(smoothed));
         }
-        **known = FullTrain { segments, window, slow_start, minimum, between, ..**known };
+        **known = FullTrain { segments, carried, slow_start, minimum, between, ..**known };
         segments
     }
 }
@@ -345,7 +347,7 @@ mod tests {
                     in_flight: 0,
                     peer_room: window,
                     peer_window: window,
-                    window,
+                    carried: window,
                     slow_start: f64::from(window) < 350.0 / 2.0,
                     smoothed: Span::from_nanos(smoothed),
                     minimum: Span::from_millis(minimum),
@@ -366,7 +368,7 @@ mod tests {
             in_flight: window.saturating_sub(left),
             peer_room: window,
             peer_window: window,
-            window,
+            carried: window,
             slow_start: false,
             smoothed: Span::from_millis(smoothed_ms),
             minimum: Span::from_millis(40),

@@ -153,6 +153,27 @@ fn a_timeout_sends_again_what_waited_for_the_next_ack() {
     assert_eq!(sender.poll_transmit(due, &mut ()).map(|data| data.sequence), Some(1));
 }
 
+// tcp_update_pacing_rate, tcp_tso_autosize
+#[test]
+fn in_a_recovery_all_that_is_outstanding_makes_the_longest_train() {
+    let stack = Stack { initial_window: 990, ..linux() };
+    let random = Random::stream(1, "sender", 0);
+    let mut sender = Sender::new(stack, Box::new(NewReno::default()), Application::Greedy, random);
+    sender.start(at(0));
+    assert_eq!(leave(&mut sender, 0).len(), 990, "22 trains of 45");
+    acknowledge(&mut sender, 100, 4);
+    // Twice 994 segments in 100 ms, for 1/1024 s: 19.4.
+    assert_eq!((sender.state().outstanding, sender.longest_train()), (994, 19));
+    let mut sack = crate::SackBlocks::default();
+    sack.push(4, 5, 8);
+    let ack = Acknowledgement { cumulative: 4, window: u32::MAX, sack, ..Acknowledgement::default() };
+    sender.on_acknowledgement(at(101), &ack, &mut ());
+    // The window comes down to 497, and 1.2 times 994 segments are 11.6. 497 would make 5.8.
+    let state = sender.state();
+    assert_eq!((state.phase, state.threshold, state.outstanding), (Phase::Recovery, 497.0, 994));
+    assert_eq!(sender.longest_train(), 11);
+}
+
 #[test]
 fn segments_have_the_headers_of_their_stack() {
     let linux = Sender::new(linux(), Box::new(NewReno::default()), Application::Greedy, Random::stream(1, "sender", 0));

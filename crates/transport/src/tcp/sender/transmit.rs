@@ -360,16 +360,16 @@ fn room(flight: &Flight, driver: &Driver, repair: &Repair, stack: &Stack, peer_w
 /// The room that is left where `limit` segments may be in flight.
 #[inline]
 fn room_within(limit: u32, flight: &Flight, driver: &Driver, stack: &Stack, peer_window: u32) -> Room {
-    let window = driver.window();
     let (exact, threshold) = driver.decided();
-    let rtt = flight.rtt();
+    let (rtt, outstanding) = (flight.rtt(), flight.outstanding());
+    let reduces = limit != driver.window();
     Room {
         limit,
         in_flight: flight.in_flight(),
-        peer_room: peer_window.saturating_sub(flight.outstanding()),
+        peer_room: peer_window.saturating_sub(outstanding),
         peer_window,
-        window,
-        slow_start: exact < threshold / 2.0,
+        carried: limit.max(outstanding),
+        slow_start: if reduces { f64::from(limit) } else { exact } < threshold / 2.0,
         smoothed: rtt.smoothed,
         minimum: rtt.minimum,
         segment_size: stack.segment_size.get(),
