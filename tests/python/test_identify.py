@@ -1,6 +1,7 @@
 """`ackclock read --controllers`: trajectories of captures and results, and their likeliest controllers."""
 
 import json
+import math
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from ackclock.cli import identify as command
 from ackclock.errors import InputError
 from ackclock.identify import training
 from ackclock.identify.features import features
+from ackclock.identify.trajectories import Trajectory
 from calling import refused, run
 
 FEW = ("bbr1", "cubic", "dctcp", "newreno", "vegas")
@@ -53,6 +55,46 @@ def test_a_capture_and_a_result_have_the_same_trajectory(capsys, tmp_path):
     assert one.keys() == other.keys()
     assert one["kept p50"] == pytest.approx(other["kept p50"], abs=0.05) == pytest.approx(0.5, abs=0.1)
     assert one["slope 1"] == pytest.approx(other["slope 1"], abs=0.1)
+
+
+def teeth(tooth):
+    """Six teeth of 16 rounds, each with two segments again in the 14th."""
+    flight, resent = np.array(6 * tooth, float), np.array(6 * [*[0.0] * 13, 2.0, 0.0, 0.0])
+    return features(Trajectory("a", 0.1, flight, np.ones(96), flight, resent, np.zeros(96, bool)))
+
+
+def test_features_of_a_saw_tooth_by_hand():
+    # From 11 to 22 by 1 a round, 22 around the loss, and 11 in the 16th.
+    found = teeth([*range(11, 23), 22, 22, 22, 11])
+    expected = {
+        "rtt ms": 100.0,
+        "losses a hundred rounds": 6.25,
+        "segments lost a round": 0.125,
+        "kept p50": 0.5,
+        # Growth is 11, 11, 12 … 22: parts from the first, fourth, seventh and tenth of 13 values.
+        "slope 0": 2 / 3,
+        "slope 1": 1.0,
+        "share 0": 2 / 33,
+        "share 1": 1 / 13,
+        "share 3": 1 / 19,
+        "rise": 1.0,
+        "half of the growth at": 7 / 13,
+        "rounds of growth": math.log(14),
+        # From the 21st round on 7 steps of one, then 4 times a step of none and 11 of one.
+        "steps of none": 4 / 55,
+        "steps of one": 51 / 55,
+        "steps down": 0.0,
+        "largest step down": 0.0,
+        "growth against delay": 0.0,
+        "dips in ten seconds": 0.0,
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("most", "half"), [(13, -1.0), (14, 11 / 13)])
+def test_a_growth_of_two_segments_has_no_half(most, half):
+    # Growth is 11 for ten rounds, 12, 13 and the most.
+    assert teeth([*[11] * 9, 12, 13, *[most] * 4, 11])["half of the growth at"] == pytest.approx(half)
 
 
 def test_flows_on_another_path_are_named(capsys, tmp_path, monkeypatch, few):
