@@ -236,3 +236,21 @@ impl<P: Routed, T: Tap<P>> Observer<'_, P, T> {
 pub(crate) fn or_never(at: Option<Time>) -> Time {
     at.unwrap_or(Time::NEVER)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_wait_and_packets_under_way_share_the_room() {
+        let at = Time::from_nanos;
+        let mut held = Held::new(3);
+        assert!([0, 2, 3].map(|waiting| held.is_full(at(0), waiting)) == [false, false, true]);
+        held.enter(at(20));
+        held.enter(at(10));
+        assert!([0, 1, 2].map(|waiting| held.is_full(at(9), waiting)) == [false, true, true]);
+        // One arrives, and makes room.
+        assert!([0, 1, 2].map(|waiting| held.is_full(at(10), waiting)) == [false, false, true]);
+        assert!([2, 3].map(|waiting| held.is_full(at(20), waiting)) == [false, true]);
+    }
+}

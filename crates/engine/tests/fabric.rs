@@ -223,6 +223,23 @@ fn a_link_whose_queue_drops_at_its_head_is_looked_at_when_a_service_starts() {
 }
 
 #[test]
+fn each_link_is_looked_at_by_its_own_number() {
+    let queue = "queue = { limit = '20p', discipline = 'codel' }";
+    let link = |ends: &str| format!("{{ {ends}, rate = '8mbit', delay = '10ms', {queue}, reverse = {{}} }}");
+    let links = ["from = 'a', to = 'b'", "from = 'b', to = 'c'"].map(link).join(", ");
+    let plan = plan(&format!("links = [{links}]\nflows = [{{ cc = 'newreno', from = 'a', to = 'c' }}]"));
+    // Two packets at the first link, or at the second: the service of the later one starts after 1 ms.
+    for step in [0, 1] {
+        let mut fabric = Fabric::new(&plan, 1, true);
+        for _ in 0..2 {
+            fabric.forward(Time::ZERO, Segment { step, ..Segment::from(1000) }, &mut Unwatched);
+        }
+        assert_eq!(fabric.next(), MS(1));
+        assert_eq!((fabric.begin(MS(1), &mut Unwatched), fabric.queued_packets()), (None, 0), "link {step}");
+    }
+}
+
+#[test]
 fn a_waiting_packet_arrives_no_earlier_than_its_service_and_its_wire_let_it() {
     let mut fabric = Fabric::new(&on_a_path("rate = '8mbit'"), 1, true);
     for _ in 0..2 {

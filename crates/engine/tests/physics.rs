@@ -180,3 +180,14 @@ fn totals_of_a_run_with_a_warm_up_are_not_compared() {
     tables.links[0].dropped_packets = 99;
     assert_eq!(check(&plan, &tables), Ok(()));
 }
+
+#[test]
+fn compressed_headers_let_more_leave_than_the_capacity_says() {
+    // 90 packets, each 20 bytes shorter on the link than in the packet.
+    let plan = plan(", framing = { overhead = -20 }");
+    let mut tables = tables(&plan);
+    tables.links[0].capacity_bytes = 90_000.0 - 65_535.0 - 90.0 * 20.0;
+    assert_eq!(check(&plan, &tables), Ok(()));
+    tables.links[0].capacity_bytes -= 1.0;
+    assert!(check(&plan, &tables).is_err_and(|sentence| sentence.contains("no more leaves than can")));
+}
