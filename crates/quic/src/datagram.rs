@@ -80,3 +80,41 @@ impl engine::Routed for Datagram {
         self.number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::Routed as _;
+    use network::Packet as _;
+
+    use super::*;
+
+    fn sent(number: Option<u64>) -> Datagram {
+        let content = BytesMut::from(&[0; 100][..]);
+        Datagram { flow: 3, step: 7, ecn: Ecn::Ect0, forward: true, number, sent_at: Time::from_nanos(5), content }
+    }
+
+    #[test]
+    fn a_datagram_is_a_packet_on_its_route() {
+        let mut datagram = sent(Some(4));
+        // 20 bytes of IP and 8 of UDP.
+        assert_eq!((datagram.size(), datagram.flow(), datagram.sequence()), (Bytes::new(128), 3, Some(4)));
+        assert_eq!((datagram.step(), datagram.class()), (7, 7));
+        datagram.next_step();
+        assert_eq!((datagram.step(), datagram.class()), (8, 8));
+        assert_eq!(datagram.ecn(), Ecn::Ect0);
+        datagram.mark_congestion();
+        assert_eq!(datagram.ecn(), Ecn::Congestion);
+        datagram.clear_ecn();
+        assert_eq!(datagram.ecn(), Ecn::NotCapable);
+    }
+
+    #[test]
+    fn the_number_of_data_crosses_in_the_content() {
+        for (number, forward, found) in [(Some(0), true, Some(0)), (Some(9), false, None), (None, true, None)] {
+            let mut datagram = sent(number);
+            datagram.write_number();
+            let arrived = Datagram::arrived(2, forward, Ecn::Ect1, datagram.content);
+            assert_eq!((arrived.number, arrived.flow, arrived.forward, arrived.ecn), (found, 2, forward, Ecn::Ect1));
+        }
+    }
+}

@@ -5,6 +5,8 @@
 //! sends one again. Its reports become the events of [`control::Controller`]. The handshake is no part of it, but for
 //! its RTT.
 
+#[cfg(test)]
+mod facts;
 mod passing;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Engine as _, Job, Watch};
-use quic::Quic;
+use quic::{Endpoints, Of, Quic};
 use record::{EventKind, Tables};
 
 /// A path of 10 Mbit/s and 50 ms, and one of 4 Mbit/s and 80 ms.
@@ -117,6 +117,27 @@ fn a_flow_may_have_more_paths_and_copies() {
     assert!(tables.flows.iter().all(|flow| flow.goodput_bps > 2e5), "{:?}", tables.flows);
     let total: f64 = tables.flows.iter().map(|flow| flow.goodput_bps).sum();
     assert!((11.5e6..13.6e6).contains(&total), "{total}");
+}
+
+#[test]
+fn a_connection_has_the_row_of_its_first_path() {
+    let text = format!(
+        r#"
+        duration = "1s"
+        links = [{{ from = "a", to = "b", {FAST} }}, {{ from = "c", to = "d", {SLOW} }}]
+        [[flows]]
+        cc = "newreno"
+        subflows = [{{ from = "a", to = "b" }}, {{ from = "c", to = "d" }}]
+        [[flows]]
+        cc = "newreno"
+        from = "a"
+        to = "b"
+        "#
+    );
+    let plan = scenario::from_toml(&text, "test.toml").unwrap().plan(&scenario::NoFiles).unwrap();
+    let (drawn, engine, watch) = (plan.draw(1).unwrap(), Quic::default(), Watch::default());
+    let of = Of { plan: &plan, seed: 1, drawn: &drawn, engine: &engine, watch: &watch };
+    assert_eq!(Endpoints::new(of, |_| (0, 0)).connections().collect::<Vec<_>>(), [0, 2]);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Plans that do not run over QUIC, and the sentences that say so.
 
-use engine::Engine as _;
-use quic::{Quic, controllers};
+use std::sync::Arc;
+
+use engine::{Engine as _, Job, Watch};
+use quic::{Quic, Stacks, controllers};
+use stack::{Reports, Settings, Side, Stack};
 
 /// The sentence that refuses flows, with more lines of the scenario.
 fn refusal(flows: &str, more: &str) -> String {
@@ -94,4 +97,33 @@ fn stacks_with_one_path_refuse_a_multipath_flow() {
         let sentence = format!("flow `both:0`, subflows: {stack} has one path in a connection");
         assert_eq!(failure, Some(sentence));
     }
+}
+
+/// A stack of the user that begins no connection.
+struct Refusing;
+
+impl Stack for Refusing {
+    fn connect(
+        &self,
+        _settings: &Settings,
+        _controller: Option<&str>,
+        _reports: Vec<Box<dyn Reports>>,
+    ) -> Result<Box<dyn Side>, String> {
+        Err("it is not ready".to_owned())
+    }
+}
+
+#[test]
+fn a_stack_from_outside_needs_a_builder_and_may_refuse_a_connection() {
+    let text = "duration = \"1s\"\npath = { rate = \"10mbit\", rtt = \"40ms\", queue = \"1bdp\" }\n\
+                flows = [{ name = \"own\", cc = \"quinn:cubic\" }]";
+    let plan = scenario::from_toml(text, "test.toml").and_then(|scenario| scenario.plan(&scenario::NoFiles)).unwrap();
+    let job = Job { plan: Arc::new(plan), seed: 1 };
+    let failure = |quic: Quic| {
+        assert!(quic.check(&job.plan).is_ok());
+        quic.run(&job, &Watch::default()).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(failure(Quic::default()), "flow `own`: quinn is not built in, and nothing builds it here");
+    let stacks: Stacks = Arc::new(|cc| (cc.spelling() == "quinn:cubic").then(|| Arc::new(Refusing) as Arc<dyn Stack>));
+    assert_eq!(failure(Quic { stacks: Some(stacks), ..Quic::default() }), "flow `own`: it is not ready");
 }

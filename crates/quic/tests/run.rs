@@ -1,8 +1,9 @@
 //! Whole runs over QUIC: the data that a connection carries, how it opens, and that a seed gives the same bytes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::{Engine as _, Job, Outcome, Watch};
+use engine::{Engine as _, Job, Outcome, Stopwatch, Watch};
 use quic::Quic;
 use record::{EventKind, Tables};
 use scenario::Plan;
@@ -69,9 +70,23 @@ fn a_short_flow_takes_the_round_trips_of_its_handshake_and_its_window() {
     assert!((0.070..0.090).contains(&flow.completion_s), "{}", flow.completion_s);
     let complete = times(&outcome.tables, EventKind::Complete);
     assert_eq!((complete.len(), complete[0]), (1, 3.0 + flow.completion_s));
+    // Only datagrams with data count: each has 28 bytes of IP and UDP and at most 32 of QUIC around its part.
+    let (arrived, packets) = (flow.throughput_bps * flow.measured_s / 8.0, flow.sender.data_packets as f64);
+    assert!((10_000.0 + 28.0 * 7.0..10_000.0 + 60.0 * packets).contains(&arrived) && packets < 9.0, "{flow:?}");
     // More than a window takes another round trip.
     let outcome = run(dumbbell("{ cc = \"newreno\", bytes = \"20kB\" }"), 1);
     assert!((0.110..0.125).contains(&outcome.tables.flows[0].completion_s), "{:?}", outcome.tables.flows[0]);
+}
+
+#[test]
+fn a_flow_that_is_complete_does_not_stop() {
+    // All of it has arrived after 84 ms, and its last ACK comes back 20 ms later.
+    for (stop, ends) in [("3.09s", [vec![], vec![3.0]]), ("3.05s", [vec![3.05], vec![]])] {
+        let flow = format!("{{ cc = \"noq:newreno\", bytes = \"10kB\", start = \"3s\", stop = \"{stop}\" }}");
+        let tables = run(dumbbell(&flow), 1).tables;
+        let whole = |times: Vec<f64>| times.iter().map(|time| (time * 10.0).floor() / 10.0).collect::<Vec<_>>();
+        assert_eq!([times(&tables, EventKind::Stop), whole(times(&tables, EventKind::Complete))], ends, "{stop}");
+    }
 }
 
 #[test]
@@ -142,6 +157,19 @@ fn rows_show_window_and_internal_values() {
 }
 
 #[test]
+fn rows_may_come_with_acknowledgements() {
+    let rows = |every: &str| {
+        let mut planned = dumbbell("{ cc = \"newreno\", bytes = \"90kB\" }");
+        planned.record.flow_series = every.parse().unwrap();
+        run(planned, 1).tables.flow_series.columns().time_s
+    };
+    let (all, half) = (rows("1ack"), rows("2acks"));
+    assert!(all.len() > 20 && all.windows(2).all(|pair| pair[0] <= pair[1]), "{all:?}");
+    // The first and every second one after it.
+    assert_eq!(half, all.iter().copied().step_by(2).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_connection_survives_more_holes_than_noq_holds_for_one_that_reads_in_order() {
     // Slow start overshoots a pipe of 1,700 packets with its buffer: some 1,500 packets are lost, each apart.
     let scenario = "duration = \"8s\"\npath = { rate = \"100mbit\", rtt = \"100ms\", queue = \"1bdp\" }\n\
@@ -165,6 +193,15 @@ fn the_objects_of_pages_are_streams_of_one_connection() {
     let late = complete.iter().filter(|flow| flow.start_s > 2.0).map(|flow| flow.completion_s);
     let slowest = late.fold(0.0, f64::max);
     assert!(slowest < 0.2 && flows[0].completion_s > 0.1, "{slowest} {:?}", flows[0]);
+    // The request for the next page leaves after the pause, and takes half a round trip.
+    let ended = |page: &[record::FlowRow]| page.iter().map(|flow| flow.start_s + flow.completion_s).fold(0.0, f64::max);
+    for pages in flows[..complete.len() / 4 * 4].chunks_exact(4).collect::<Vec<_>>().windows(2) {
+        let pause = pages[1][0].start_s - ended(pages[0]);
+        assert!(
+            (pause - 0.52).abs() < 1e-6 && pages[1].iter().all(|flow| flow.start_s == pages[1][0].start_s),
+            "{pause}"
+        );
+    }
     assert!(flows[0].sender.data_packets > 1000 && flows[1..].iter().all(|flow| flow.sender.data_packets == 0));
 }
 
@@ -182,6 +219,18 @@ fn media_are_datagrams_that_are_not_sent_again() {
     let delays = rows.arrived_s.iter().zip(&rows.sent_s).map(|(arrived, sent)| arrived - sent);
     let (least, most) = delays.fold((f64::MAX, 0.0), |(least, most), delay| (delay.min(least), delay.max(most)));
     assert!((0.0203..0.0205).contains(&least) && most < 0.2, "{least} {most}");
+}
+
+#[test]
+fn the_cost_of_a_run_is_the_time_between_two_readings() {
+    static READINGS: AtomicU64 = AtomicU64::new(0);
+    // The processor's clock comes first: 0 and 2, and the wall's 1 and 3.
+    let read = || READINGS.fetch_add(1, Ordering::Relaxed) as f64;
+    let stopwatch = Some(Stopwatch { cpu_s: read, wall_s: || 10.0 * READINGS.fetch_add(1, Ordering::Relaxed) as f64 });
+    let job = Job { plan: Arc::new(dumbbell("{ cc = \"cubic\", bytes = \"9kB\" }")), seed: 1 };
+    let cost = Quic { stopwatch, ..Quic::default() }.run(&job, &Watch::default()).unwrap().cost;
+    assert_eq!((cost.cpu_s, cost.wall_s), (2.0, 20.0));
+    assert_eq!(run(dumbbell("{ cc = \"cubic\" }"), 1).cost.cpu_s, 0.0, "without clocks");
 }
 
 #[test]
