@@ -8,7 +8,7 @@ from pages.measure import write_rows
 from pages.measurements import MEASUREMENTS, load_csv
 
 FILE = "tests/mutants.csv"
-COMMAND = 'make mutants CRATES="…" SEED=…'
+COMMAND = "python -m mutants CRATE --seed SEED --size SAMPLE"
 ENDS = ("killed", "timeouts")
 """The ends of a mutant that the tests notice."""
 
