@@ -6,6 +6,7 @@ import random
 import pytest
 
 from ackclock import checks, hunting
+from ackclock.cli import hunt
 from ackclock.engines import registry
 from ackclock.hunting import conditions
 from ackclock.hunting.search import MOST_NUMBERS
@@ -102,6 +103,7 @@ def test_bad_input_is_one_sentence(capsys):
     assert refused(capsys, "check", "cdg", "--tries", "3") == "--tries: is of a search, with --hunt"
     assert refused(capsys, "hunt", "cdg", "--budget", "60").startswith("--budget 60: ")
     assert refused(capsys, "hunt", "cdg", "--budget", "0s") == "--budget 0s: must be above 0, like `60s`"
+    assert hunt._seconds("500ms") == 0.5
     assert refused(capsys, "hunt", "cdg", "--tries", "0") == "--tries 0: must be at least 1"
     assert refused(capsys, "hunt", "cdg", "--tries", "1000001").startswith("--tries 1000001: must be")
 

@@ -93,6 +93,11 @@ def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
         assert "broken.bpf.c:3:" in printed
 
 
+def test_parameters_of_the_kernel_are_set_by_naming_some(capsys):
+    said = "ackclock: kernel set: KEY=VALUE… is missing; see `ackclock kernel set --help`\n"
+    assert refused(capsys, "kernel", "set", "cdg") == said
+
+
 def test_a_crash_after_c_names_a_file(folder):
     program = (
         "import ackclock, ctypes\n"

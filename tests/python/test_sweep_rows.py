@@ -15,7 +15,7 @@ from ackclock.cli import output
 from ackclock.sweeps import Place
 from ackclock.sweeps.result import _intervals
 from ackclock.sweeps.work import _Rows
-from calling import run
+from calling import needs_live, refused, run
 
 PATH = ackclock.Path("10mbit", rtt="20ms", queue="1bdp")
 
@@ -90,3 +90,11 @@ def test_tables_are_joined_with_their_nulls():
         _engine.joined([])
     with pytest.raises(RuntimeError, match="Dictionary"):
         _engine.joined([ackclock.simulate(short).streamed("events")])
+
+
+@needs_live
+@pytest.mark.parametrize("executor", ["local:2", "dask"])
+def test_the_kernel_runs_one_at_a_time_on_this_machine(capsys, executor):
+    arguments = ("sweep", "cubic", "--over", "queue=1bdp", "--engine", "live", "--executor", executor)
+    said = f"--executor {executor}: the kernel's TCP runs on this machine, one at a time"
+    assert refused(capsys, *arguments) == said

@@ -252,7 +252,7 @@ def _samples(text: str | None) -> tuple[int | None, str]:
 
 def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Workers:
     """The workers that ``--executor`` names, with at most one process for each run. Raises InputError."""
-    name, colon, count = executor.partition(":")
+    given, (name, colon, count) = executor, executor.partition(":")
     processes: int | None = None
     if colon and not count.startswith("//"):
         if not count.isdecimal() or not 1 <= int(count) <= MOST_PROCESSES:
@@ -261,7 +261,7 @@ def workers_for(plan: Plan, engine: NamedEngine, executor: str) -> executors.Wor
             )
         executor, processes = name, int(count)
     if engine.real_time and (executor != "local" or processes is not None):
-        raise InputError(f"--executor {executor}: {engine.words} runs on this machine, one at a time")
+        raise InputError(f"--executor {given}: {engine.words} runs on this machine, one at a time")
     if engine.real_time:
         return executors.one_thread()
     if processes is not None:
