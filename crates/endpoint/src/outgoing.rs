@@ -287,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn an_end_that_is_pushed_already_is_not_pushed_again() {
+        // Half of 2000 bytes: buffers of a segment. The second ends past 1 + 1000, and the write with it.
+        let mut bytes = Outgoing::new(1000);
+        bytes.write(2000, 0, &Window { largest: 2000, ..OPEN });
+        assert_eq!(bytes.pushes, [2001]);
+        bytes.write(0, 0, &OPEN);
+        assert_eq!(bytes.pushes, [2001]);
+    }
+
+    #[test]
     fn a_small_segment_waits_for_the_ack_of_another() {
         let mut bytes = Outgoing::new(1000);
         bytes.write(500, 10, &OPEN);

@@ -150,7 +150,7 @@ fn blocks_count_whole_segments_beyond_the_cumulative_point() {
     assert_eq!(sacked(134, &sacks(2001, &[(1, 1001), (7001, 8001), (3001, 4001)])), (2, 0, 1));
     assert_eq!(sacked(135, &sacks(2001, &[(7001, 8001), (7001, 9001), (3001, 4001)])), (3, 0, 1));
     // After a copy RACK waits for a share of the RTT (RFC 8985, section 6.2): four segments before 8001 are missing.
-    // The copies have widened the share from a quarter of 30 ms to two, and the timer has ticks of 4 ms.
+    // A quarter of 30 ms ends at 142.5 ms, and the timer has ticks of 4 ms.
     let due = endpoint.poll_timeout().unwrap();
     assert_eq!(due, MS(148));
     endpoint.on_timeout(due);
@@ -439,4 +439,38 @@ fn an_ack_with_the_window_of_the_one_before_takes_the_fast_path() {
         assert_eq!(sent(&mut endpoint, MS(130)), []);
     }
     assert_eq!(*noted.lock().unwrap(), [true, false, true, false]);
+}
+
+#[test]
+fn a_larger_window_counts_though_the_packet_brings_nothing_else() {
+    for (window, leaving) in [(257, 5), (16, 2), (15, 2)] {
+        let mut endpoint = opened(linux(), &syn());
+        endpoint.write(1000);
+        sent(&mut endpoint, MS(100));
+        for window in [16, window] {
+            endpoint.inject(MS(130), &Packet { window, ..ack(1001, 200, 100) }).unwrap();
+        }
+        endpoint.write(5000);
+        assert_eq!(numbers(&sent(&mut endpoint, MS(130))).len(), leaving, "{window}");
+    }
+}
+
+#[test]
+fn a_reported_copy_of_a_retransmission_is_a_delivery() {
+    let after = |copy: &[(u64, u64)]| {
+        let mut endpoint = opened(linux(), &syn());
+        endpoint.write(10_000);
+        sent(&mut endpoint, MS(100));
+        endpoint.inject(MS(131), &sacks(1001, &[(3001, 4001), (7001, 8001)])).unwrap();
+        endpoint.inject(MS(133), &sacks(2001, &[(7001, 8001), (3001, 4001)])).unwrap();
+        let due = endpoint.poll_timeout().unwrap();
+        endpoint.on_timeout(due);
+        assert_eq!(numbers(&sent(&mut endpoint, due)), [(2001, 1000)]);
+        let later = due + Span::from_millis(5);
+        endpoint.inject(later, &sacks(3001, &[copy, &[(7001, 8001), (3001, 4001)]].concat())).unwrap();
+        let again = sent(&mut endpoint, later).len();
+        (endpoint.information(later).unwrap().tcpi_delivered, again)
+    };
+    // Three segments below the cumulative point and two above it. With the copy one more may leave.
+    assert_eq!([after(&[]), after(&[(2001, 3001)])], [(5, 2), (6, 3)]);
 }
