@@ -40,16 +40,6 @@ impl Blocked {
     }
 }
 
-/// A timer of the repair that has expired: what happens now sends only lost segments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Timer {
-    #[default]
-    None,
-    Any,
-    /// The retransmission timer, whose segment has yet to leave.
-    Retransmission,
-}
-
 /// The output of a sender. State that every segment touches comes first.
 #[repr(C)]
 pub(super) struct Output {
@@ -59,7 +49,8 @@ pub(super) struct Output {
     blocked: Blocked,
     /// A new segment has left since nothing more did.
     has_left: bool,
-    timer: Timer,
+    /// What happens now sends only lost segments.
+    only_repairs: bool,
     /// What leaves now is the probe of a receive window.
     probes_window: bool,
     /// When a segment left last, or [`Time::NEVER`] before the first.
@@ -79,7 +70,7 @@ impl Output {
             blocked: Blocked::Idle,
             last_sent_at: Time::NEVER,
             has_left: false,
-            timer: Timer::None,
+            only_repairs: false,
             probes_window: false,
             usage: Usage::default(),
             pacer: Pacer::new(stack.pacing),
@@ -163,10 +154,10 @@ impl Output {
         self.blocked
     }
 
-    /// True if pacing holds the next segment back, which was `lost` or is new.
+    /// True if pacing holds the next segment back.
     #[inline]
-    pub(super) fn paces(&self, now: Time, lost: bool) -> bool {
-        self.pacer.blocks(now) && !(lost && self.timer == Timer::Retransmission)
+    pub(super) fn paces(&self, now: Time) -> bool {
+        self.pacer.blocks(now)
     }
 
     /// When the next train of a paced flow may begin.
@@ -265,21 +256,13 @@ impl Output {
 
     /// A timer sends lost segments again, and no new ones.
     pub(super) fn only_repairs(&mut self) {
-        if self.timer == Timer::None {
-            self.timer = Timer::Any;
-        }
+        self.only_repairs = true;
     }
 
-    /// The retransmission timer has expired: its segment leaves at once (RFC 6298, section 5.4), whatever the pace.
-    pub(super) fn expire(&mut self) {
-        self.timer = Timer::Retransmission;
-    }
-
-    /// The segment of the retransmission timer leaves, if it has expired: the next one is paced.
-    pub(super) fn end_expiry(&mut self) {
-        if self.timer == Timer::Retransmission {
-            self.timer = Timer::Any;
-        }
+    /// The retransmission timer has expired: its segment leaves at once (RFC 6298, section 5.4). The pace begins anew.
+    pub(super) fn expire(&mut self, now: Time) {
+        self.only_repairs();
+        self.pacer.begin_anew(now);
     }
 
     /// The probe of a receive window leaves, with data.
@@ -310,7 +293,7 @@ impl Output {
     /// True if no new segment leaves now.
     #[inline]
     pub(super) fn holds_new(&self) -> bool {
-        self.timer != Timer::None
+        self.only_repairs
     }
 
     /// Nothing more leaves now, with the segments from `first` to `next` outstanding. Says whether this shows how far
@@ -326,7 +309,7 @@ impl Output {
         self.trains.end();
         self.pacer.end_train();
         self.probes_window = false;
-        let repairs = std::mem::take(&mut self.timer) != Timer::None;
+        let repairs = std::mem::take(&mut self.only_repairs);
         let left = std::mem::take(&mut self.has_left);
         let used = || if repairs { left && is_full() } else { left || has_new() };
         let limited = self.blocked == Blocked::Window && used();
@@ -426,9 +409,9 @@ mod tests {
             segment_size: 1000,
         };
         output.pace(at(40), 1000, false, || room);
-        assert!(!output.paces(at(40), false), "the second of the train");
+        assert!(!output.paces(at(40)), "the second of the train");
         output.pace(at(40), 1000, false, || room);
-        assert_eq!((output.paces(at(41), false), output.departure()), (true, at(42)));
+        assert_eq!((output.paces(at(41)), output.departure()), (true, at(42)));
     }
 
     #[test]
@@ -437,13 +420,14 @@ mod tests {
         output.open(at(0), 10);
         output.set_rate(Rate::from_bits_per_second(80));
         output.pacer.on_sent(at(0), Bytes::new(1000));
-        assert_eq!((output.paces(at(300), true), output.departure()), (true, at(100_000)));
-        output.expire();
-        assert_eq!((output.paces(at(300), true), output.paces(at(300), false)), (false, true));
-        // It takes its time of the pace, behind what left before.
+        assert_eq!((output.paces(at(300)), output.departure()), (true, at(100_000)));
+        output.expire(at(300));
+        assert!(!output.paces(at(300)));
         output.pacer.on_sent(at(300), Bytes::new(1000));
-        output.end_expiry();
-        assert_eq!((output.paces(at(300), true), output.departure()), (true, at(200_000)));
+        assert_eq!((output.paces(at(300)), output.departure()), (true, at(100_300)));
+        // A pace that has waited for a segment goes on where it was.
+        output.expire(at(100_700));
+        assert_eq!(output.departure(), at(100_300));
     }
 
     #[test]

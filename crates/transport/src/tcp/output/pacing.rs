@@ -32,6 +32,11 @@ impl Pacer {
         self.next = now;
     }
 
+    /// The next train may begin at `now` already.
+    pub(super) fn begin_anew(&mut self, now: Time) {
+        self.next = self.next.min(now);
+    }
+
     /// From now on segments leave at `rate`.
     pub(super) fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate.map_or(Rate::default(), |rate| rate.max(Rate::from_bits_per_second(1)));

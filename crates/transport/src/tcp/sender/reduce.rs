@@ -70,7 +70,7 @@ impl Sender {
     /// RFC 6298, 5.4 to 5.6: everything is deemed lost, with RACK except recent segments. The window is the
     /// controller's answer to a timeout, the timer backs off.
     fn on_retransmission_timeout(&mut self, now: Time, journal: &mut dyn Journal) {
-        self.output.expire();
+        self.output.expire(now);
         self.repair.wait_for_next(false);
         let answered = self.repair.answers_timeout(self.flight.first());
         if !answered && self.stack.losses.undoes_first() {

@@ -112,7 +112,7 @@ impl Sender {
             // It leaves alone.
             self.output.end_train();
         }
-        if self.output.paces(now, lost.is_some()) {
+        if self.output.paces(now) {
             self.output.block(now, Blocked::Pace);
             return None;
         }
@@ -248,7 +248,6 @@ impl Sender {
 
     #[inline(never)]
     fn retransmit(&mut self, now: Time, sequence: u64, journal: &mut dyn Journal) {
-        self.output.end_expiry();
         self.flight.resend(now, sequence, &self.stack);
         self.repair.on_retransmission(now, sequence, sequence == self.flight.first());
         journal.note(Event::Retransmission { sequence });
@@ -262,7 +261,7 @@ impl Sender {
 
     #[inline(never)]
     fn last_resort(&mut self, now: Time, journal: &mut dyn Journal) -> Option<Leaving> {
-        if self.output.paces(now, true) {
+        if self.output.paces(now) {
             self.output.block(now, Blocked::Pace);
             return None;
         }
