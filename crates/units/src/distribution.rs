@@ -347,6 +347,15 @@ mod tests {
     }
 
     #[test]
+    fn a_shape_is_above_1_and_at_most_1000() {
+        let read = |shape: &str| {
+            let text = format!("{{ \"pareto\": {{ \"mean\": \"2s\", \"shape\": {shape} }} }}");
+            serde_json::from_str::<Distribution<Span>>(&text).is_ok()
+        };
+        assert_eq!(["1.0", "1.001", "1000.0", "1000.1"].map(read), [false, true, true, false]);
+    }
+
+    #[test]
     fn each_quantity_has_a_schema_of_its_own_with_both_forms() {
         use schemars::JsonSchema as _;
         let names = [Distribution::<Span>::schema_name(), Distribution::<Bytes>::schema_name()];

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn rates_print_in_the_unit_that_reads_best() {
         for (bits, printed) in
-            [(10_000_000, "10mbit"), (1_544_000, "1.544mbit"), (64_000, "64kbit"), (1001, "1.001kbit")]
+            [(10_000_000, "10mbit"), (1_544_000, "1.544mbit"), (64_000, "64kbit"), (1001, "1.001kbit"), (0, "0bit")]
         {
             assert_eq!(Rate(bits).to_string(), printed);
         }

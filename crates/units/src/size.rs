@@ -204,6 +204,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_print_in_the_largest_unit_of_which_they_are_whole() {
+        let sizes = [0, 999, 1000, 1001, 2_000_000, 2_001_000, 3_000_000_000, 3_001_000_000].map(Bytes::new);
+        let printed = ["0B", "999B", "1kB", "1001B", "2MB", "2001kB", "3GB", "3001MB"];
+        assert_eq!(sizes.map(|size| size.to_string()), printed);
+    }
+
+    #[test]
     fn fractions_read_as_percent_or_number_and_stay_within_one() {
         assert_eq!("1%".parse::<Fraction>().unwrap().get(), 0.01);
         assert_eq!("0.25".parse::<Fraction>().unwrap().get(), 0.25);

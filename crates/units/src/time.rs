@@ -261,6 +261,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_span_is_scaled_to_the_nearest_nanosecond() {
+        assert_eq!([0.5, 1.5, 0.0].map(|factor| Span::from_nanos(5).scale(factor).as_nanos()), [3, 8, 0]);
+        assert_eq!([Span::ZERO, Span::from_nanos(1)].map(|span| span.to_string()), ["0s", "1ns"]);
+    }
+
+    #[test]
     fn spans_read_and_print_as_tc_spells_them() {
         for (text, nanos, printed) in [
             ("40ms", 40_000_000, "40ms"),
