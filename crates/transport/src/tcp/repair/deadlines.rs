@@ -197,7 +197,8 @@ fn probe_at(now: Time, new: bool, flight: &Flight, stack: &Stack) -> Time {
     if bound > now { at.min(bound) } else { at }
 }
 
-/// The wait before a probe, unless the timeout comes first (RFC 8985, section 7.2).
+/// The wait before a probe, unless the timeout comes first (RFC 8985, section 7.2). No timer waits longer than the
+/// longest timeout (TCP_RTO_MAX).
 #[inline]
 fn probe_wait(flight: &Flight, stack: &Stack) -> Span {
     let rtt = flight.rtt();
@@ -210,5 +211,5 @@ fn probe_wait(flight: &Flight, stack: &Stack) -> Span {
     } else if !stack.timers.tick.is_zero() {
         wait += TIMER_MIN;
     }
-    wait.max(TIMER_MIN)
+    wait.max(TIMER_MIN).min(stack.timers.rto_max)
 }

@@ -38,6 +38,21 @@ fn a_probe_waits_for_two_round_trips_and_for_the_delayed_ack_of_a_lone_segment()
 }
 
 #[test]
+fn a_probe_behind_a_long_round_trip_waits_no_longer_than_the_longest_timeout() {
+    let mut stack = linux();
+    stack.timers.tick = Span::ZERO;
+    let mut flight = Flight::new(&stack, &Wants::default());
+    flight.open(at(100_000), Some(at(0)), &stack);
+    flight.push(at(100_000));
+    let mut repair = Repair::new();
+    // The timeout of the first segment, 120 s after it left, has passed. Two round trips are 200 s.
+    flight.push(at(300_000));
+    repair.on_new();
+    repair.arm(at(300_000), &flight, &stack);
+    assert_eq!(repair.next(&flight, &stack), at(420_000));
+}
+
+#[test]
 fn bounds_show_that_an_armed_probe_waits_until_its_deadline_is_computed() {
     let (stack, flight, mut repair) = opened(2);
     let waits = |repair: &Repair| {
