@@ -122,7 +122,9 @@ class Pytest:
         command += ["--no-header", *([] if blocks else ["-x"]), f"@{listed}"]
         folder = self.copy.folder
         paths = (folder / "python", folder / "tools/mutants/within", folder / "tools")
-        environment = os.environ | {
+        # Options of the pytest that calls this are not those of the copy.
+        ours = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        environment = ours | {
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "PYTHONPYCACHEPREFIX": str(self.out / ("compiled-blocks" if blocks else "compiled")),
             NOTES: str(self.notes),

@@ -124,8 +124,14 @@ class RunCommand:
         with (results / "output").open("wb") as output:
             process = subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT)
         ended = os.pidfd_open(process.pid)
-        while not select.select([ended], [], [], POLL_S)[0]:
-            (results / REPORT).write_text(str(time.monotonic()), "utf-8")
+        try:
+            # select.select takes no descriptor above 1023.
+            waiting = select.poll()
+            waiting.register(ended, select.POLLIN)
+            while not waiting.poll(POLL_S * 1000):
+                (results / REPORT).write_text(str(time.monotonic()), "utf-8")
+        finally:
+            os.close(ended)
         (results / "status").write_text(str(process.wait()), "utf-8")
 
 
