@@ -109,7 +109,7 @@ impl Flight {
         (sample, is_newest)
     }
 
-    /// The application had nothing more to send.
+    /// The application has nothing more to send, with what was delivered so far.
     pub(crate) fn application_limits(&mut self) {
         self.delivery.application_limits(self.in_flight);
     }

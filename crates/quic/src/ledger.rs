@@ -295,10 +295,10 @@ impl Ledger {
     fn acknowledgement_ends(&mut self, now: Time, application_limited: bool) {
         let Batch { newest, count, in_flight_before } = std::mem::take(&mut self.batch);
         let Some(newest) = newest else { return };
+        let (mut rate, is_newest) = self.flight.deliver(now, &newest, count, self.shortest());
         if application_limited {
             self.flight.application_limits();
         }
-        let (mut rate, is_newest) = self.flight.deliver(now, &newest, count, self.shortest());
         let delayed = self.detector.may_be_delayed(count);
         let sample = is_newest.then(|| now.since(newest.at));
         if let Some(rtt) = sample {

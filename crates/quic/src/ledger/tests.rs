@@ -32,8 +32,8 @@ impl Controller for Heard {
     fn on_handshake(&mut self, cx: &mut Context<'_>, rtt: Span) {
         self.note(cx, format!("handshake {}", rtt.as_millis_f64()));
     }
-    fn on_transmit_start(&mut self, cx: &mut Context<'_>, _start: &TransmitStart) {
-        self.note(cx, "begins".to_owned());
+    fn on_transmit_start(&mut self, cx: &mut Context<'_>, start: &TransmitStart) {
+        self.note(cx, if start.application_limited { "begins limited" } else { "begins" }.to_owned());
     }
     fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
         let rtt = ack.rtt.map(|sample| sample.value.as_millis_f64());
@@ -97,9 +97,14 @@ impl Connection {
 
     /// Packets with these numbers, which left at `sent`, are acknowledged.
     fn acknowledge(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>) {
+        self.acknowledgement(ms, sent, numbers, false);
+    }
+
+    /// The same, with what noq says of the application.
+    fn acknowledgement(&mut self, ms: u64, sent: u64, numbers: impl IntoIterator<Item = u64>, limited: bool) {
         let (now, sent) = (nanos(ms), nanos(sent));
         numbers.into_iter().for_each(|number| self.report(&Report::Acknowledged { now, sent, number }));
-        self.report(&Report::AcknowledgementEnds { now, application_limited: false });
+        self.report(&Report::AcknowledgementEnds { now, application_limited: limited });
     }
 
     /// Packets with these numbers, the last of which left at `sent`, are lost.
@@ -131,6 +136,29 @@ fn an_acknowledgement_of_several_packets_is_one_event() {
         connection.heard.take(),
         ["20 begins", "70 ack (2, 2, 2, 4) Some(50.0) round", "75 ack (1, 2, 2, 5) Some(55.0)"]
     );
+}
+
+#[test]
+fn what_follows_an_acknowledgement_that_the_application_limits_is_limited_until_it_is_delivered() {
+    let mut connection = Connection::new();
+    let limited = |connection: &Connection| connection.ledger.lock().flight.is_application_limited();
+    // Two delivered, none in flight: C.app_limited is the first packet that leaves later, which is the third.
+    connection.send(20, 0..2);
+    connection.acknowledgement(70, 20, [0, 1], true);
+    assert!(limited(&connection));
+    connection.send(80, [2]);
+    connection.acknowledge(130, 80, [2]);
+    assert!(!limited(&connection));
+    // Four delivered and one in flight: that one and the next, the sixth, are limited.
+    connection.send(140, [3, 4]);
+    connection.acknowledgement(190, 140, [3], true);
+    connection.send(190, [5]);
+    connection.acknowledge(195, 140, [4]);
+    assert!(limited(&connection));
+    connection.acknowledge(240, 190, [5]);
+    assert!(!limited(&connection));
+    let begins: Vec<_> = connection.heard.take().into_iter().filter(|line| line.contains("begins")).collect();
+    assert_eq!(begins, ["20 begins", "80 begins limited", "140 begins"]);
 }
 
 #[test]
