@@ -69,6 +69,7 @@ SKIPPED ?= skipped.txt
 OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn)
 test-optional: build .venv/.developing
 	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%))
+	$(if $(ON_QLOG),cargo test --package ackclock-quic --features qlog --test logs --quiet)
 	cargo test --quiet --package ackclock-record --test tshark
 	cargo test --quiet --package ackclock-sim --test capture
 	$(MAKE) --no-print-directory test-python TESTS=@$(SKIPPED)
