@@ -229,7 +229,10 @@ FAILING = [
         "Controller {\n  wake_up_at = undefined;",
         "Mine.wake_up_at is undefined: allowed is a time",
     ),
-    ("ack.avoidance_credit()", "ack.none()", "ack.none is not a function"),
+    ("ack.avoidance_credit()", "ack.none()", "line 5 of the controllers: ack.none is not a function"),
+    ("if (!ack.window_limited) return;", "throw null;", "a controller threw null"),
+    ("class Mine", "none;\nclass Mine", "line 1 of the controllers: none is not defined"),
+    ("this.window = 1;", "this window = 1;", "Unexpected identifier 'window'"),
 ]
 
 

@@ -8,7 +8,7 @@ const NONE = { u32: 2 ** 32 - 1, u64: 2 ** 64 };
 
 let wasm = null; // the functions of the module
 let answered = null; // the latest answer, out of the memory of the module
-let raised = null; // what a controller threw
+let raised = null; // an `error` that a controller threw, which may be null
 let classes = {}; // the controllers of the page, by name
 let controllers = []; // those of the run
 let events = []; // the methods of controllers with the makers of their arguments
@@ -50,7 +50,7 @@ const page = {
     const { capture } = answered;
     if (capture) answered.capture = new Uint8Array(wasm.memory.buffer, capture.at, capture.length).slice();
   },
-  panicked(at, bytes) { raised = new Error(`the simulator failed, please report it: ${text(at, bytes)}`); },
+  panicked(at, bytes) { raised = { error: new Error(`the simulator failed, please report it: ${text(at, bytes)}`) }; },
   progress(seconds) { postMessage({ progress: seconds }); },
   clock: () => performance.now() / 1000,
   make(at, bytes, decisions) {
@@ -93,7 +93,7 @@ function attempt(failed, call) {
   try {
     return call();
   } catch (error) {
-    raised ??= error;
+    raised ??= { error };
     return failed;
   }
 }
@@ -186,9 +186,22 @@ async function load(bytes) {
   });
 }
 
+// A function of a text whose errors know their lines in it.
+const written = (argument, text) => new Function(argument, `${text}\n//# sourceURL=controllers.js`);
+
+// The line of the text in which an error was thrown, as the browser counts it, or null. It does not say where a syntax
+// error is.
+function lineOf(error) {
+  const found = /controllers\.js:(\d+)/.exec(error?.stack ?? "");
+  return found && Number(found[1]);
+}
+
+// The lines that the browser counts before a text.
+const BEFORE = lineOf(written("", "return new Error();")()) - 1;
+
 // The classes in a text that derive from Controller.
 function read(source, names) {
-  const found = new Function("Controller", `"use strict";\n${source}\n;return {${names.join(", ")}};`)(Controller);
+  const found = written("Controller", `"use strict"; ${source}\n;return {${names.join(", ")}};`)(Controller);
   const hooks = Object.getOwnPropertyNames(Controller.prototype).filter((name) => name.startsWith("on_"));
   for (const name of names) {
     for (const own of Object.getOwnPropertyNames(found[name].prototype)) {
@@ -208,10 +221,12 @@ function handle(kind, request) {
     hand(kind === "page" ? request : encoded(request));
     wasm[FUNCTIONS[kind]]();
   } catch (error) {
-    raised ??= error;
+    raised ??= { error };
   }
   if (!raised) return answered;
-  const message = raised.message ?? String(raised);
+  const line = lineOf(raised.error);
+  const place = line === null ? "" : `line ${line - BEFORE} of the controllers: `;
+  const message = place + (raised.error?.message ?? `a controller threw ${String(raised.error)}`);
   return { error: { line: null, key: "", message, text: message } };
 }
 
