@@ -18,6 +18,7 @@ import pytest
 
 from ackclock import _engine
 from ackclock.cli import main
+from ackclock.descriptors import is_ready
 from ackclock.result import Run
 from calling import PATIENCE, refused
 from test_live import ATTEMPTS, ENDED
@@ -246,7 +247,7 @@ class Terminal:
         """The output up to the first `text`."""
         shown, end = "", time.monotonic() + PATIENCE
         while text not in shown:
-            assert select.select([self.descriptor], [], [], max(0, end - time.monotonic()))[0], shown
+            assert is_ready(self.descriptor, select.POLLIN, end - time.monotonic()), shown
             shown += os.read(self.descriptor, 4096).decode(errors="replace")
         return shown
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ackclock._engine import MachineError
+from ackclock.descriptors import is_ready
 from ackclock.replay.datagram import HEADER, read, write
 from ackclock.replay.departures import Departures
 from ackclock.replay.jiffies import wait_for_start
@@ -177,8 +178,9 @@ class Kernel:
 
     def _poll(self, wait: float) -> None:
         """Waits until packets have left, or for this time, and takes them."""
-        readable, _, _ = select.select([self._device], [], [], max(wait, 0.0))
-        while readable:
+        if not is_ready(self._device, select.POLLIN, wait):
+            return
+        while True:
             try:
                 data = os.read(self._device, LARGEST_PACKET)
             except BlockingIOError:
@@ -216,7 +218,7 @@ class Kernel:
         No write is held back before: also a full buffer fills the piece that waits last (tcp_sendmsg_locked).
         """
         while self._unwritten > 0 and self._connected is not None:
-            if self._waits and not select.select([], [self._connected], [], 0)[1]:
+            if self._waits and not is_ready(self._connected.fileno(), select.POLLOUT):
                 break
             written = 0
             with contextlib.suppress(BlockingIOError):
@@ -227,7 +229,7 @@ class Kernel:
     @property
     def is_readable(self) -> bool:
         """True if data have arrived that were not read."""
-        return self._connected is not None and bool(select.select([self._connected], [], [], 0)[0])
+        return self._connected is not None and is_ready(self._connected.fileno(), select.POLLIN)
 
     def information(self) -> Mapping[str, int]:
         """The fields of ``TCP_INFO``."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ackclock import _engine
+from ackclock.descriptors import is_ready
 from ackclock.result import Run
 from ackclock.uml.machine import RANDOM, REPORT, RESULTS, SHARED_MEMORY
 
@@ -125,10 +126,7 @@ class RunCommand:
             process = subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT)
         ended = os.pidfd_open(process.pid)
         try:
-            # select.select takes no descriptor above 1023.
-            waiting = select.poll()
-            waiting.register(ended, select.POLLIN)
-            while not waiting.poll(POLL_S * 1000):
+            while not is_ready(ended, select.POLLIN, POLL_S):
                 (results / REPORT).write_text(str(time.monotonic()), "utf-8")
         finally:
             os.close(ended)
