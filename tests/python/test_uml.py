@@ -32,7 +32,7 @@ def plan(*ccs, duration="3s", path=PATH, **record):
     """A plan of flows with these controllers."""
     flows = [{"cc": cc, "start_jitter": "0.5s"} for cc in ccs]
     document = {"name": "small", "duration": duration, "path": path, "flows": flows, "record": record}
-    return _engine.resolve_json(json.dumps(document), [])
+    return _engine.resolve_json(json.dumps(document), [], _engine.Files(ccs))
 
 
 @pytest.fixture(scope="session")
