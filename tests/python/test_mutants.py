@@ -2,12 +2,15 @@
 
 import ast
 import json
+import sys
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
-from mutants import package
+import conftest
+from mutants import __main__ as command
+from mutants import package, pytests
 from mutants.listed import ROOT, Mutant
 from mutants.package import listed, naming
 from mutants.places import places
@@ -192,6 +195,7 @@ def test_the_notes_of_a_run_are_the_tests_that_pass_and_their_blocks():
 
 HALF = "python/ackclock/half.py"
 TESTED = "tests/python/test_half.py"
+ALONE, OTHER = "tests/python/test_half.py::alone", "tests/python/test_half.py::other"
 
 SMALL = """def half(x, up=False):
     if up and x != 1:
@@ -256,7 +260,64 @@ def test_a_mutant_meets_the_tests_that_reach_it(copy, trials):
     assert (copy.folder / HALF).read_text() == SMALL
 
 
-ALONE, OTHER = "tests/python/test_half.py::alone", "tests/python/test_half.py::other"
+def test_no_test_begins_when_those_before_it_cost_too_much(trials, monkeypatch):
+    monkeypatch.setattr(pytests, "MAPPING_S", 0.0)
+    assert [*trials.pytest.mapped(TESTED).tests] == [f"{TESTED}::test_of_another_thing"]
+
+
+def test_tests_of_the_copy_keep_what_they_compile(trials, monkeypatch):
+    # A process that keeps nothing compiles every library again, seconds each time.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    trials.pytest.mapped(TESTED)
+    assert [*trials.pytest.out.glob("compiled-blocks/**/half*.pyc")]
+
+
+def test_tests_that_cost_too_much_are_left_out_and_counted(trials, monkeypatch):
+    monkeypatch.setattr(package, "LIMIT_S", -1.0)
+    assert trials.outcome(broken("x / 2\n", "x / 3\n")) == ""
+    assert trials.left_out == 1
+
+
+@pytest.mark.parametrize("found", [{}, {ALONE: 1.0}])
+def test_tests_on_the_kernels_tcp_are_tried_if_no_others_reach_the_mutant(trials, monkeypatch, found):
+    live, asked = "tests/python/test_replay_live.py", []
+    monkeypatch.setattr(package, "naming", lambda *_: [live, TESTED])
+
+    def reaching(file, _):
+        asked.append(file)
+        return found if file == TESTED else {}
+
+    monkeypatch.setattr(trials.pytest, "reaching", reaching)
+    assert any([*trials.rounds(broken("+ 1", "- 1"))])
+    assert (live in asked) == (not found)
+
+
+def test_the_tests_on_the_kernels_tcp_are_those_that_run_alone():
+    assert package.LIVE == conftest.LIVE
+
+
+def test_outcomes_are_kept_as_they_come_and_an_interrupted_sample_goes_on(tmp_path, monkeypatch, capsys):
+    sampled = [Mutant(number, f"m{number}", HALF, (0, 1), "", None, "") for number in (1, 2, 3)]
+    monkeypatch.setattr(package, "sample", lambda *_: sampled)
+    tried = []
+
+    def outcomes(mutants, _):
+        for one in mutants:
+            if len(tried) == 2:
+                tried.clear()
+                raise KeyboardInterrupt
+            tried.append(one.name)
+            yield one, "" if one.name == "m2" else ALONE
+
+    monkeypatch.setattr(package, "outcomes", outcomes)
+    monkeypatch.setattr(sys, "argv", ["mutants", "package", "--seed", "7", "--out", str(tmp_path), "--again"])
+    with pytest.raises(KeyboardInterrupt):
+        command.main()
+    assert json.loads((tmp_path / "package-7.json").read_text()) == {"m1": ALONE, "m2": ""}
+    # Survivors are tried again, and those that were noticed are not.
+    assert command.main() == 1
+    assert tried == ["m2", "m3"]
+    assert "package, seed 7: 66.7%: 1 survived, 2 killed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 `make mutants` runs a random sample of the mutants of cargo-mutants, the same ones for the same seed:
 `make mutants SEED=2 CRATES="network record"` takes others, and `CRATES=package` mutants of the Python
-package. `cargo install --locked cargo-mutants` installs the tool. A mutant that changes nothing a test could
-see is listed in `tools/equivalent-mutants.toml`, with the reason.
+package. `cargo install --locked cargo-mutants` installs the tool. Outcomes are written as they come, and
+`--again` leaves out what was noticed, so it also continues an interrupted sample. A mutant that changes
+nothing a test could see is listed in `tools/equivalent-mutants.toml`, with the reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -52,10 +54,10 @@ def enough(crate: str) -> float:
     return 0.95 if crate in CLOSE else 0.9
 
 
-def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
+def outcomes(crate: str, mutants: list[Mutant], out: Path) -> Iterator[tuple[Mutant, str | None]]:
     """Why the tests notice each mutant: empty if they do not, none if it does not compile."""
     if not mutants:
-        return {}
+        return
     copy = Copy(crate, out)
     build, alone = copy.build_all(mutants)
     needed = baseline(build)
@@ -73,8 +75,9 @@ def outcomes(crate: str, mutants: list[Mutant], out: Path) -> dict[Mutant, str |
 
     switched = [one for one in mutants if one not in alone]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = dict(pool.map(lambda one: outcome(one, build), switched))
-    return found | dict(outcome(mutant, single) for mutant, single in compiles(copy, alone))
+        yield from pool.map(lambda one: outcome(one, build), switched)
+    for mutant, single in compiles(copy, alone):
+        yield outcome(mutant, single)
 
 
 def report(crate: str, seed: int, found: dict[Mutant, str | None], machine: str | None) -> bool:
@@ -120,6 +123,13 @@ def kept(out: Path, crate: str, seed: int) -> Path:
     return out / f"{crate}-{seed}.json"
 
 
+def keep(out: Path, crate: str, samples: Mapping[int, list[Mutant]], whys: Mapping[str, str | None]) -> None:
+    """Writes the outcomes so far of each sample: `--again` goes on behind an interruption."""
+    for seed, sampled in samples.items():
+        found = {one.name: whys[one.name] for one in sampled if one.name in whys}
+        kept(out, crate, seed).write_text(json.dumps(found, indent=1), "utf-8")
+
+
 def before(out: Path, crate: str, seeds: list[int]) -> dict[str, str | None]:
     """The mutants of earlier samples that did not survive."""
     files = [kept(out, crate, seed) for seed in seeds]
@@ -153,11 +163,11 @@ def main() -> int:
         left = {one.name: one for sampled in samples.values() for one in sampled if one.name not in known}
         mutants = [replace(one, number=number) for number, one in enumerate(left.values(), 1)]
         tried = package.outcomes if crate == "package" else partial(outcomes, crate)
-        found = tried(mutants, given.out.resolve() / ("package" if crate == "package" else ""))
-        whys = known | {mutant.name: why for mutant, why in found.items()}
+        whys = dict(known)
+        for mutant, why in tried(mutants, given.out.resolve() / ("package" if crate == "package" else "")):
+            whys[mutant.name] = why
+            keep(given.out, crate, samples, whys)
         for seed, sampled in samples.items():
-            named = {one.name: whys[one.name] for one in sampled}
-            kept(given.out, crate, seed).write_text(json.dumps(named, indent=1), "utf-8")
             passed.append(report(crate, seed, {one: whys[one.name] for one in sampled}, given.record))
     return 0 if all(passed) else 1
 

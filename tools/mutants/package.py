@@ -48,14 +48,17 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 """What takes the place of an operator."""
 
-MOST_FILES = 12
-"""Test files that are tried in full at most: the others that name a module name it in passing."""
+MOST_FILES = 5
+"""Test files whose blocks are found for a mutant at most: the others name its module in passing."""
 
-LIMIT_S = 240.0
-"""The time of the tests of a mutant."""
+LIMIT_S = 60.0
+"""The cost of the tests of a mutant at most, as it was without it."""
 
-ROUNDS = (1, 3, 8)
-"""Files whose tests are tried together, one process each: most mutants are noticed in the first."""
+LIVE = ("test_live", "test_live_media", "test_replay_live", "test_shell")
+"""Files of tests that a busy machine repeats or skips. They are tried if no other test reaches the mutant."""
+
+ROUNDS = (3, 8)
+"""Files behind the closest whose tests are tried together, one process each."""
 
 
 def sample(seed: int, size: int) -> list[Mutant]:
@@ -172,17 +175,17 @@ def _singular(word: str) -> str:
     return word.removesuffix("s")
 
 
-def outcomes(mutants: list[Mutant], out: Path) -> dict[Mutant, str | None]:
+def outcomes(mutants: list[Mutant], out: Path) -> Iterator[tuple[Mutant, str | None]]:
     """Why the tests notice each mutant: empty if they do not."""
     copy = Copy("package", out)
     for built in (ROOT / PACKAGE).glob("_engine*"):
         shutil.copy2(built, copy.folder / PACKAGE)
     trials = Trials(copy, Pytest(copy, out))
-    found: dict[Mutant, str | None] = {}
     for mutant in mutants:
-        found[mutant] = trials.outcome(mutant)
-        sys.stderr.write(f"{mutant.number}/{len(mutants)} {mutant.name}: {found[mutant] or 'SURVIVES'}\n")
-    return found
+        why = trials.outcome(mutant)
+        left = f" ({trials.left_out} tests that reach it take longer)" if trials.left_out else ""
+        sys.stderr.write(f"{mutant.number}/{len(mutants)} {mutant.name}: {why or f'SURVIVES{left}'}\n")
+        yield mutant, why
 
 
 class Trials:
@@ -194,10 +197,12 @@ class Trials:
         names = [name for name in copy.originals if name.endswith(".py")]
         self.package = {name: copy.text(name) for name in names if name.startswith(f"{PACKAGE}/")}
         self.tests = {name: copy.text(name) for name in names if name.startswith("tests/python/test_")}
+        self.left_out = 0
+        """Tests that the time of the last mutant did not suffice for."""
 
     def outcome(self, mutant: Mutant) -> str:
         """The first test that fails with the mutant and passes without it, or empty."""
-        left, tried = LIMIT_S, set[str]()
+        left, tried, skipped = LIMIT_S, set[str](), set[str]()
         for offered in self.rounds(mutant):
             tests: Seconds = {}
             for test, seconds in offered.items():
@@ -205,25 +210,37 @@ class Trials:
                     tests[test] = seconds
                     left -= seconds
             tried |= tests.keys()
+            skipped |= offered.keys()
+            self.left_out = len(skipped - tried)
             if tests and (why := self.noticed(mutant, tests)):
                 return why
         return ""
 
     def rounds(self, mutant: Mutant) -> Iterator[Seconds]:
-        """Tests to try together: those that reach the mutant, then others in files that name its module."""
+        """Tests to try together: those that reach the mutant, the closest files first.
+
+        Without such tests all tests of the files near its module are tried.
+        """
         broken = places(mutant, self.package)
-        named = naming(mutant.file, self.tests)
+        files = naming(mutant.file, self.tests)
+        live = [file for file in files[: 2 * MOST_FILES] if Path(file).stem in LIVE]
+        named = [file for file in files if Path(file).stem not in LIVE]
+        near = named[:MOST_FILES]
+        for file in near[:1]:
+            yield self.pytest.reaching(file, broken)
         mapped = {file: self.pytest.reaching(file, broken) for file in self.tests if self.pytest.has(file)}
         rank = {file: place for place, file in enumerate(named)}
         order = sorted(mapped, key=lambda file: (rank.get(file, len(rank)), sum(mapped[file].values())))
-        known = (mapped[file] for file in order if mapped[file])
+        known = iter([mapped[file] for file in order if mapped[file] and file not in near[:1]])
         for size in ROUNDS:
             yield _joined(islice(known, size))
         yield _joined(known)
-        for file in named[:MOST_FILES]:
+        for file in near:
             if file not in mapped:
                 yield self.pytest.reaching(file, broken)
-        yield from (self.pytest.tests(file) for file in named[:MOST_FILES])
+        if not any(self.pytest.reaching(file, broken) for file in [*mapped, *near]):
+            yield from (self.pytest.reaching(file, broken) for file in live)
+            yield from (self.pytest.tests(file) for file in near)
 
     def noticed(self, mutant: Mutant, tests: Seconds) -> str:
         """The first of the tests that fails with the mutant and passes without it, or empty."""

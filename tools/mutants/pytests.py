@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from mutants.builds import Copy
-from mutants.reaching import BLOCKS, NOTES
+from mutants.reaching import BLOCKS, MOST, NOTES
 
 Seconds = dict[str, float]
-"""Tests, with the time that each takes."""
+"""Tests, with what each costs, mostly processor time."""
 
 STARTING_S = 120.0
 """The longest that a process of tests takes beside them, on a busy machine."""
@@ -25,10 +25,20 @@ STARTING_S = 120.0
 SLOWER = 10.0
 """Tests that take so many times the time that they took before have no end."""
 
-MAPPING_S = 900.0
-"""The time for all tests of a file. Those that did not end until then are tried with no mutant."""
+MAPPING_S = 30.0
+"""The cost of all tests of a file at most. Those that do not begin before it are tried with no mutant."""
+
+WITHIN_S = 600.0
+"""The longest that they take, on a busy machine."""
 
 MEMORY_KIB = 4 << 20
+
+NOT_OURS = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
+"""Variables that the tests of the copy do not have.
+
+Options of the pytest around it may name a plug-in that the copy lacks. Compiled modules have a folder
+of their own (`PYTHONPYCACHEPREFIX`): a process that may not write there compiles all libraries again.
+"""
 
 MISSING = "tests are missing"
 TIMEOUT = "timeout"
@@ -79,7 +89,7 @@ class Pytest:
         if file not in self.maps:
             place = self.place(file)
             if not place.exists():
-                self.run([file], MAPPING_S, blocks=True)
+                self.run([file], WITHIN_S, blocks=True)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(json.dumps(asdict(read(self.noted()))), "utf-8")
             self.maps[file] = Mapped(**json.loads(place.read_text("utf-8")))
@@ -122,13 +132,13 @@ class Pytest:
         command += ["--no-header", *([] if blocks else ["-x"]), f"@{listed}"]
         folder = self.copy.folder
         paths = (folder / "python", folder / "tools/mutants/within", folder / "tools")
-        # Options of the pytest that calls this are not those of the copy.
-        ours = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        ours = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         environment = ours | {
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "PYTHONPYCACHEPREFIX": str(self.out / ("compiled-blocks" if blocks else "compiled")),
             NOTES: str(self.notes),
             BLOCKS: str(folder) if blocks else "",
+            MOST: str(MAPPING_S) if blocks else "",
         }
         with (self.out / "pytest.log").open("wb") as log:
             process = subprocess.Popen(

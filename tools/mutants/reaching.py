@@ -2,7 +2,8 @@
 
 A block is a list of statements within a function. It begins with a call in each copy that a process loads, so
 nothing is traced and lines stay where they are. `MUTANTS_NOTES` names the file for the notes, and
-`MUTANTS_BLOCKS` the sources whose blocks go there. Without them nothing is noted.
+`MUTANTS_BLOCKS` the sources whose blocks go there. Without them nothing is noted. No test begins when those
+before it cost more than `MUTANTS_MOST` seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, TypeGuard
 
 PACKAGE = "ackclock"
 
-NOTES, BLOCKS = "MUTANTS_NOTES", "MUTANTS_BLOCKS"
+NOTES, BLOCKS, MOST = "MUTANTS_NOTES", "MUTANTS_BLOCKS", "MUTANTS_MOST"
 
 CALL = "__reached__"
 """The name of the function that a block calls first."""
