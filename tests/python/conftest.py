@@ -75,6 +75,21 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
+MOST_LEFT = 100
+"""Descriptors that a test may leave open in its process: those of a browser, pools and fonts, and more."""
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test closes what it opens, or later ones meet the limit of the process, often 1,024."""
+    folder = Path("/proc/self/fd")
+    before = sum(1 for _ in folder.iterdir()) if folder.is_dir() else None
+    yield
+    if before is not None:
+        left = sum(1 for _ in folder.iterdir()) - before
+        assert left <= MOST_LEFT, f"the test leaves {left} descriptors open"
+
+
 @pytest.fixture
 def kernel(monkeypatch):
     """A simulator in place of the kernel: ``started`` counts its runs. It is interrupted after ``left``."""

@@ -135,9 +135,10 @@ READING = {
     ),
     "mine.bpf.c": (
         '#include "ack.h"\nint (open)(const char *, int, ...);\nlong read(int, void *, unsigned long);\n'
+        "int close(int);\n"
         "CALLBACK_1(u32, mine_ssthresh, struct sock *, sk)\n{\n\treturn tcp_sk(sk)->snd_cwnd;\n}\n"
         "CALLBACK_3(void, mine_cong_avoid, struct sock *, sk, u32, ack, u32, acked)\n{\n"
-        "\tchar digits[2];\n\tread(open(PLACE, 0), digits, 2);\n"
+        "\tchar digits[2];\n\tint file = open(PLACE, 0);\n\tread(file, digits, 2);\n\tclose(file);\n"
         "\ttcp_sk(sk)->snd_cwnd = 10 * (digits[0] - '0') + digits[1] - '0';\n}\n"
         "CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk)\n{\n\treturn tcp_reno_undo_cwnd(sk);\n}\n"
         'CONTROLLER("mine", .ssthresh = mine_ssthresh, .cong_avoid = mine_cong_avoid, '
