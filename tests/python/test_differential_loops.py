@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from ackclock.replay.differential import (
+    FAULTS,
     DrawnSituation,
     Faults,
     Origin,
@@ -23,7 +26,7 @@ from ackclock.replay.differential import (
 from ackclock.replay.differential.network import Bottleneck
 from ackclock.replay.differential.playing import FIRST_STAMP, Read, answer
 from ackclock.replay.differential.receiver import Ack
-from ackclock.replay.differential.situation import IN_OPEN_LOOP, one_of
+from ackclock.replay.differential.situation import GENERATOR, IN_OPEN_LOOP, one_of
 from ackclock.replay.script import Packet
 from ackclock.replay.simulated import Simulated
 from test_differential import PLAIN
@@ -165,3 +168,31 @@ def test_the_application_reads_the_data_of_the_other_side() -> None:
     played = play(situation, Simulated())
     assert sum(one.size for _, one in played.log if isinstance(one, Read)) == 54 * situation.size
     assert "read(4, ..., 1000) = 1000" in script(situation, played, "reads")
+
+
+SUMS = {
+    "losses": "f26faef4",
+    "all": "54359b82",
+    "pauses": "573e3738",
+    "steps": "70259bd5",
+    "long": "4db3f79f",
+    "thin": "98c9e89f",
+    "windows": "a5f536ff",
+    "small": "9095b639",
+    "sizes": "93728072",
+    "bleached": "d281c01e",
+    "modules": "8b767482",
+    "bbr": "a886d18a",
+    "both": "5eebfe4d",
+    "buffers": "a3f7d109",
+    "close": "cd0dc7a9",
+    "flows": "73dd0c67",
+}
+"""CRC-32 of the first hundred situations of each kind, by the second version of the generator."""
+
+
+@pytest.mark.parametrize("faults", FAULTS)
+def test_a_hundred_seeds_of_each_kind_draw_the_situations_of_this_version_of_the_generator(faults) -> None:
+    assert GENERATOR == 2
+    texts = [json.dumps(asdict(drawn(seed, faults)), default=sorted, sort_keys=True) for seed in range(100)]
+    assert f"{crc32(''.join(texts).encode()):08x}" == SUMS[faults]
