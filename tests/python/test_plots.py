@@ -255,6 +255,13 @@ def test_curves_in_the_background_share_an_entry_of_the_legend():
     assert colours[-1].upper() == plots.controller_colours()["siad"].upper()
 
 
+def test_a_lone_curve_in_the_background_has_its_name_in_the_legend():
+    line = np.array([0.0, 1.0])
+    series = [Series("flow 2", "", line, line, look="background"), Series("flow 1", "siad", line, line)]
+    figure = plots.draw([Panel("", series)], Axis("x"), Axis("y"))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["flow 2", "flow 1"]
+
+
 def test_bars_of_curves_at_one_point_stand_beside_each_other():
     x, y = np.array([1.0, 2.0]), np.array([5.0, 6.0])
     beside = [Series(str(shift), "cdg", x, y, y - 1, y + 1, aside=shift) for shift in (-0.1, 0.1)]

@@ -73,7 +73,8 @@ def _panel(axes: Axes, panel: Panel, controllers: Sequence[str]) -> None:
         marker = MARKERS[number % len(MARKERS)]
         look: dict[str, Any] = {"color": colour, "label": in_legend(series.label) if few else ""}
         if series.look == "background":
-            together = f"{others[0]} to {others[-1]}" if series.label == others[0] else ""
+            several = f"{others[0]} to {others[-1]}" if len(others) > 1 else others[0]
+            together = several if series.label == others[0] else ""
             axes.plot(series.x, series.y, color=NEUTRAL, linewidth=0.6, alpha=0.45, label=in_legend(together))
         elif series.look == "points":
             size = DOT if len(series.x) > FEW_DOTS else LARGE_DOT
@@ -149,12 +150,12 @@ def in_legend(label: str) -> str:
 def _colours(series: Sequence[Series], controllers: Sequence[str]) -> list[str]:
     """The colour of each curve of a panel, in a figure of these controllers.
 
-    A model of a controller has the colour of the curve before it. A reported value has the colour of the
-    first curve of its controller.
+    A model of a controller has the colour of the curve before it, if there is one. A reported value has the
+    colour of the first curve of its controller.
     """
     first = {s.cc: number for number, s in reversed(list(enumerate(series))) if s.look not in _OF_A_PAPER}
     follows = [
-        first.get(s.cc) if s.look in _OF_A_PAPER else number - 1 if s.look == "model" else None
+        first.get(s.cc) if s.look in _OF_A_PAPER else number - 1 if s.look == "model" and number else None
         for number, s in enumerate(series)
     ]
     follows = [other if s.cc else None for s, other in zip(series, follows, strict=True)]
