@@ -55,7 +55,7 @@ LIMIT_S = 60.0
 """The cost of the tests of a mutant at most, as it was without it."""
 
 LIVE = ("test_live", "test_live_media", "test_replay_live", "test_shell")
-"""Files of tests that a busy machine repeats or skips. They are tried if no other test reaches the mutant."""
+"""Files of tests on the kernel's TCP, which a busy machine repeats or skips: no mutant meets them."""
 
 ROUNDS = (3, 8)
 """Files behind the closest whose tests are tried together, one process each."""
@@ -222,9 +222,7 @@ class Trials:
         Without such tests all tests of the files near its module are tried.
         """
         broken = places(mutant, self.package)
-        files = naming(mutant.file, self.tests)
-        live = [file for file in files[: 2 * MOST_FILES] if Path(file).stem in LIVE]
-        named = [file for file in files if Path(file).stem not in LIVE]
+        named = [file for file in naming(mutant.file, self.tests) if Path(file).stem not in LIVE]
         near = named[:MOST_FILES]
         for file in near[:1]:
             yield self.pytest.reaching(file, broken)
@@ -239,7 +237,6 @@ class Trials:
             if file not in mapped:
                 yield self.pytest.reaching(file, broken)
         if not any(self.pytest.reaching(file, broken) for file in [*mapped, *near]):
-            yield from (self.pytest.reaching(file, broken) for file in live)
             yield from (self.pytest.tests(file) for file in near)
 
     def noticed(self, mutant: Mutant, tests: Seconds) -> str:
