@@ -1,6 +1,7 @@
 """Controllers in C, written for the kernel: how they are named, run and refused."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ackclock
-from ackclock.cli import main
+from ackclock.cli import machine, main
 from calling import PATIENCE
 
 KERNEL = Path(__file__).parents[2] / "kernel"
@@ -18,6 +19,18 @@ duration = "10s"
 path = { rate = "10mbit", rtt = "40ms", queue = "84p" }
 flows = [{ cc = "./mine.bpf.c" }, { cc = "newreno" }]
 """
+
+
+HEADER = Path("/usr/include/linux/capability.h")
+
+
+@pytest.mark.skipif(not HEADER.is_file(), reason="needs Linux's headers")
+def test_capabilities_have_the_numbers_of_linux():
+    numbers = dict(re.findall(r"#define (CAP_\w+)\s+(\d+)", HEADER.read_text("utf-8")))
+    ours = dict(machine.CAPABILITIES) | {
+        name: getattr(machine, name) for name in ("CAP_SYS_ADMIN", "CAP_SYS_NICE")
+    }
+    assert ours == {name: int(numbers[name]) for name in ours}
 
 
 @pytest.fixture

@@ -243,3 +243,14 @@ def test_bad_arguments_are_refused_by_name():
         metrics.rtt_unfairness(RUN, "a", "a")
     with pytest.raises(MetricError, match="there is no loss in the interval"):
         metrics.synchronized_losses(RUN, start=6.0)
+
+
+def test_a_signal_at_the_tolerance_has_settled():
+    # 11, 12, 12, 13, 14 at the five steps: 12 is a seventh of 14 below it.
+    assert metrics.steps_until_settled(RUN, "a", "shadow_window", "interval", 1 / 7) == 2.0
+
+
+def test_arrivals_without_a_series_end_at_once():
+    empty = dataclasses.replace(RUN, flow_series=RUN.flow_series.slice(0, 0))
+    with pytest.raises(MetricError, match="the series ends before 0 s"):
+        metrics.packets_arrived(empty)

@@ -46,6 +46,15 @@ def test_the_first_frame_has_the_bytes_of_its_header(tmp_path: Path) -> None:
     assert capture[54:78] == b"\x08\x01\x00\x00" + ap + station + ap + b"\x00\x00"
 
 
+@pytest.mark.parametrize("standard", ["802.11b", "802.11g"])
+@pytest.mark.parametrize("rate", [1e6, 2e6, 5.5e6, 6e6, 11e6, 54e6])
+def test_the_old_rates_are_modulated_by_cck_and_others_by_ofdm(standard: str, rate: float) -> None:
+    header = radiotap._Network(0, standard, False, False, False).radiotap(rate, False)
+    # The rate in units of 500 kbit/s, 2412 MHz, and CCK or OFDM at 2.4 GHz.
+    modulation = 0x20 if rate in (1e6, 2e6, 5.5e6, 11e6) else 0x40
+    assert header[9:] == struct.pack("<BHH", round(rate / 5e5), 2412, modulation | 0x80)
+
+
 def test_rates_of_802_11n_are_schemes() -> None:
     wide = radiotap._Network(0, "802.11n", True, True, True)
     # 540 bits in 3.6 us are 150 Mbit/s, with two streams 300.

@@ -97,6 +97,15 @@ def test_states_in_their_order_break_no_case():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("rounds", [2, 3, 8])
+def test_a_plateau_begins_with_its_state_if_the_rate_never_grows(rounds):
+    whole = made()
+    begin, end = whole.times[[100, 100 + 20 * rounds]].tolist()
+    flat = replace(whole, states=((0.0, "Drain"), (begin, "Startup"), (end, "Drain")))
+    found = [one for one in recordings.check(flat, ["bbr3"]) if one.claim.id.endswith("startup-plateau")]
+    assert [one.measured for one in found] == [pytest.approx(rounds)]
+
+
 def at(name, number=0, phases=IN_ORDER):
     """The time at which a state is entered."""
     row = [k for k, one in enumerate(phases) if one[0] == name][number]

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ackclock import replay
+from ackclock.replay import LATENESS_S, Verdict
 from calling import refused, run
 from test_replay import OPENING, SCRIPTS
+
+LATE = Verdict("x.pkt", "divergence", 1, "", 2 * LATENESS_S)
+ON_TIME = replace(LATE, late_s=LATENESS_S)
+MATCH = Verdict("x.pkt", "match")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "retries", "last"),
+    [
+        ([LATE], 0, LATE),
+        ([LATE, LATE], 1, LATE),
+        ([LATE, LATE, LATE, MATCH], 3, MATCH),
+        ([LATE, MATCH], 3, MATCH),
+        # A machine that was in time is not the cause of a divergence.
+        ([ON_TIME], 3, ON_TIME),
+    ],
+)
+def test_a_script_is_played_again_while_the_machine_was_late(
+    monkeypatch: pytest.MonkeyPatch, verdicts: list[Verdict], retries: int, last: Verdict
+) -> None:
+    left = [*verdicts]
+    monkeypatch.setattr(replay, "in_namespace", lambda _: left.pop(0))
+    assert replay.replay_live(Path("x.pkt"), retries=retries) == last
+    assert left == []
 
 
 def test_json_has_a_verdict_for_each_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
