@@ -95,7 +95,7 @@ def assert_in_time(cc, least, extra=0.0, **options):
     first = tables(cc, **options)
     [row] = first.flows.to_pylist()
     assert row["profile"] == cc.partition(":")[0]
-    # No RTT is below that of the path.
+    # No RTT is below the RTT of the path.
     assert 40 <= row["rtt_min_ms"] < 42
     assert_repaired(first, extra)
     assert row["delivered_bytes"] * 8 / 10 > least

@@ -18,7 +18,7 @@ def test_delay_is_above_the_base_rtt_of_its_time():
     run = dataclasses.replace(RUN, flow_series=series.set_column(place, "base_rtt_ms", [bases]))
     above = metrics.rtt_samples(run, "a", above_base=True)
     assert above.tolist() == [0.0, 10.0, 20.0, 30.0, 40.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
-    # The histogram of the run knows no base, so the samples give the percentile. That of b stays.
+    # The histogram of the run knows no base, so the samples give the percentile. The percentile of b stays.
     assert metrics.rtt_percentile(run, 50, "a", above_base=True) == 40.0
     assert metrics.rtt_percentile(run, 50, "b", above_base=True) == 10.0
     # The figure of delay and goodput has the same.
