@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 import ackclock
 import vision
@@ -16,7 +16,7 @@ from ackclock.plots import difference
 from ackclock.plots.draw import DOT, LARGE_DOT
 from ackclock.plots.draw import draw as draw_panels
 from ackclock.plots.overview import stack
-from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks
+from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks, on_dark
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -147,6 +147,13 @@ def test_controllers_in_one_figure_differ_by_25_in_light_and_dark(page):
     assert [one["colour"] for one in together(*ON_DARK)] == [LOOKS[name][0].lower() for name in ON_DARK]
     mine = ["cubic", "bbr1", "cdg", "mine"]
     assert nearest(mine, page) >= LEAST_DISTANCE
+
+
+@pytest.mark.parametrize("colour", ["#ff0000", "#00ff00", "#0000ff", "#000000", "#204060"])
+def test_a_colour_on_dark_is_half_as_bright_as_white_and_more(colour):
+    # Luma of ITU-R BT.601: black gets half of white, and brighter colours 0.45 of their own in addition.
+    before, after = (np.dot((0.299, 0.587, 0.114), to_rgb(one)) for one in (colour, on_dark(colour)))
+    assert after == pytest.approx(0.5 + 0.45 * before, abs=1 / 255)
 
 
 def test_a_controller_has_one_colour_in_all_panels_of_a_figure():
