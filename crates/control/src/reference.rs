@@ -323,7 +323,9 @@ mod tests {
             assert_eq!(rust.file(), Some(PathBuf::from(text.split(':').next().unwrap())));
             assert_eq!(rust.spelling(), text);
         }
-        assert_eq!(ControllerRef::from("mine.rs:").rust(), None);
+        let named = |text: &str| ControllerRef::from(text).rust().map(|(_, name)| name);
+        assert_eq!(named("mine.rs:_My_2nd"), Some(Some("_My_2nd".to_owned())));
+        assert_eq!(["mine.rs:", "mine.rs:my-2nd", "mine.rs:a b", "mine.py:Mine"].map(named), [const { None }; 4]);
         for (text, label, stem) in [
             ("python:0", "python:0", "python:0"),
             ("python:0:Fixed", "Fixed", "Fixed"),

@@ -131,3 +131,73 @@ fn a_timeout_of_feedback_halves_the_rate() {
     gcc.on_timeout(&mut world.context(), &crate::testing::loss());
     near(gcc.target(), before / 2.0);
 }
+
+#[test]
+fn the_mean_rate_at_decreases_keeps_95_percent_of_itself() {
+    let mut gcc = Gcc::new(Settings::default());
+    let mut converge = |received: f64| {
+        gcc.converge(received);
+        let Convergence { mean, variance } = gcc.convergence.unwrap();
+        (mean, variance, gcc.convergence.unwrap().band())
+    };
+    assert_eq!(converge(1e6), (1000.0, 0.4, 60_000.0));
+    // The variance is over the new mean.
+    let (mean, variance, _) = converge(1.2e6);
+    near(mean, 1010.0);
+    near(variance, 0.38 + 0.05 * 36_100.0 / 1010.0);
+    // A rate so far off has the largest variance.
+    let (mean, variance, band) = converge(1.5e6);
+    near(mean, 1034.5);
+    assert_eq!(variance, 2.5);
+    near(band, 3000.0 * 2586.25_f64.sqrt());
+    // Below the band, which ends at 881.9 kbit/s, the capacity is another, and its mean begins anew.
+    near(converge(883_000.0).0, 0.95 * 1034.5 + 0.05 * 883.0);
+    assert_eq!(converge(850_000.0).0, 850.0);
+    assert_eq!(converge(850_000.0).1, 0.4, "at least");
+}
+
+#[test]
+fn a_decrease_leaves_no_more_than_it_found() {
+    // The share of what arrives is above the rate.
+    let (_, mut gcc) = steady(600, Settings::default());
+    let before = gcc.delay_rate;
+    gcc.detector.signal = Signal::Overuse;
+    gcc.control(0.1, MS(100));
+    assert_eq!((gcc.state, gcc.delay_rate), (State::Decrease, before));
+    gcc.received.bits = 1000.0;
+    gcc.control(0.1, MS(100));
+    assert_eq!(gcc.delay_rate, 5000.0);
+}
+
+#[test]
+fn packets_leave_at_the_smaller_of_both_rates() {
+    let (_, mut gcc) = steady(600, Settings::default());
+    gcc.detector.offset = 3.0;
+    for (delay_rate, loss_rate, target) in [(400_000.0, 350_000.0, 350_000), (300_000.0, 350_000.0, 300_000)] {
+        (gcc.delay_rate, gcc.loss_rate) = (delay_rate, loss_rate);
+        assert_eq!(gcc.pacing_rate(), Some(Rate::from_bits_per_second(target)));
+        let probes = ["target_rate_bps", "delay_rate_bps", "loss_rate_bps", "offset_ms"];
+        assert_eq!(probes.map(|name| probed(&gcc, name)), [target as f64, delay_rate, loss_rate, 3.0]);
+    }
+    near(probed(&gcc, "received_rate_bps"), 1e6);
+    assert_eq!(probed(&gcc, "threshold_ms"), gcc.detector.threshold);
+}
+
+#[test]
+fn lost_and_delivered_packets_make_the_share_of_losses() {
+    let (mut world, mut gcc) = (World::new(), Gcc::new(Settings::default()));
+    gcc.delay_rate = 1e6;
+    for _ in 0..5 {
+        gcc.on_segment_lost(&mut world.context(), &packet(0, 50));
+    }
+    for n in 0..20 {
+        gcc.on_segment_delivered(&mut world.context(), &packet(10 * n, 50));
+    }
+    gcc.on_ack(&mut world.context(), &ack());
+    // A fifth is lost: a tenth less.
+    near(gcc.loss_rate, 270_000.0);
+    // The rate by losses is at most the rate by the delay.
+    gcc.delay_rate = 100_000.0;
+    gcc.on_ack(&mut world.context(), &ack());
+    near(gcc.loss_rate, 100_000.0);
+}

@@ -4,7 +4,7 @@ use units::Bytes;
 
 use super::*;
 use crate::SentState;
-use crate::testing::{World, ack};
+use crate::testing::{World, ack, probed};
 
 const MILLIS: fn(u64) -> Span = Span::from_millis;
 
@@ -100,6 +100,10 @@ fn ratios_are_smoothed_by_a_tenth() {
     nada.smooth_ratios();
     near(nada.loss_ratio, 0.005);
     near(nada.mark_ratio, 0.01);
+    // The next feedback goes a tenth of the rest.
+    nada.smooth_ratios();
+    near(nada.loss_ratio, 0.0095);
+    near(nada.mark_ratio, 0.019);
 }
 
 #[test]
@@ -113,4 +117,58 @@ fn the_rate_stays_within_its_limits() {
     assert_eq!(nada.rate, 150_000.0);
     nada.on_timeout(&mut world.context(), &crate::testing::loss());
     assert_eq!(nada.rate, 150_000.0);
+}
+
+#[test]
+fn losses_and_marks_count_for_half_a_second() {
+    let (mut world, mut nada) = (World::new(), Nada::new(Settings::default()));
+    nada.on_start(&mut world.context());
+    let at = |nada: &mut Nada, world: &mut World, ms: u64| {
+        world.now = Time::ZERO + MILLIS(ms);
+        nada.on_ack(&mut world.context(), &ack());
+        (nada.loss_ratio, nada.mark_ratio, nada.gradual)
+    };
+    for n in 0..8 {
+        nada.on_segment_delivered(&mut world.context(), &SegmentReport { marked: n < 3, ..packet(10 * n, 50) });
+    }
+    for _ in 0..2 {
+        nada.on_segment_lost(&mut world.context(), &packet(80, 50));
+    }
+    // Two lost and three marked of ten packets, each smoothed by a tenth.
+    let (lost, marked, gradual) = at(&mut nada, &mut world, 100);
+    near(lost, 0.02);
+    near(marked, 0.03);
+    assert!(gradual);
+    // Half a second later they are of twenty.
+    for n in 0..10 {
+        nada.on_segment_delivered(&mut world.context(), &packet(500 + 10 * n, 50));
+    }
+    let (lost, marked, gradual) = at(&mut nada, &mut world, 600);
+    near(lost, 0.02 + 0.1 * (0.1 - 0.02));
+    near(marked, 0.03 + 0.1 * (0.15 - 0.03));
+    assert!(gradual);
+    // A millisecond later the window has only the ten packets without any.
+    let (lost, marked, gradual) = at(&mut nada, &mut world, 601);
+    near(lost, 0.9 * 0.028);
+    near(marked, 0.9 * 0.042);
+    assert!(!gradual);
+}
+
+#[test]
+fn packets_leave_at_the_reference_rate_and_the_probes_show_the_signal() {
+    let (mut world, mut nada) = (World::new(), Nada::new(Settings::default()));
+    nada.on_start(&mut world.context());
+    for now in (100..=600).step_by(100) {
+        feedback(&mut world, &mut nada, now, 50);
+    }
+    (nada.rate, nada.signal, nada.loss_ratio, nada.mark_ratio) = (1e6, 0.02, 0.03, 0.04);
+    assert_eq!(nada.pacing_rate(), Some(Rate::from_mbit(1)));
+    assert_eq!(nada.window(), WITHOUT_LIMIT);
+    let shown = ["target_rate_bps", "signal_ms", "loss_ratio", "mark_ratio", "mode"];
+    assert_eq!(shown.map(|name| probed(&nada, name)), [1e6, 20.0, 0.03, 0.04, 0.0]);
+    near(probed(&nada, "received_rate_bps"), 1e6);
+    nada.delays = [0.07, 0.08].into();
+    near(probed(&nada, "queue_ms"), 20.0);
+    nada.on_timeout(&mut world.context(), &crate::testing::loss());
+    assert_eq!(nada.rate, 5e5);
 }

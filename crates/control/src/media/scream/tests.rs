@@ -178,3 +178,12 @@ fn a_timeout_of_feedback_is_a_loss() {
     scream.on_timeout(&mut world.context(), &crate::testing::loss());
     near(scream.window, 14_000.0);
 }
+
+#[test]
+fn packets_leave_at_the_target_and_the_probes_show_both_windows() {
+    let scream = Scream { queue: 0.02, mean_queue: 0.01, alpha: 0.25, ..scream(Settings::default(), 20.0) };
+    assert_eq!(scream.pacing_rate(), Some(Rate::from_bits_per_second(2_614_379)), "3.2 Mbit/s over 1.02 and 1.2");
+    near(probed(&scream, "target_rate_bps"), 3.2e6 / 1.02 / 1.2);
+    let shown = ["reference_window_bytes", "inflection_bytes", "queue_ms", "mean_queue_ms", "alpha"];
+    assert_eq!(shown.map(|name| probed(&scream, name)), [20_000.0, 10_000.0, 20.0, 10.0, 0.25]);
+}
