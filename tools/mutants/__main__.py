@@ -144,7 +144,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="mutants", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("crates", nargs="*", default=list(SAMPLES), help="by default all, and `package`")
     parser.add_argument("--seed", type=int, nargs="+", default=[1], help="another seed takes other mutants")
-    parser.add_argument("--size", type=int, help="mutants of each crate, in place of 100 or 50")
+    parser.add_argument(
+        "--size",
+        type=int,
+        nargs="+",
+        help="mutants of each crate, of each seed or of all, in place of 100 or 50",
+    )
     parser.add_argument(
         "--out", type=Path, default=ROOT / "target/mutants", help="where copies and outcomes go"
     )
@@ -156,8 +161,11 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     passed = []
     for crate in given.crates:
-        size = given.size or SAMPLES[crate]
-        samples = {seed: take(crate, seed, size) for seed in given.seed}
+        sizes = given.size or [SAMPLES[crate]]
+        samples = {
+            seed: take(crate, seed, size)
+            for seed, size in zip(given.seed, itertools.cycle(sizes), strict=False)
+        }
         known = before(given.out, crate, given.seed) if given.again else {}
         # A mutant of several samples is tried once.
         left = {one.name: one for sampled in samples.values() for one in sampled if one.name not in known}
