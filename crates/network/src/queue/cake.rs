@@ -283,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn the_last_packet_of_a_queue_is_not_struck() {
+        let taken = |packets| {
+            let mut queue = cake(CakeSettings::default(), 12);
+            (0..packets).for_each(|number| queue.push(ms(0), Parcel::full(number)));
+            let mut pop = |at| queue.pop(ms(at)).map(|served| served.packet.number);
+            [pop(7), pop(8)]
+        };
+        // Packets have waited for more than 5 ms since 7 ms, and the one at 8 ms is struck.
+        assert_eq!(taken(3), [Some(0), Some(2)]);
+        assert_eq!(taken(2), [Some(0), Some(1)]);
+    }
+
+    #[test]
     fn many_flows_do_not_raise_the_target() {
         // Twenty flows at 12 Mbit/s, each with 400 packets: a packet takes 1 ms, and all wait longer than 5 ms.
         let memlimit = Some(Bytes::new(100_000_000));
@@ -419,6 +432,17 @@ mod tests {
         queue.push(ms(0), Parcel::of(1, 1000));
         assert_eq!(queue.dropped().iter().map(|packet| packet.flow).collect::<Vec<_>>(), [0]);
         assert_eq!(queue.pop(ms(1)).map(|served| served.packet.flow), Some(1));
+    }
+
+    #[test]
+    fn a_packet_without_room_in_an_empty_buffer_overflows_its_own_queue() {
+        let settings = CakeSettings { diffserv: Diffserv::Diffserv3, ..Default::default() };
+        let mut queue = cake(settings, 100);
+        queue.classes = vec![FlowClass::default(), FlowClass { hosts: [0; 2], dscp: 46 }];
+        assert!(queue.make_room(ms(60), Parcel::of(1, 1500)).is_empty());
+        let up = |tin: &Tin<Parcel>| tin.flows.queues.iter().filter(|queue| queue.cobalt.probability() > 0.0).count();
+        // Expedited forwarding has the last tin.
+        assert_eq!(queue.discipline.tins.iter().map(up).collect::<Vec<_>>(), [0, 0, 1]);
     }
 
     #[test]

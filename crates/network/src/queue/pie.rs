@@ -454,6 +454,9 @@ mod tests {
             assert_eq!(drops(0.25, 0.5, seed), (false, 0.75));
             assert_eq!(drops(0.0, 0.5, seed), (false, 0.0));
         }
+        // 0.85 itself is enough for a draw.
+        let dropped = (0..50).filter(|&seed| drops(0.85, 0.0, seed).0).count();
+        assert!((35..50).contains(&dropped), "{dropped}");
         // A large packet counts no more than a full one.
         let by_bytes = PieSettings { bytemode: true, ..SETTINGS };
         let mut large = pie(0.25, 40, 40);

@@ -255,6 +255,18 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_does_not_wait_counts_in_the_turn_of_its_queue() {
+        let first = |size| {
+            let mut turns = Turns::new(2, Bytes::new(1500));
+            [0, 1].into_iter().for_each(|index| turns.list(index));
+            turns.spend(0, Bytes::new(size));
+            let served = |index| Some(Served { packet: Parcel::of(index, 1000), arrived: Time::ZERO, marked: false });
+            turns.pop(served).map(|served| served.packet.flow)
+        };
+        assert_eq!([1499, 1500].map(first), [Some(0), Some(1)]);
+    }
+
+    #[test]
     fn of_equals_the_lowest_number_is_the_longest_wherever_it_stands() {
         let mut turns = Turns::new(4, Bytes::new(1500));
         [1, 3, 0].into_iter().for_each(|index| turns.list(index));

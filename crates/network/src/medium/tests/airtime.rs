@@ -1,12 +1,14 @@
 //! Airtime fairness of the access point, against airtimes worked out by hand.
 
+use std::sync::Arc;
+
 use units::{Random, Span, Time};
 
 use super::super::*;
 use super::rules::high_throughput;
 use super::saturation::network;
 use crate::testing::Parcel;
-use crate::{Discard, DisciplineSettings, FqCodelSettings, Limit};
+use crate::{CakeSettings, Diffserv, Discard, DisciplineSettings, FlowClass, FqCodelSettings, Limit};
 
 /// Packets by station, and microseconds on the air.
 #[derive(Debug, Default)]
@@ -122,5 +124,45 @@ fn each_station_has_a_queue_of_its_own_and_full_aggregates_under_any_discipline(
     for station in [1, 2] {
         let mbit = seen.received[station] as f64 * 12_000.0 / 10e6;
         assert!((mbit - 30.5).abs() < 0.3, "{seen:?}");
+    }
+}
+
+/// The flows of the packets that a station gets, in their order.
+#[derive(Debug, Default)]
+struct Order(Vec<u32>);
+
+impl Listener<Parcel> for Order {
+    fn take(&mut self, _: u32, _: &Parcel, _: Time, _: bool, _: u32) {}
+    fn mark(&mut self, _: u32, _: &Parcel, _: Time, _: u32) {}
+    fn serve(&mut self, _: u32, _: &Parcel, _: Time, _: Span, _: u32) {}
+    fn deliver(&mut self, _: u32, packet: Parcel, _: Span, _: Time) {
+        self.0.push(packet.flow);
+    }
+    fn discard(&mut self, _: u32, _: Parcel, _: Time, _: Discard, _: u32) {}
+    fn attempt(&mut self, _: &Attempt, _: u32) {}
+}
+
+#[test]
+fn the_queues_of_an_access_tell_classes_of_packets_apart() {
+    let cake = CakeSettings { diffserv: Diffserv::Diffserv3, flowblind: true, ..CakeSettings::default() };
+    let order = |airtime_fairness, points: &[u8]| {
+        let classes = points.iter().map(|&dscp| FlowClass { hosts: [0; 2], dscp }).collect::<Arc<[FlowClass]>>();
+        let mut settings = MediumSettings { airtime_fairness, ..network(1, 54_000) };
+        settings.accesses[0].queue.discipline = DisciplineSettings::Cake(cake);
+        let stream = |name| Random::stream(1, name, 0);
+        let medium = Medium::new(&settings, stream("backoff"), stream("frame errors"), |_| stream("queue"));
+        let (mut medium, mut order) = (medium.with_classes(&classes), Order::default());
+        for flow in [0, 0, 0, 1] {
+            medium.offer(Time::ZERO, 0, 1, Parcel::of(flow, 1500), &mut order);
+        }
+        while medium.packets() > 0 {
+            medium.advance(medium.next(), &mut order);
+        }
+        order.0
+    };
+    for airtime_fairness in [false, true] {
+        // The first packet finds the medium idle. Expedited forwarding goes before best effort.
+        assert_eq!(order(airtime_fairness, &[0, 46]), [0, 1, 0, 0]);
+        assert_eq!(order(airtime_fairness, &[]), [0, 0, 0, 1]);
     }
 }
