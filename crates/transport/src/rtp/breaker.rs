@@ -264,4 +264,16 @@ mod tests {
         // A flow that has sent nothing is not looked at.
         assert_eq!(breaker().deadline(), Time::NEVER);
     }
+
+    #[test]
+    fn reports_of_fifteen_seconds_count_however_short_their_intervals() {
+        // 10 RTTs of 200 ms are 20 intervals of 100 ms. Half of 100 packets a second is lost.
+        let mut breaker = Breaker::new(Span::from_millis(100), Span::from_millis(40));
+        let found = (0..300).find_map(|interval| {
+            (0..10).for_each(|_| breaker.on_sent(at(100 * interval)));
+            breaker.on_report(at(100 * interval + 50), 5, 5);
+            breaker.check(at(100 * interval + 100), Span::from_millis(200)).map(|stopped| (interval + 1, stopped))
+        });
+        assert_eq!(found, Some((21, Stopped::Congestion)));
+    }
 }

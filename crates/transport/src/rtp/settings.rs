@@ -100,3 +100,19 @@ impl MediaSettings {
         below.then(|| ("max_rate", format!("`{}` is below `min_rate`, `{}`", self.max_rate, self.min_rate)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_rate_is_at_least_the_lowest() {
+        let (low, high) = (Rate::from_mbit(1), Rate::from_mbit(2));
+        let refusal = |min_rate, max_rate| MediaSettings { min_rate, max_rate, ..MediaSettings::default() }.refusal();
+        assert_eq!([refusal(low, high), refusal(low, low)], [None, None]);
+        assert_eq!(refusal(high, low), Some(("max_rate", "`1mbit` is below `min_rate`, `2mbit`".to_owned())));
+        let feedback = Span::from_secs(11);
+        let refused = MediaSettings { feedback, ..MediaSettings::default() }.refusal();
+        assert_eq!(refused.map(|(key, _)| key), Some("feedback"));
+    }
+}

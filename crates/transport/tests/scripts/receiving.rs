@@ -1,6 +1,6 @@
 //! The receiver: the times and the content of its ACKs.
 
-use transport::{Conceals, Data, Delay, Marks, Stack};
+use transport::{Conceals, Data, Delay, Marks, Receiver, Stack};
 use units::{Bytes, Span, Time};
 
 use crate::harness::{ReceiverScript, at, drop_sack, ms, plain, selective, with};
@@ -471,4 +471,24 @@ fn an_application_that_takes_no_more_closes_the_window_and_opening_it_is_worth_a
     // It was open: no ACK is due for that.
     r.open_to(100).no_ack();
     assert_eq!((r.receiver().window(), r.receiver().is_closed()), (20, false));
+}
+
+// tcp_event_data_sent: Linux takes what leaves while an ACK might wait for an answer.
+#[test]
+fn an_answer_ends_quick_acks_where_they_may_begin_again() {
+    let acknowledged = |quick_again| {
+        let stack = with(delaying(), |s| (s.acks.quick, s.acks.quick_again) = (9, quick_again));
+        let (mut receiver, timestamp) = (Receiver::new(&stack, ms(100)), Time::ZERO);
+        let mut arrives = |ms, sequence| {
+            let (retransmission, reduced, push) = (false, false, false);
+            let data = Data { sequence, timestamp, payload: 1000, retransmission, reduced, push };
+            receiver.on_data(at(ms), &data, false);
+            let acknowledged = receiver.poll_transmit(at(ms)).map(|ack| ack.cumulative);
+            receiver.on_acknowledged_with_data(at(ms));
+            acknowledged
+        };
+        [arrives(0, 0), arrives(1, 1)]
+    };
+    assert_eq!(acknowledged(0), [Some(1), Some(2)]);
+    assert_eq!(acknowledged(1), [Some(1), None]);
 }

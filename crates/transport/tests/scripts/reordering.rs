@@ -308,3 +308,28 @@ fn the_timer_of_rack_sends_no_new_segments() {
     s.at(60).arrives(ack(0).sack(1, 3)).leave(4..5);
     s.all();
 }
+
+// tcp_process_loss, tcp_try_undo_loss: without SACK the repair goes on behind an undo.
+#[test]
+fn without_sack_linux_undoes_a_timeout_and_goes_on() {
+    let stack = with(undoing(), |s| {
+        drop_sack(s);
+        s.losses.state_machine = StateMachine::Linux;
+    });
+    let mut s = SenderScript::new(stack, 4.0);
+    s.leave(0..4).at(1000).leaves_again(0).window_is(1.0);
+    s.at(1010).arrives(ack(1).echo(0)).window_is(4.0).all();
+    assert_eq!(s.counters().spurious, 1);
+}
+
+// tcp_try_undo_partial.
+#[test]
+fn linux_undoes_a_recovery_for_an_ack_of_the_original_alone() {
+    // 0 and 5 are missing, and the ACK of 0 shows 5 to be lost.
+    for (echo, spurious, phase) in [(0, 1, Phase::Disorder), (40, 0, Phase::Recovery)] {
+        let mut s = SenderScript::new(with(undoing(), linux_rack), 10.0);
+        s.leave(0..10).at(40).sacks(0, 1..4).leaves_again(0);
+        s.at(80).arrives(ack(5).sack(6, 7).echo(echo)).phase(phase).all();
+        assert_eq!(s.counters().spurious, spurious, "{echo}");
+    }
+}

@@ -290,3 +290,13 @@ fn freebsd_counts_payload_and_grows_in_steps() {
     fill(&mut buffer);
     assert_eq!(buffer.written, 28);
 }
+
+#[test]
+fn a_size_that_an_application_sets_is_doubled_in_linux_and_counts_payload_in_freebsd() {
+    let fixed = |stack| {
+        let buffer = buffer(stack, Buffer::Fixed(Bytes::new(100_000)));
+        (buffer.memory, buffer.most)
+    };
+    assert_eq!(fixed(linux()), (200_000, 200_000));
+    assert_eq!(fixed(freebsd_9()), (100_000, 100_000));
+}

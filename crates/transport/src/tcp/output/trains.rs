@@ -387,6 +387,11 @@ mod tests {
         // On a path of 1 ms 65,536 bytes are halved once, at 2 ms three times, at 17 ms (33 times) nothing is left.
         let near = |micros| Room { minimum: Span::from_micros(micros), ..room(10, 10, 40) };
         assert_eq!([511, 1000, 2000, 17_000].map(|micros| full(near(micros))), [45, 22, 5, 2]);
+        // The same trains find another length when the smallest RTT, slow start or the segments change.
+        let mut trains = Trains::new(&linux());
+        assert_eq!([511, 1000, 2000].map(|micros| trains.full_train(&near(micros))), [45, 22, 5]);
+        assert_eq!([100, 1000].map(|window| trains.full_train(&room(window, window, 40))), [2, 29]);
+        assert_eq!(trains.full_train(&Room { slow_start: true, ..room(1000, 1000, 40) }), 45);
     }
 
     #[test]
@@ -461,5 +466,25 @@ mod tests {
             offload.note_ready(ready);
             assert_eq!(offload.take_ready(), expected, "{train}");
         }
+    }
+
+    // tcp_send_loss_probe.
+    #[test]
+    fn a_loss_probe_takes_what_the_window_leaves_of_a_train_or_one_segment() {
+        let probe = |room: Room| {
+            let mut trains = Trains::new(&linux());
+            (trains.probe(&room), trains.train, trains.piece)
+        };
+        // A full train has 29.
+        assert_eq!(probe(room(1000, 40, 40)), (true, 28, 29));
+        assert_eq!(probe(room(1000, 10, 40)), (true, 9, 10));
+        assert_eq!(probe(Room { peer_room: 2, ..room(1000, 10, 40) }), (true, 1, 2));
+        assert_eq!(probe(room(1000, 1, 40)), (false, 0, 0));
+        assert_eq!(probe(Room { in_flight: 1001, ..room(1000, 10, 40) }), (false, 0, 0));
+        // A running train goes on, and without segmentation offload there is none.
+        let mut trains = Trains::new(&linux());
+        trains.train = 3;
+        assert_eq!([(); 3].map(|()| trains.probe(&room(1000, 10, 40))), [true, true, false]);
+        assert!(!Trains::new(&crate::plain()).probe(&room(1000, 10, 40)));
     }
 }

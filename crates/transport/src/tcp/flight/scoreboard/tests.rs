@@ -317,3 +317,18 @@ fn a_timestamp_from_before_a_retransmission_tells_rack_nothing() {
         assert_eq!(board.apply(&ack, at(150), test).advances_rack, advances);
     }
 }
+
+#[test]
+fn retransmissions_below_the_first_segment_are_forgotten_with_the_next_one() {
+    let state = crate::tcp::flight::delivery_rate::DeliveryRate::default().state();
+    let mut board = sacked(&[(6, 7)]);
+    assert_eq!(board.detect_by_time(at(50), Span::ZERO).0, 6);
+    let mut resent = |cumulative, number, ms| {
+        board.apply(&Acknowledgement { cumulative, ..Acknowledgement::default() }, at(ms), BY_RTT);
+        board.resend(number, at(ms), state, true);
+        board.holes().retransmissions.iter().map(|retransmission| retransmission.number).collect::<Vec<_>>()
+    };
+    assert_eq!(resent(0, 1, 60), [1]);
+    assert_eq!(resent(0, 2, 61), [1, 2]);
+    assert_eq!(resent(2, 3, 105), [2, 3]);
+}
