@@ -50,6 +50,9 @@ def test_a_function_becomes_a_switch_between_its_body_and_broken_ones():
     numbers = [blamed(text, number) for number, line in enumerate(lines, 1) if line.strip().startswith("x ")]
     assert numbers == [{3}, {7}, {3, 7}]
     assert blamed(text, len(lines)) == set()
+    # The file is a part of a build script, which has no switch.
+    (switch,) = (number for number, line in enumerate(lines, 1) if "mutants_switch::on()" in line)
+    assert blamed(text, switch) == {3, 7}
 
 
 def test_a_const_function_cannot_ask_which_mutant_is_on():

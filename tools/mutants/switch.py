@@ -83,7 +83,7 @@ def pieces(text: str, start: int, end: int, functions: Functions) -> Iterator[st
         if not at <= first < end:
             continue
         nested = [one for one in functions if first < one[0][0] and one[0][1] < last]
-        yield text[at:first] + "{ match crate::mutants_switch::on() {\n"
+        yield f"{text[at:first]}{{ {SWITCH} {{\n"
         for mutant in mutants:
             yield f"{mutant.number} => {arm(mutant.number)} {broken(text, mutant, first, last)} {ARM_END}\n"
         numbers = " ".join(str(mutant.number) for mutant in mutants)
@@ -91,6 +91,9 @@ def pieces(text: str, start: int, end: int, functions: Functions) -> Iterator[st
         at = last
     yield text[at:end]
 
+
+SWITCH = "match crate::mutants_switch::on()"
+"""Asks the environment, which a file cannot do that a build script includes as well."""
 
 ARM_END = "/* end of mutant */"
 
@@ -101,8 +104,14 @@ def arm(numbers: int | str) -> str:
 
 
 def blamed(text: str, line: int) -> set[int]:
-    """The numbers of the mutants that an error in a line of a switched file belongs to."""
-    above = "\n".join(text.split("\n")[:line])
+    """The numbers of the mutants that an error in a line of a switched file belongs to: of a switch, all."""
+    lines = text.split("\n")
+    if SWITCH in lines[line - 1]:
+        below = "\n".join(lines[line:])
+        original = re.search(r"^_ => /\* mutants ([\d ]+) \*/", below, re.MULTILINE)
+        assert original
+        return {int(number) for number in original[1].split()}
+    above = "\n".join(lines[:line])
     numbers: list[set[int]] = []
     for mark in re.finditer(r"/\* mutants ([\d ]+) \*/|/\* end of mutant \*/", above):
         if mark[1]:
