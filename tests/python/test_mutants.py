@@ -10,7 +10,7 @@ import pytest
 
 import conftest
 from mutants import __main__ as command
-from mutants import package, pytests
+from mutants import package, pytests, recorded
 from mutants.listed import ROOT, Mutant
 from mutants.package import listed, naming
 from mutants.places import places
@@ -18,6 +18,7 @@ from mutants.pytests import MISSING, TIMEOUT, Pytest, read
 from mutants.reaching import CALL, noting
 from mutants.recorded import rows_with
 from mutants.switch import blamed, can_switch, switched
+from pages import measure, measurements
 
 SOURCE = """\
 /// Half, of `{`.
@@ -358,3 +359,15 @@ def test_a_sample_is_the_row_of_its_crate_and_seed():
         ("engine", "5", "36", "0"),
         ("sim", "21", "40", "0"),
     ]
+
+
+def test_each_sample_of_one_run_keeps_the_rows_of_those_before(tmp_path, monkeypatch):
+    for module in (measure, measurements, recorded):
+        monkeypatch.setattr(module, "MEASUREMENTS", tmp_path)
+    (tmp_path / "tests").mkdir()
+    measurements.forget()
+    for crate, seed in [("sim", 21), ("engine", 5), ("sim", 22)]:
+        recorded.record(crate, seed, Counter({"killed": 30}), 1, "a machine")
+    rows = measurements.load_csv(recorded.FILE)[1]
+    measurements.forget()
+    assert [(row["crate"], row["seed"]) for row in rows] == [("engine", "5"), ("sim", "21"), ("sim", "22")]

@@ -60,5 +60,4 @@ def test_the_committed_table_is_that_of_the_runs(tmp_path):
     found = rows(run(tmp_path, names), names)
     if UPDATE and found != pages.load_csv(FILE)[1]:
         measure.write_rows(FILE, "UPDATE_DOCS=1 pytest tests/python/test_neighbours.py", found)
-        pages.measurements._text.cache_clear()
     assert found == pages.load_csv(FILE)[1]

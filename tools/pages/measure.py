@@ -18,7 +18,7 @@ import subprocess
 import sys
 from typing import Any
 
-from pages.measurements import MEASUREMENTS, ROOT
+from pages.measurements import MEASUREMENTS, ROOT, forget
 
 
 def head(command: list[str]) -> dict[str, str]:
@@ -76,6 +76,7 @@ def write_rows(
     writer.writeheader()
     writer.writerows(rows)
     (MEASUREMENTS / name).write_text(table.getvalue(), "utf-8")
+    forget()
 
 
 if __name__ == "__main__":

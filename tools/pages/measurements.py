@@ -82,3 +82,8 @@ def _text(name: str) -> str:
         return (MEASUREMENTS / name).read_text("utf-8")
     except OSError as fault:
         raise MeasurementError(f"measurements/{name}: {fault.strerror}") from fault
+
+
+def forget() -> None:
+    """Files are read anew, as one was written."""
+    _text.cache_clear()
