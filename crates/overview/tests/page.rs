@@ -231,13 +231,12 @@ fn flows_of_the_other_direction_do_not_count() {
     assert_eq!(index, "Jain's index of the lasting flows: 0.9 (1 is equal)");
 }
 
-#[test]
-fn many_flows_are_one_curve_by_name_and_controller() {
+/// So many flows, of which all but the last are web flows.
+fn many(count: usize) -> Made {
     let mut many = made();
-    let count = 17;
     let of = |value: f64| vec![value; count];
     many.names = (0..count).map(|n| format!("web-{n}")).collect();
-    many.names[16] = "file".to_owned();
+    many.names[count - 1] = "file".to_owned();
     many.controllers = vec!["cubic"; count];
     let numbers: Column = (0..count).map(|n| n as f64).collect();
     for (name, column) in &mut many.flows {
@@ -258,7 +257,12 @@ fn many_flows_are_one_curve_by_name_and_controller() {
         ("flow_series", "latest_rtt_ms", twice([NAN, 50.0])),
         ("flow_series", "window_segments", (0..2 * count).map(|n| n as f64).collect()),
     ]);
-    let shown = page(vec![("run", vec![many])]);
+    many
+}
+
+#[test]
+fn many_flows_are_one_curve_by_name_and_controller() {
+    let shown = page(vec![("run", vec![many(17)])]);
     let throughput = &shown["stack"][0]["curves"];
     assert_eq!([&throughput[0]["label"], &throughput[1]["label"]], ["16 x web", "file"]);
     // Half a million bytes of each of 16 flows in a second, and the second half of all in the last one.
@@ -269,7 +273,14 @@ fn many_flows_are_one_curve_by_name_and_controller() {
     // The mean over 0 to 15, then over 17 to 32.
     let window = &shown["stack"][3]["curves"][0]["median"];
     assert_eq!([at(window, 1.5), at(window, 2.0)], [Some(7.5), Some(24.5)]);
-    assert_eq!(shown["plane"]["points"].as_array().unwrap().len(), 1);
+    let counts = |shown: &Value| {
+        let length = |list: &Value| list.as_array().unwrap().len();
+        [0, 3]
+            .map(|panel| length(&shown["stack"][panel]["curves"]))
+            .map(|curves| (curves, length(&shown["plane"]["points"])))
+    };
+    assert_eq!(counts(&shown), [(2, 1); 2]);
+    assert_eq!(counts(&page(vec![("run", vec![many(16)])])), [(16, 16); 2]);
 }
 
 #[test]
@@ -376,4 +387,82 @@ fn delay_is_above_the_base_rtt_of_its_time() {
     let shown = page(vec![("run", vec![made().with_other("flow_series", "base_rtt_ms", bases)])]);
     let line = &shown["stack"][1]["levels"][0]["values"];
     assert_eq!([0.0, 4.5, 5.0, 9.0].map(|second| at(line, second)), [40.0, 40.0, 70.0, 70.0].map(Some));
+}
+
+#[test]
+fn without_capacities_a_queue_waits_at_the_rate_of_its_link() {
+    let waits = |mut made: Made| {
+        made = made.with_other("link_series", "capacity_bytes", vec![NAN; 22]);
+        let shown = page(vec![("run", vec![made])]);
+        assert_eq!(shown["stack"][0]["levels"], json!([]), "the rate over time is not known");
+        [4.0, 9.0].map(|second| at(&shown["stack"][2]["curves"][0]["median"], second).unwrap())
+    };
+    assert_eq!(waits(made()), [20.0, 45.0]);
+    // Packets take twice their bytes on the link.
+    let mut framed = made().with_other("links", "throughput_bps", vec![NAN, 4e6]);
+    framed.scenario["path"]["framing"] = json!({ "overhead": 1500 });
+    assert_eq!(waits(framed.with_other("links", "utilization", vec![0.0, 1.0])), [40.0, 90.0]);
+}
+
+#[test]
+fn behind_the_last_sample_the_link_goes_on_at_its_mean_rate() {
+    // 50,000 bytes wait at the end, and the link has carried ten million in ten seconds.
+    let shown = page(vec![("run", vec![made()])]);
+    let queue = &shown["stack"][2]["curves"][0]["median"];
+    assert!((at(queue, 10.0).unwrap() - 50.0).abs() < 1e-6, "{queue}");
+}
+
+#[test]
+fn the_rate_of_the_link_is_what_it_could_carry_between_two_samples() {
+    let times = (0..=10).chain(0..=10).map(|n| f64::from(2 * n)).collect();
+    let shown = page(vec![("run", vec![made().with_other("link_series", "time_s", times)])]);
+    // A million bytes in each two seconds.
+    assert_eq!(at(&shown["stack"][0]["levels"][0]["values"], 5.0), Some(4.0));
+}
+
+#[test]
+fn the_buffer_of_a_path_is_the_wait_behind_a_full_one() {
+    let wait = |limit: &str| {
+        let mut limited = made();
+        limited.scenario["path"]["queue"] = json!(limit);
+        at(&page(vec![("run", vec![limited])])["stack"][2]["levels"][0]["values"], 3.0).map(|wait| wait.round())
+    };
+    // The link carries 1000 bytes a millisecond. The RTT has 40 ms.
+    assert_eq!(
+        ["30kB", "20p", "15ms", "2bdp", "infinite"].map(wait),
+        [Some(30.0), Some(30.0), Some(15.0), Some(80.0), None]
+    );
+}
+
+#[test]
+fn a_signal_is_held_for_a_second_or_a_twentieth_of_the_run() {
+    let rtts = (0..22).map(|n| if n <= 5 { 50.0 } else { NAN }).collect();
+    let shown = page(vec![("run", vec![made().with_other("flow_series", "latest_rtt_ms", rtts)])]);
+    let rtt = &shown["stack"][1]["curves"][0]["median"];
+    assert_eq!([4.9, 6.0, 6.1].map(|second| at(rtt, second)), [Some(50.0), Some(50.0), None]);
+}
+
+#[test]
+fn what_limits_the_flows_for_longest_is_said_unless_it_is_the_window() {
+    // Of 16 s in which flows had data, the receive window limited them for so long.
+    let limited = |seconds: [f64; 2]| {
+        let mut made = made();
+        made.flows.extend([
+            ("busy_us", vec![10e6, 6e6]),
+            ("app_limited_us", vec![0.0, 0.0]),
+            ("rwnd_limited_us", seconds.map(|time| time * 1e6).to_vec()),
+            ("sndbuf_limited_us", vec![1e6, 0.0]),
+        ]);
+        made
+    };
+    let said = |labels| sentence(&page(labels), "Limit");
+    let receiver = "was limited by its receive buffer";
+    let one = limited([8.0, 2.0]);
+    assert_eq!(said(vec![("run", vec![one])]), format!("run {receiver} 62.5 % of the time"));
+    assert_eq!(said(vec![("run", vec![limited([4.0, 2.0])])]), "", "the window has 9 s");
+    // The median of three repetitions, and two labels.
+    let three = || [[8.0, 2.0], [10.0, 2.0], [9.0, 2.0]].map(limited).into();
+    let other = limited([10.0, 6.0]);
+    let both = said(vec![("one", three()), ("other", vec![other])]);
+    assert_eq!(both, format!("one {receiver} 68.8 % of the time; other {receiver} 100 % of the time"));
 }
