@@ -50,6 +50,8 @@ def test_a_margin_is_the_least_distance():
     standards = [Estimate((0.0,))]
     assert compared(Estimate((0.5,)), standards, "less", Relative((), "largest", 0.1, 0.5)) == "like"
     assert compared(Estimate((0.6,)), standards, "less", Relative((), "largest", 0.1, 0.5)) == "worse"
+    assert compared(Estimate((-0.5,)), standards, "more", Relative((), "largest", 0.1, 0.5)) == "like"
+    assert compared(Estimate((-0.6,)), standards, "more", Relative((), "largest", 0.1, 0.5)) == "worse"
 
 
 def test_every_criterion_of_the_rfc_is_there():
