@@ -295,27 +295,32 @@ def test_the_tests_on_the_kernels_tcp_are_those_that_run_alone():
 
 
 def test_outcomes_are_kept_as_they_come_and_an_interrupted_sample_goes_on(tmp_path, monkeypatch, capsys):
-    sampled = [Mutant(number, f"m{number}", HALF, (0, 1), "", None, "") for number in (1, 2, 3)]
+    sampled = [Mutant(number, f"m{number}", HALF, (0, 1), "", None, "") for number in (1, 2, 3, 4)]
     monkeypatch.setattr(package, "sample", lambda *_: sampled)
-    tried = []
+    tried, again = [], []
 
     def outcomes(mutants, _):
         for one in mutants:
-            if len(tried) == 2:
+            if len(tried) == 3 or (tried and again):
                 tried.clear()
                 raise KeyboardInterrupt
             tried.append(one.name)
-            yield one, "" if one.name == "m2" else ALONE
+            yield one, "" if one.name in ("m2", "m3") else ALONE
 
     monkeypatch.setattr(package, "outcomes", outcomes)
     monkeypatch.setattr(sys, "argv", ["mutants", "package", "--seed", "7", "--out", str(tmp_path), "--again"])
     with pytest.raises(KeyboardInterrupt):
         command.main()
-    assert json.loads((tmp_path / "package-7.json").read_text()) == {"m1": ALONE, "m2": ""}
+    assert json.loads((tmp_path / "package-7.json").read_text()) == {"m1": ALONE, "m2": "", "m3": ""}
+    again.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        command.main()
+    assert json.loads((tmp_path / "package-7.json").read_text()) == {"m1": ALONE, "m2": "", "m3": ""}
+    again.clear()
     # Survivors are tried again, and those that were noticed are not.
     assert command.main() == 1
-    assert tried == ["m2", "m3"]
-    assert "package, seed 7: 66.7%: 1 survived, 2 killed" in capsys.readouterr().out
+    assert tried == ["m2", "m3", "m4"]
+    assert "package, seed 7: 50.0%: 2 survived, 2 killed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,12 @@ def keep(out: Path, crate: str, samples: Mapping[int, list[Mutant]], whys: Mappi
 
 
 def before(out: Path, crate: str, seeds: list[int]) -> dict[str, str | None]:
-    """The mutants of earlier samples that did not survive."""
+    """The outcomes of earlier samples."""
     files = [kept(out, crate, seed) for seed in seeds]
     samples: list[dict[str, str | None]] = [
         json.loads(file.read_text("utf-8")) for file in files if file.exists()
     ]
-    return {name: why for sampled in samples for name, why in sampled.items() if why != ""}
+    return {name: why for sampled in samples for name, why in sampled.items()}
 
 
 def main() -> int:
@@ -166,7 +166,8 @@ def main() -> int:
             seed: take(crate, seed, size)
             for seed, size in zip(given.seed, itertools.cycle(sizes), strict=False)
         }
-        known = before(given.out, crate, given.seed) if given.again else {}
+        earlier = before(given.out, crate, given.seed) if given.again else {}
+        known = {name: why for name, why in earlier.items() if why != ""}
         # A mutant of several samples is tried once.
         left = {one.name: one for sampled in samples.values() for one in sampled if one.name not in known}
         mutants = [replace(one, number=number) for number, one in enumerate(left.values(), 1)]
@@ -174,7 +175,7 @@ def main() -> int:
         whys = dict(known)
         for mutant, why in tried(mutants, given.out.resolve() / ("package" if crate == "package" else "")):
             whys[mutant.name] = why
-            keep(given.out, crate, samples, whys)
+            keep(given.out, crate, samples, earlier | whys)
         for seed, sampled in samples.items():
             passed.append(report(crate, seed, {one: whys[one.name] for one in sampled}, given.record))
     return 0 if all(passed) else 1
