@@ -20,6 +20,7 @@ import ackclock
 from ackclock import _engine
 from ackclock.engines import Job
 from ackclock.engines.options import declared
+from ackclock.engines.simulator import Simulator
 from ackclock.engines.uml import Uml
 from ackclock.errors import InputError
 from ackclock.uml import build, guest, kernels, machine, recipe, sources
@@ -334,16 +335,19 @@ DISCIPLINES = {
 def test_the_kernels_disciplines_are_the_queues_that_scenarios_name(kernel):
     assert {*DISCIPLINES} <= {*kernel.disciplines}
     queues = [*DISCIPLINES.values(), {"limit": "1bdp"}]
-    plans = [plan("cubic", duration="6s", path=PATH | {"queue": queue}) for queue in queues]
-    runs = dict(Uml().run([Job(one, 1) for one in plans]))
+    jobs = [Job(plan("cubic", duration="6s", path=PATH | {"queue": queue}), 1) for queue in queues]
+    runs, simulated = dict(Uml().run(jobs)), dict(Simulator().run(jobs))
     means = {}
     for index, name in enumerate([*DISCIPLINES, "fifo"]):
         run = runs[index]
         assert run.valid, run.engine["reasons"]
         spelled = run.engine["queues"]
         assert spelled == {} if name == "fifo" else spelled["bottleneck"].startswith(name)
-        [row] = [row for row in run.links.to_pylist() if row["name"] == "bottleneck"]
-        assert row["utilization"] > 0.8, name
+        row, of_simulator = (
+            next(row for row in one.links.to_pylist() if row["name"] == "bottleneck")
+            for one in (run, simulated[index])
+        )
+        assert row["utilization"] == pytest.approx(of_simulator["utilization"], abs=0.02), name
         left = row["arrived_packets"] - row["departed_packets"] - row["dropped_packets"]
         assert 0 <= left <= row["queue_packets_max"] + 1, name
         assert row["dropped_packets"] == run.events["kind"].to_pylist().count("drop"), name

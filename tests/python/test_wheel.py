@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.uml import recipe
+from ackclock.uml.kernels import Kernel
 from licences import linked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,8 +164,13 @@ def test_the_package_simulates_without_the_modules_of_posix():
     ],
 )
 def test_commands_start_without_the_modules_of_posix(arguments, tmp_path):
+    kernel = Kernel("6.1", recipe.digest(), [], [], tmp_path / "cache/ackclock/uml/6.1/linux")
+    kernel.program.parent.mkdir(parents=True)
+    kernel.program.touch()
+    kernel.save()
     program = f"{WITHOUT_POSIX}\nfrom ackclock.cli import main\nsys.exit(main())"
     command = [sys.executable, "-c", program, *arguments.split()]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    known = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=known)
     assert "Traceback" not in ran.stderr, ran.stderr
     assert ran.returncode == 0, ran.stderr

@@ -61,7 +61,9 @@ def check_folder(of: Path) -> None:
     Raises MachineError.
     """
     known = of.lstat()
-    if known.st_uid != os.geteuid() or known.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or of.is_symlink():
+    # Windows has no owners in numbers, and its profiles are their users' own.
+    owner = os.geteuid() if hasattr(os, "geteuid") else known.st_uid
+    if known.st_uid != owner or known.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or of.is_symlink():
         raise _engine.MachineError(
             f"{of}: other users may change it, and no kernel of theirs is run: remove it, and `{BUILD}`"
         )
