@@ -221,6 +221,16 @@ fn a_window_is_a_rate_over_the_time_from_departure_to_feedback() {
     source.on_report(at(60), &report(&[(0, 60)], 0), &mut ());
     // 20 packets of 960 bytes in 60 + 100 ms.
     assert_eq!(source.rate(), Rate::from_bits_per_second(960_000));
+    assert_eq!(source.window(), (20.0, f64::INFINITY));
+}
+
+#[test]
+fn the_window_of_a_rate_is_what_it_has_in_flight() {
+    let (mut source, _) = source(&settings(), Some(500_000), f64::INFINITY);
+    leaving(&mut source, 10);
+    source.on_report(at(96), &report(&[(0, 96)], 0), &mut ());
+    // 6000 bytes in 96 ms, in packets of 960 bytes.
+    assert_eq!(source.window(), (6.25, f64::INFINITY));
 }
 
 #[test]

@@ -80,6 +80,26 @@ fn without_sack_linux_counts_no_duplicates_while_a_repair_waits_for_more_than_it
 }
 
 #[test]
+fn without_sack_an_ack_in_the_repair_of_a_timeout_counts_duplicates_anew() {
+    let stack = linux().without_sack();
+    let mut flight = ten(&stack);
+    let mut repair = Repair::new();
+    // Until the tenth segment, with new ones above it.
+    repair.enter_loss(at(40), false, false, &flight, &stack);
+    repair.begin(10, &stack);
+    let mut duplicate = |cumulative, stage| {
+        let mut summary = flight.apply(at(50), &ack(cumulative), &stack);
+        flight.emulate_sack(&mut summary, stage);
+        flight.push(at(50));
+        (flight.sacked_count(), summary.delivered)
+    };
+    assert_eq!(duplicate(0, repair.stage()), (0, 0));
+    assert_eq!([1, 2, 3].map(|_| duplicate(0, repair.stage())), [(1, 1), (2, 1), (3, 1)]);
+    // Two are acknowledged, of which one was counted as a duplicate.
+    assert_eq!(duplicate(2, repair.stage()), (0, 1));
+}
+
+#[test]
 fn after_a_spurious_reduction_segments_deemed_lost_are_in_flight_again() {
     let stack = linux();
     let mut flight = ten(&stack);

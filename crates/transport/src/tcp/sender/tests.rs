@@ -94,6 +94,22 @@ fn the_state_follows_acks_and_timeouts() {
 }
 
 #[test]
+fn a_sender_with_nothing_outstanding_is_idle_and_not_busy() {
+    let mut sender = sender(Application::Interactive, 3);
+    sender.start(at(0));
+    sender.note_written(5);
+    assert_eq!(leave(&mut sender, 0), [0, 1, 2]);
+    assert_eq!(acknowledge(&mut sender, 100, 2), [3, 4]);
+    // The window has room for two more from here on: the application limits until 200 ms, and then it is idle.
+    assert!(acknowledge(&mut sender, 200, 5).is_empty());
+    let times = |ms| {
+        let counters = sender.counters_until(at(ms));
+        [counters.busy_us, counters.app_limited_us].map(|us| us / 1000)
+    };
+    assert_eq!([times(200), times(300)], [[200, 100], [200, 200]]);
+}
+
+#[test]
 fn three_duplicates_begin_a_recovery() {
     let mut sender = sender(Application::Greedy, 6);
     sender.start(at(0));
