@@ -101,6 +101,30 @@ fn a_host_has_its_usual_receive_buffer_until_another_is_set() {
 }
 
 #[test]
+fn a_buffer_that_does_not_grow_is_half_of_its_sizes() {
+    // SO_RCVBUF as applications give it, of which Linux makes twice as much.
+    let options =
+        |bytes| TransportOptions { receive_buffer: Buffer::Fixed(Bytes::new(bytes)), ..TransportOptions::of(&linux()) };
+    let written = |bytes| {
+        let sysctls = options(bytes).sysctls().unwrap();
+        sysctls.into_iter().find(|(name, _)| name.ends_with("tcp_rmem")).unwrap().1
+    };
+    assert_eq!([written(65_536), written(1000)], ["4096 131072 131072", "2000 2000 2000"]);
+    let settings = [("net.ipv4.tcp_rmem".to_owned(), "4096 131072 131072".to_owned())];
+    let found = configure(&linux(), &settings).unwrap();
+    // 2^17 bytes need 18 bits, two more than the 16 of a window.
+    assert_eq!((found.transport["receive_buffer"].as_str(), found.window_scale), (Some("65536B"), Some(2)));
+}
+
+#[test]
+fn a_divisor_of_3_lets_segments_wait_for_a_train_and_100_does_not() {
+    let waits = |value| {
+        configured(&linux(), &[("net.ipv4.tcp_tso_win_divisor", value)]).unwrap()["segmentation_offload"].clone()
+    };
+    assert_eq!(json!(["3", "100", "4000000000"].map(waits)), json!([true, false, false]));
+}
+
+#[test]
 fn the_last_setting_counts_and_says_whether_it_acts() {
     let settings = |last: &str| {
         let all =

@@ -59,6 +59,9 @@ mod tests {
         let error = |text: &str| text.parse::<TcSize>().unwrap_err().to_string();
         assert!(error("0.1MB").contains("tc reads 104857B, powers of ten make 100000B"));
         assert!(error("32kbit").contains("tc reads 4096B, powers of ten make 4000B"));
+        assert!(error("8mbit").contains("tc reads 1048576B, powers of ten make 1000000B"));
+        assert!(error("1gbit").contains("tc reads 134217728B, powers of ten make 125000000B"));
+        assert!(error("1GB").contains("tc reads 1073741824B, powers of ten make 1000000000B"));
         let read = |text: &str| text.parse::<TcSize>().map(|size| (size.0.get(), size.to_string()));
         assert_eq!(read("64kB"), Ok((64_000, "64kB".to_owned())));
         assert_eq!(read("4 KiB"), Ok((4096, "4096B".to_owned())));
