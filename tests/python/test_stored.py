@@ -296,6 +296,25 @@ def test_columns_of_others_are_left_out_and_their_types_become_ours(result, tmp_
     assert Run.load(folder).flow_series.schema.equals(stored.schemas()["flow_series"], check_metadata=True)
 
 
+def test_a_series_of_before_gets_bytes_and_base_rtt_from_its_flows(tmp_path):
+    path = ackclock.Path("5mbit", "20ms", "30p")
+    scenario = ackclock.Scenario(
+        path=path,
+        flows=[ackclock.Flow("newreno")],
+        duration="2s",
+        record=ackclock.Record(flow_series="100ms"),
+    )
+    made = ackclock.simulate(scenario).save(tmp_path / "run")
+    now = Run.load(made).flow_series
+    file = made / "flow_series.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["arrived_bytes", "base_rtt_ms"]), file)
+    then = Run.load(made).flow_series
+    # All packets have one size here, and nothing changes the base.
+    assert now["arrived_bytes"].to_pylist()[-1] > 1e6
+    assert then["arrived_bytes"].to_pylist() == pytest.approx(now["arrived_bytes"].to_pylist(), rel=0.01)
+    assert then["base_rtt_ms"].to_pylist() == now["base_rtt_ms"].to_pylist()
+
+
 def test_flows_without_names_are_read(tmp_path):
     # Each gets one only in the tables.
     flow = ackclock.Flow("newreno", count=2)

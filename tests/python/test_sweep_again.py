@@ -35,8 +35,9 @@ def test_a_sweep_is_read_again_with_figures_in_other_formats(capsys, tmp_path, s
     assert before == {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
 
 
-def test_a_sweep_is_read_alone(capsys, swept):
+def test_a_sweep_is_read_alone(capsys, tmp_path, swept):
     folder, _ = swept
+    assert refused(capsys, "read", tmp_path, folder) == f"{folder}: is a sweep, which is read alone"
     assert refused(capsys, "read", folder, folder) == f"{folder}: is a sweep, which is read alone"
     (folder / "sweep.json").write_text("[]")
     assert "is not the description of a sweep" in refused(capsys, "read", folder)
