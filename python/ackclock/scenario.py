@@ -26,6 +26,9 @@ Factory: TypeAlias = Callable[[], Any]
 
 _KEYS = {"from_": "from"}
 
+_PARTS = {"links": Link, "wlans": Wlan, "flows": Flow}
+"""The fields that are lists, and what is in them."""
+
 _DEEPEST = 120
 """Tables and lists in one another that the engine's parser of JSON takes (127), with room for its own."""
 
@@ -98,7 +101,7 @@ class Scenario(Document):
         """
         document = _document(self)
         factories: list[Factory] = []
-        for flow, described in zip(self.flows, document.get("flows", ()), strict=True):
+        for flow, described in zip(self.flows or (), document.get("flows", ()), strict=True):
             if not isinstance(flow.cc, str):
                 if not isinstance(flow.cc, type):
                     raise TypeError(
@@ -154,8 +157,27 @@ def _error(message: str, file: str, key: str = "") -> _engine.ScenarioError:
     return error
 
 
+def _parts(name: str, given: object) -> Sequence[Any]:
+    """The links, wlans or flows of a scenario. Raises ScenarioError for anything else."""
+    kind = _PARTS[name]
+
+    def refuse(key: str, found: object, allowed: str) -> NoReturn:
+        shown = type(found).__name__
+        raise _error(f"scenario: {key}: it is of type {shown}: allowed is {allowed}", "", key)
+
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        refuse(name, given, f"a list of {kind.__name__}")
+    for number, one in enumerate(given):
+        if not isinstance(one, kind):
+            refuse(f"{name}.{number}", one, kind.__name__)
+    return given
+
+
 def _document(part: Any) -> dict[str, Any]:
-    """A dataclass as a table of the document, without fields that are None."""
+    """A dataclass as a table of the document, without fields that are None.
+
+    Raises ScenarioError for parts of another type.
+    """
     table: dict[str, Any] = {}
     for attribute in fields(part):
         value = getattr(part, attribute.name)
@@ -163,8 +185,8 @@ def _document(part: Any) -> dict[str, Any]:
             continue
         if isinstance(value, Path | Reverse | Record):
             value = _document(value)
-        elif attribute.name in ("links", "wlans", "flows"):
-            value = [_document(item) for item in value]
+        elif attribute.name in _PARTS:
+            value = [_document(item) for item in _parts(attribute.name, value)]
         table[_KEYS.get(attribute.name, attribute.name)] = value
     for name in ("links", "wlans"):
         if table.get(name) == []:

@@ -249,3 +249,22 @@ def test_a_document_of_another_shape_is_refused_with_its_key(document, key, word
     with pytest.raises(ackclock.ScenarioError, match=words) as raised:
         ackclock.Scenario.from_document(document)
     assert raised.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("parts", "key", "words"),
+    [
+        ({"flows": ["newreno"]}, "flows.0", "it is of type str: allowed is Flow"),
+        ({"flows": [ackclock.Flow("cdg"), None]}, "flows.1", "it is of type NoneType: allowed is Flow"),
+        ({"flows": "newreno"}, "flows", "it is of type str: allowed is a list of Flow"),
+        ({"flows": ackclock.Flow("cdg")}, "flows", "it is of type Flow: allowed is a list of Flow"),
+        ({"flows": None}, "flows", "a scenario needs at least one flow"),
+        ({"links": [{"rate": "1mbit"}]}, "links.0", "it is of type dict: allowed is Link"),
+        ({"wlans": {}}, "wlans", "it is of type dict: allowed is a list of Wlan"),
+    ],
+)
+def test_parts_of_another_type_are_refused_with_their_key(parts, key, words):
+    given = {"path": ackclock.Path("10mbit", "40ms", "20p"), "flows": [ackclock.Flow("cdg")]} | parts
+    with pytest.raises(ackclock.ScenarioError, match=f"^scenario: {key}: {words}$") as raised:
+        ackclock.simulate(ackclock.Scenario(**given), duration="1s")
+    assert raised.value.key == key
