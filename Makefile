@@ -60,16 +60,14 @@ test: test-rust test-python
 	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" "$(ON_QLOG)" $(ON_QUICHE)
 
 test-rust:
-	cargo test $(WORKSPACE) --exclude ackclock-python --quiet
-	$(if $(ON_QLOG),cargo test --package ackclock-quic --features qlog --test logs --quiet)
+	cargo test $(WORKSPACE) --exclude ackclock-python $(ON_QLOG:%=--features ackclock-quic/%) --quiet
 
 # What a machine adds that has more than the README names, where `make test` has passed without: SKIPPED lists the Python
 # tests that skipped there, as `pytest --skipped=FILE` writes them.
 SKIPPED ?= skipped.txt
 OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn)
 test-optional: build .venv/.developing
-	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%))
-	$(if $(ON_QLOG),cargo test --package ackclock-quic --features qlog --test logs --quiet)
+	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%) $(ON_QLOG:%=--features ackclock-quic/%))
 	cargo test --quiet --package ackclock-record --test tshark
 	cargo test --quiet --package ackclock-sim --test capture
 	$(MAKE) --no-print-directory test-python TESTS=@$(SKIPPED)

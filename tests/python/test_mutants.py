@@ -371,8 +371,8 @@ def test_each_sample_of_one_run_keeps_the_rows_of_those_before(tmp_path, monkeyp
         monkeypatch.setattr(module, "MEASUREMENTS", tmp_path)
     (tmp_path / "tests").mkdir()
     # Its own asks git, which not every machine has.
-    head = {"date": "2026-11-30", "commit": "none", "command": "python -m mutants"}
-    monkeypatch.setattr(measure, "head", lambda command: head)
+    head = {"date": "2026-11-30", "commit": 40 * "0", "command": "python -m mutants"}
+    monkeypatch.setattr(measure, "head", lambda _: head)
     measurements.forget()
     for crate, seed in [("sim", 21), ("engine", 5), ("sim", 22)]:
         recorded.record(crate, seed, Counter({"killed": 30}), 1, "a machine")
