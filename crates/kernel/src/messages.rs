@@ -72,6 +72,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_finds_invalid_lacks_callbacks() {
+        let refused = |number| why(&Error::from_raw_os_error(number));
+        // EINVAL, and EPERM.
+        assert!(refused(22).ends_with("; it needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"));
+        assert!(!refused(1).contains("callbacks"));
+    }
+
+    #[test]
     fn a_loop_that_is_too_long_to_be_tried_is_named() {
         let said = "0: r1 = 1\nBPF program is too large. Processed 1000001 insn\n\
                     processed 1000001 insns (limit 1000000)\n";
