@@ -14,7 +14,6 @@ from typing import Any
 from ackclock import _engine
 from pages import measure
 from pages.makers.front import FILE
-from pages.measurements import MEASUREMENTS
 
 STATED = 1
 """The seed of the first paths."""
@@ -38,7 +37,7 @@ def write(stated: int, drawn: int) -> None:
         "stated": scores(names, stated, STATED),
         "drawn": scores(names, drawn, int(head["date"].replace("-", ""))),
     }
-    (MEASUREMENTS / FILE).write_text(measure.text(head | measure.rounded(found)) + "\n", "utf-8")
+    measure.put(FILE, measure.text(head | measure.rounded(found)) + "\n")
 
 
 if __name__ == "__main__":

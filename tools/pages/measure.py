@@ -56,13 +56,19 @@ def text(value: Any, depth: int = 0) -> str:
     return line(value)
 
 
+def put(name: str, content: str) -> None:
+    """Writes a file under ``measurements/``, which is read anew from then on."""
+    file = MEASUREMENTS / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content, "utf-8")
+    forget()
+
+
 def write(name: str, command: list[str]) -> None:
     """Runs the command, and writes its output under ``measurements/``."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, Any] = head(command) | {"result": rounded(json.loads(done.stdout))}
-    file = MEASUREMENTS / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text(measured) + "\n", "utf-8")
+    put(name, text(measured) + "\n")
 
 
 def write_rows(
@@ -75,8 +81,7 @@ def write_rows(
     writer = csv.DictWriter(table, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    (MEASUREMENTS / name).write_text(table.getvalue(), "utf-8")
-    forget()
+    put(name, table.getvalue())
 
 
 if __name__ == "__main__":
