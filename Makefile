@@ -85,7 +85,7 @@ snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism --test media
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	PYTHONPATH=tools $(BIN)/python -m written
-	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
+	UPDATE_DOCS=1 $(BIN)/pytest --quiet tests/python/test_artists.py tests/python/test_neighbours.py tests/python/test_checks_of_ours.py
 	$(MAKE) --no-print-directory tables
 
 # Writes the tables of the pages anew, from the program and from measurements/.
