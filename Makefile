@@ -23,6 +23,9 @@ BUILT_IN := .venv/.with-$(or $(NATIVE),no)-$(or $(LIVE),no)$(ON_QUIC:%=-%)$(ON_Q
 WORKSPACE := --workspace $(if $(NATIVE),,--exclude ackclock-shim) $(if $(LIVE),,--exclude ackclock-live --exclude ackclock-kernel) \
 	$(if $(ON_QUIC),,--exclude ackclock-quic --exclude ackclock-noq --exclude ackclock-quinn) \
 	--exclude ackclock-quiche
+# What crates have beyond what other crates ask of them: without it, its tests are not compiled.
+TESTED := $(if $(ON_QUIC),$(NATIVE:%=--features ackclock-shim/stacks) $(LIVE:%=--features ackclock-live/quic)) \
+	$(ON_QLOG:%=--features ackclock-quic/%)
 
 .PHONY: build demo test test-rust test-optional test-python lock snapshots tables lint format mutants miri fuzz bench papers docs playground crates minimum print-minimum release sdist wheel clean
 
@@ -60,14 +63,14 @@ test: test-rust test-python
 	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" "$(ON_QLOG)" $(ON_QUICHE)
 
 test-rust:
-	cargo test $(WORKSPACE) --exclude ackclock-python $(ON_QLOG:%=--features ackclock-quic/%) --quiet
+	cargo test $(WORKSPACE) --exclude ackclock-python $(TESTED) --quiet
 
 # What a machine adds that has more than the README names, where `make test` has passed without: SKIPPED lists the Python
 # tests that skipped there, as `pytest --skipped=FILE` writes them.
 SKIPPED ?= skipped.txt
-OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn)
+OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn $(NATIVE:%=shim))
 test-optional: build .venv/.developing
-	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%) $(ON_QLOG:%=--features ackclock-quic/%))
+	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%) $(TESTED))
 	cargo test --quiet --package ackclock-record --test tshark
 	cargo test --quiet --package ackclock-sim --test capture
 	$(MAKE) --no-print-directory test-python TESTS=@$(SKIPPED)

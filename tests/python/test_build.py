@@ -45,6 +45,23 @@ def test_a_tool_that_vanishes_builds_the_extension_again(tmp_path: Path) -> None
     assert "maturin develop --release --quiet --no-default-features --features native" in planned("")
 
 
+def test_every_feature_that_hides_tests_of_a_crate_is_on_where_they_run() -> None:
+    command = ["make", "-n", "test-rust", "test-optional", "NATIVE=native", "LIVE=live", "QUIC=1", "QLOG=1"]
+    planned = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    calls = [line for line in planned.splitlines() if line.startswith("cargo test")]
+    hidden = set()
+    for source in ROOT.glob("crates/*/**/*.rs"):
+        crate = source.relative_to(ROOT / "crates").parts[0]
+        # The extension is tested in Python. A crate's own tests have `testing` by its manifest.
+        if crate != "python":
+            names = re.findall(r'feature = "(\w+)"', source.read_text("utf-8"))
+            hidden |= {f"ackclock-{crate}/{name}" for name in names if name != "testing"}
+    assert hidden >= {"ackclock-live/quic", "ackclock-quic/qlog", "ackclock-shim/stacks"}
+    assert len(calls) >= 2
+    for call in calls[:2]:
+        assert hidden <= set(re.findall(r"--features (\S+)", call)), call
+
+
 def test_long_lines_are_found_but_not_in_tables_of_pages(check_sources: ModuleType) -> None:
     # 3 characters before the rest: 117 more are 120.
     assert check_sources.faults("a.rs", "//! a\n// " + "b" * 117) == []

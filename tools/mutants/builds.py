@@ -41,6 +41,10 @@ COMPILER_S = 20.0
 """The least processor time that a compiler gets for one mutant: a loop in a constant may have no end."""
 
 
+ELSEWHERE = {"vendored"}
+"""Features that change where a library comes from, and no line of a crate."""
+
+
 class DoesNotCompileError(Exception):
     """The messages of the compiler: none if it took too long."""
 
@@ -160,6 +164,11 @@ class Copy:
         self.restore_but({mutant.file: broken(self.text(mutant.file), mutant)})
         return self.build(max(COMPILER_S, 2 * self.took_s))
 
+    def features(self) -> list[str]:
+        """The features of the crate, without which a part of its code is not compiled."""
+        manifest = tomllib.loads(self.text(f"crates/{self.crate}/Cargo.toml"))
+        return [name for name in manifest.get("features", {}) if name not in ELSEWHERE]
+
     def build(self, limit_s: float | None = None) -> Build:
         """The test programs of the copy as it is. No compiler may take longer than `limit_s`."""
 
@@ -169,6 +178,7 @@ class Copy:
 
         before = processor_time()
         command = ["cargo", "test", "--no-run", "--package", f"ackclock-{self.crate}", "--lib", "--tests"]
+        command += ["--features", ",".join(self.features())]
         command += ["--message-format", "json", "--target-dir", str(self.target), "--quiet"]
         built = subprocess.run(
             command,
