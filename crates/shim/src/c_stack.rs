@@ -25,3 +25,31 @@ pub(crate) fn object(folder: &Path) -> Result<Vec<u8>, Error> {
     compile::accepted(folder, made)?;
     fs::read(folder.join(OBJECT)).map_err(|error| failed("built", &error))
 }
+
+#[cfg(test)]
+mod tests {
+    use scratch::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn make_brings_the_object_up_to_date() {
+        let scratch = Scratch::new().unwrap();
+        let built = |makefile: &str| {
+            fs::write(scratch.path("Makefile"), makefile).unwrap();
+            object(scratch.folder())
+                .map_err(|error| error.to_string().replace(&scratch.folder().display().to_string(), "mine"))
+        };
+        let rule = ".PHONY: stack.so\nstack.so:\n\tprintf 'object' > stack.so\n";
+        assert_eq!(built(rule), Ok(b"object".to_vec()));
+        assert_eq!(
+            built("stack.so: .PHONY\n.PHONY:\n\t@echo 'stack.c:1: error: no type' >&2; false\n"),
+            Err("`mine` does not compile: stack.c:1: error: no type".to_owned())
+        );
+        fs::remove_file(scratch.path(OBJECT)).unwrap();
+        let none = built(&rule.replace("> stack.so", "> other.so")).unwrap_err();
+        assert!(none.starts_with("`mine` cannot be built: No such file"), "{none}");
+        let missing = object(&scratch.path("none")).unwrap_err().to_string();
+        assert!(missing.contains("none` cannot be read: No such file"), "{missing}");
+    }
+}

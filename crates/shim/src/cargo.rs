@@ -338,6 +338,10 @@ fn said(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use scratch::Scratch;
+
     use super::*;
 
     const TWO: &str = "impl Controller for One {}\n    impl control::Controller for Two {}\nimpl Clone for One {}\n";
@@ -388,6 +392,95 @@ mod tests {
         assert_eq!(manifest["workspace"]["dependencies"]["noq-proto"]["version"].as_str(), Some("=1.3.2"));
         let manifest: toml::Table = of_these(text, Some(("other", "1.3.2"))).parse().unwrap();
         assert_eq!(manifest["workspace"]["dependencies"]["noq-proto"]["version"].as_str(), Some("1.4.0"));
+    }
+
+    /// What Cargo says: its status, its messages and its errors.
+    fn said_by_cargo(status: i32, messages: &str, errors: &str) -> Output {
+        Output { status: std::process::ExitStatus::from_raw(status), stdout: messages.into(), stderr: errors.into() }
+    }
+
+    #[test]
+    fn the_object_is_the_last_file_that_cargo_names() {
+        let scratch = Scratch::new().unwrap();
+        let named = |names: &[&str]| {
+            let files: Vec<String> = names.iter().map(|name| scratch.path(name).display().to_string()).collect();
+            serde_json::json!({ "filenames": files }).to_string()
+        };
+        fs::write(scratch.path("of.so"), "a dependency").unwrap();
+        fs::write(scratch.path("mine.so"), "object").unwrap();
+        let lines = [named(&["of.so"]), "no JSON".to_owned(), named(&["mine.d", "mine.so"])].join("\n");
+        let built = said_by_cargo(0, &lines, "");
+        assert_eq!(object(&built, "mine.rs", false).unwrap(), b"object");
+        let none = object(&said_by_cargo(0, &named(&["mine.d"]), ""), "mine.rs", false).unwrap_err();
+        assert_eq!(none.to_string(), "`mine.rs` gives no shared object");
+    }
+
+    #[test]
+    fn the_first_error_of_cargo_is_told_with_its_place() {
+        let refused = |rendered: &str, of_crate| {
+            let message = |level, rendered| serde_json::json!({ "message": { "level": level, "rendered": rendered } });
+            let lines = format!("{}\n{}", message("warning", "lib.rs:1:1: unused"), message("error", rendered));
+            object(&said_by_cargo(256, &lines, ""), "mine.rs", of_crate).unwrap_err().to_string()
+        };
+        let here = "lib.rs:3:5: error: no type\nmore";
+        assert_eq!(refused(here, false), "`mine.rs` does not compile: mine.rs:3:5: error: no type");
+        assert_eq!(refused(here, true), "`mine.rs` does not show its controller: error: no type");
+        assert_eq!(refused("src/a.rs:1: error", true), "`mine.rs` does not compile: src/a.rs:1: error");
+        let without = |errors| object(&said_by_cargo(256, "", errors), "mine.rs", false).unwrap_err().to_string();
+        assert_eq!(without("error: no network\n\n  at all\n"), "`mine.rs` cannot be built: no network at all");
+        assert_eq!(without(""), "`mine.rs` cannot be built: Cargo does not say why");
+    }
+
+    #[test]
+    fn a_lock_loses_the_crate_that_is_chosen_anew() {
+        let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"b\"\n";
+        assert_eq!(without(lock, "a"), "version = 4\n\n[[package]]\nname = \"b\"\n");
+        assert_eq!(without(lock, "c"), lock);
+    }
+
+    #[test]
+    fn a_manifest_has_the_crates_the_users_lines_and_patches() {
+        let recipe = Recipe {
+            shown: "mine.rs".to_owned(),
+            of: (PathBuf::from("/home/me/mine.rs"), String::new()),
+            is_crate: false,
+            root: String::new(),
+            dependencies: "mine = { path = \"/home/me\" }\n".to_owned(),
+            ours: &["control"],
+            patches: path_lines(&["units"], false, Path::new("/cache")),
+            wrapped: &[],
+            unlocked: None,
+            version: None,
+        };
+        let manifest: toml::Table = recipe.manifest(Path::new("/cache")).parse().unwrap();
+        let control = &manifest["dependencies"]["control"];
+        assert_eq!(control["package"].as_str(), Some("ackclock-control"));
+        assert_eq!(control["path"].as_str(), Some("/cache/crates/control"));
+        assert_eq!(manifest["dependencies"]["mine"]["path"].as_str(), Some("/home/me"));
+        assert_eq!(manifest["patch"]["crates-io"]["ackclock-units"]["path"].as_str(), Some("/cache/crates/units"));
+        assert_eq!(manifest["lib"]["crate-type"].as_array().unwrap(), &["cdylib".into()]);
+        // One package for each code and rest.
+        let other =
+            Recipe { of: (PathBuf::from("/home/me/mine.rs"), "Two".to_owned()), patches: String::new(), ..recipe };
+        assert!(!other.manifest(Path::new("/cache")).contains("patch"));
+        let package = other.package(Path::new("/cache"));
+        assert!(package.starts_with("/cache/packages") && package.file_name().unwrap().len() == 32);
+        assert_ne!(
+            package,
+            Recipe { of: (PathBuf::from("/home/me/mine.rs"), String::new()), ..other }.package(Path::new("/cache"))
+        );
+    }
+
+    #[test]
+    fn a_crate_shows_an_entry_in_capitals_or_a_type() {
+        assert_eq!(of_dependency(None), "plugin::export!(mine::ENTRY);\n");
+        assert_eq!(of_dependency(Some("OTHER_2")), "plugin::export!(mine::OTHER_2);\n");
+        assert!(of_dependency(Some("Mine")).contains("<mine::Mine as Default>"));
+        assert_eq!(shown(Path::new("mine/Cargo.toml")), "mine");
+        assert_eq!(
+            (shown(Path::new("Cargo.toml")), shown(Path::new("a/b.rs"))),
+            ("Cargo.toml".into(), "a/b.rs".into())
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     let scratch = Scratch::new().map_err(failed)?;
     write_headers(&scratch).map_err(failed)?;
     let flags = style.prepare(&scratch).map_err(failed)?;
-    let (compiler, output) = preprocess(path, &scratch, &flags)?;
+    let (compiler, output) = preprocess(&COMPILERS, path, &scratch, &flags)?;
     let mut text = accepted(path, output)?.stdout;
     let tail = style.tail(&String::from_utf8_lossy(&text));
     text.extend(tail.map_err(|why| Error::Source(format!("`{file}` {why}")))?.bytes());
@@ -78,9 +78,14 @@ pub(crate) fn compile(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(object)
 }
 
-/// The output of the first compiler that there is.
-fn preprocess(path: &Path, scratch: &Scratch, flags: &[String]) -> Result<(&'static str, Output), Error> {
-    for compiler in COMPILERS {
+/// The output of the first of these compilers that there is.
+fn preprocess(
+    compilers: &[&'static str],
+    path: &Path,
+    scratch: &Scratch,
+    flags: &[String],
+) -> Result<(&'static str, Output), Error> {
+    for &compiler in compilers {
         let output = Command::new(compiler)
             .env("LC_ALL", "C")
             .args(PREPROCESS)
@@ -130,4 +135,33 @@ fn kfuncs() -> &'static str {
 fn write_headers(scratch: &Scratch) -> io::Result<()> {
     fs::create_dir(scratch.path("shim"))?;
     HEADERS.iter().try_for_each(|(name, text)| fs::write(scratch.path(name), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_compiler_that_there_is_reads_the_file() {
+        let scratch = Scratch::new().unwrap();
+        let file = scratch.path("mine.c");
+        fs::write(&file, "int mine;\n").unwrap();
+        let (compiler, output) = preprocess(&["there-is-none", "cc"], &file, &scratch, &[]).unwrap();
+        assert_eq!(compiler, "cc");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("int mine;"));
+        let none = preprocess(&["there-is-none"], &file, &scratch, &[]).unwrap_err().to_string();
+        assert!(none.ends_with("cannot be compiled: there is no C compiler (`cc`, `clang` or `gcc`) on the PATH"));
+        // A folder is no program.
+        let denied = preprocess(&["/", "cc"], &file, &scratch, &[]).unwrap_err().to_string();
+        assert!(denied.starts_with("`/` cannot be run: "), "{denied}");
+    }
+
+    #[test]
+    fn objects_differ_by_compiler_text_and_functions_of_the_kernel_and_not_by_folders() {
+        assert!(kfuncs().contains("tcp_slow_start"));
+        let of = |compiler, text: &str| fingerprint(compiler, text.as_bytes());
+        let one = of("cc", "# 1 \"/tmp/a/ack.h\"\nint mine;");
+        assert_eq!(one, of("cc", "# 1 \"/tmp/b/ack.h\"\nint mine;"));
+        assert!(one != of("gcc", "int mine;") && one != of("cc", "int yours;") && one.len() == 32);
+    }
 }

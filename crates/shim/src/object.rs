@@ -69,3 +69,14 @@ pub(crate) fn text<'a>(at: *const c_char) -> Option<&'a str> {
     // SAFETY: strings of an object and of the loader end with a zero and live longer than their use here.
     (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_str().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cross_to_c_and_back() {
+        assert_eq!((named("mine"), named("mi\0ne")), (c"mine".to_owned(), c"mine".to_owned()));
+        assert_eq!((text(c"mine".as_ptr()), text(std::ptr::null())), (Some("mine"), None));
+    }
+}

@@ -295,3 +295,164 @@ impl Controller for Plugged {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use control::testing::{self, Event as Call, Recorder, Recording, World, starting};
+    use control::{Ack, Aim, Literal, Loss, Marks, Parameter, Range, SegmentReport, Transmission, Wants};
+
+    use super::*;
+
+    /// Decides and wants other values than those of no controller.
+    struct Deciding {
+        due: Option<Time>,
+    }
+
+    impl Controller for Deciding {
+        fn wants(&self) -> Wants {
+            Wants { timer: true, ..Wants::default() }
+        }
+        fn on_ack(&mut self, _cx: &mut control::Context<'_>, _ack: &Ack) {}
+        fn on_loss(&mut self, _cx: &mut control::Context<'_>, _loss: &Loss) {}
+        fn on_timeout(&mut self, _cx: &mut control::Context<'_>, _loss: &Loss) {}
+        fn on_idle_restart(&mut self, _cx: &mut control::Context<'_>) {}
+        fn keep(&mut self, window: f64) -> bool {
+            window > 5.0
+        }
+        fn poll_timeout(&self) -> Option<Time> {
+            self.due
+        }
+        fn window(&self) -> f64 {
+            12.5
+        }
+        fn slow_start_threshold(&self) -> f64 {
+            34.0
+        }
+        fn pacing_rate(&self) -> Option<Rate> {
+            Some(Rate::from_bits_per_second(8000))
+        }
+        fn send_quantum(&self) -> u32 {
+            3
+        }
+        fn probe(&self, out: &mut dyn Probe) {
+            out.value("depth", 0.25);
+        }
+    }
+
+    thread_local! {
+        /// The calls that reach the controller behind the table.
+        static REACHED: RefCell<Arc<Mutex<Recording>>> =
+            RefCell::new(Arc::new(Mutex::new(Recording::new(units::Bytes::new(1), 1.0))));
+    }
+
+    const ENTRY: control::Entry = control::Entry {
+        name: "deciding",
+        title: "Deciding",
+        summary: "Is recorded",
+        source: "none",
+        aim: Aim::General,
+        parameters: &[Parameter {
+            name: "due",
+            default: Literal::Integer(0),
+            unit: "ms",
+            range: Range::Integer(control::range::from(0).up_to(100)),
+            meaning: "When its timer is due",
+            source: "none",
+        }],
+        probes: &[],
+        make: |given| {
+            let due = given.get("due").and_then(serde_json::Value::as_u64);
+            let due = due.map(|millis| Time::from_nanos(millis * 1_000_000));
+            let (recorder, recording) = Recorder::new(Box::new(Deciding { due }));
+            REACHED.set(recording);
+            Ok(Box::new(recorder))
+        },
+    };
+
+    static TABLE: Table = {
+        extern "C" fn make(parameters: Text<'_>, made: &mut Made) {
+            ::plugin::make(&ENTRY, parameters, made);
+        }
+        Table::new("deciding", make)
+    };
+
+    /// The controller behind the table, and the reports about it.
+    fn plugged(parameters: serde_json::Value) -> (Box<dyn Controller>, Arc<Mutex<Vec<String>>>) {
+        // SAFETY: a whole table, which stays.
+        let plugin = Arc::new(unsafe { Plugin::shown("mine.so".to_owned(), NonNull::from(&TABLE)) }.unwrap());
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let kept = reports.clone();
+        let report: Report = Arc::new(move |sentence| kept.lock().unwrap().push(sentence));
+        (plugin.build(&serde_json::from_value(parameters).unwrap(), report).unwrap(), reports)
+    }
+
+    #[test]
+    fn every_call_reaches_the_controller_with_its_values() {
+        let (mut controller, reports) = plugged(serde_json::json!({}));
+        let sent = control::SentState {
+            at: Time::from_nanos(1),
+            delivered: 2,
+            lost: 3,
+            marked: 4,
+            in_flight: 5,
+            application_limited: true,
+        };
+        let segment = SegmentReport {
+            sequence: 7,
+            retransmitted: true,
+            rtt: Some(Span::from_millis(40)),
+            sent,
+            one_way_delay: None,
+            payload: None,
+            marked: true,
+        };
+        let calls = [
+            Call::Start,
+            Call::Handshake(Span::from_millis(30)),
+            Call::Ack(Ack { newly_delivered: 2, ..testing::ack() }),
+            Call::DuplicateAck(Ack { newly_acknowledged: 0, ..testing::ack() }),
+            Call::Loss(testing::loss()),
+            Call::Ecn(Marks { in_flight: 1, acknowledged_to: 2, sent_to: 3, at: Time::from_nanos(4) }),
+            Call::Recovered,
+            Call::Timeout(Loss { again: true, ..testing::loss() }),
+            Call::Spurious,
+            Call::IdleRestart,
+            Call::Sent(Transmission { sequence: 1, retransmission: true, in_flight: 2, application_limited: true }),
+            Call::TransmitStart(starting(Span::from_millis(9))),
+            Call::SegmentDelivered(segment),
+            Call::SegmentLost(SegmentReport { rtt: None, ..segment }),
+            Call::Timer,
+        ];
+        let events: Vec<_> = (1..).map(Time::from_nanos).zip(calls).collect();
+        let recording = Recording { events, ..Recording::new(units::Bytes::new(1448), 10.0) };
+        let windows = recording.play(controller.as_mut(), 1);
+        let reached = REACHED.with_borrow(|reached| reached.lock().unwrap().events.clone());
+        assert_eq!(reached, recording.events);
+        assert_eq!(windows, [(12.5, 34.0); 15]);
+        assert_eq!((controller.wants(), controller.send_quantum()), (Wants { timer: true, ..Wants::default() }, 3));
+        assert_eq!(controller.pacing_rate(), Some(Rate::from_bits_per_second(8000)));
+        assert_eq!((controller.keep(5.0), controller.keep(5.5)), (false, true));
+        assert_eq!(testing::probed(controller.as_ref(), "depth"), 0.25);
+        assert!(reports.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_timer_that_is_not_moved_on_is_reported_once() {
+        let mut world = World::new();
+        world.pass(Span::from_millis(10));
+        for (due, late) in [(11, false), (10, true), (9, true)] {
+            let (mut controller, reports) = plugged(serde_json::json!({ "due": due }));
+            assert_eq!(controller.poll_timeout(), Some(Time::from_nanos(due * 1_000_000)));
+            controller.on_timer(&mut world.context());
+            controller.on_timer(&mut world.context());
+            let sentences = reports.lock().unwrap().clone();
+            assert_eq!(sentences.len(), usize::from(late), "{sentences:?}");
+            for sentence in sentences {
+                assert!(sentence.starts_with("`mine.so` has a timeout at "), "{sentence}");
+                assert!(sentence.ends_with(": a later one is allowed, or none"), "{sentence}");
+            }
+        }
+    }
+}

@@ -2,22 +2,19 @@
 //! sources of the user, all of which Cargo builds, and a stack of the user in C.
 #![allow(unsafe_code)]
 
+mod side;
+
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::ffi::{CString, c_void};
-use std::mem::ManuallyDrop;
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::stack::{
-    Answer, Call, Decisions, Event, Header, Ledger, Ledgers, Report, Reports, SYMBOL, Settings, Side, Slice, Stack,
-    Table, VERSION, known,
-};
-use bytes::{Bytes, BytesMut};
+use ::stack::{SYMBOL, Table, VERSION};
 use control::ControllerRef;
 
 use crate::cargo::{self, Recipe};
 use crate::object::{Object, named};
-use crate::{Error, c_stack, cache, crash};
+use crate::{Error, c_stack, cache};
 
 /// A stack as the registry has it.
 #[derive(Clone, Copy)]
@@ -79,8 +76,6 @@ pub struct Foreign {
     /// Its name in the message of a crash.
     crash_name: CString,
     table: &'static Table,
-    /// Never unloaded: threads that were in it may have destructors of it to run.
-    _object: ManuallyDrop<Object>,
 }
 
 impl Foreign {
@@ -126,7 +121,9 @@ impl Foreign {
         }
         // SAFETY: a table of this version, constant and as long-lived as the object, which stays.
         let table: &'static Table = unsafe { table.as_ref() };
-        Ok(Self { crash_name: named(&name), name, table, _object: ManuallyDrop::new(object) })
+        // Never unloaded: threads that were in it may have destructors of it to run.
+        std::mem::forget(object);
+        Ok(Self { crash_name: named(&name), name, table })
     }
 }
 
@@ -273,145 +270,12 @@ fn other_version(of: Released, locked: &str, sources: Option<&Path>) -> Option<S
     unused.then(|| format!("is not used: its {proto} must be of a version that is compatible with {ours}"))
 }
 
-/// A side of a connection in an object.
-struct ForeignSide {
-    stack: &'static Table,
-    name: String,
-    crash_name: CString,
-    instance: *mut c_void,
-    /// Whom the object reports to: it has their addresses.
-    _reports: Vec<Box<dyn Reports>>,
-}
-
-// SAFETY: a `Side`, which is `Send`, and has one owner.
-unsafe impl Send for ForeignSide {}
-
-/// Takes a report for the `Reports` at `at`.
-unsafe extern "C" fn report(at: *const c_void, report: &Report, decisions: &Decisions) {
-    // SAFETY: of `connect` below, and kept as long as the side.
-    unsafe { &*at.cast::<Box<dyn Reports>>() }.report(report, decisions);
-}
-
-/// The decisions of the `Reports` at `at`.
-unsafe extern "C" fn decisions(at: *const c_void) -> Decisions {
-    // SAFETY: as above.
-    unsafe { &*at.cast::<Box<dyn Reports>>() }.decisions()
-}
-
-impl Stack for Foreign {
-    fn connect(
-        &self,
-        settings: &Settings,
-        controller: Option<&str>,
-        reports: Vec<Box<dyn Reports>>,
-    ) -> Result<Box<dyn Side>, String> {
-        let ledger = |reports| Ledger { at: std::ptr::from_ref::<Box<dyn Reports>>(reports).cast(), report, decisions };
-        let ledgers: Vec<Ledger> = reports.iter().map(ledger).collect();
-        let controller = Slice::new(controller.unwrap_or_default().as_bytes());
-        let connect = || (self.table.connect)(settings, controller, Ledgers::new(&ledgers));
-        let instance = crash::naming(&self.crash_name, "", connect);
-        let side = ForeignSide {
-            stack: self.table,
-            name: self.name.clone(),
-            crash_name: self.crash_name.clone(),
-            instance,
-            _reports: reports,
-        };
-        match side.call(&Call::Deadline) {
-            Answer::Failed(why) => Err(format!("`{}` {}", self.name, why.text())),
-            _ => Ok(Box::new(side)),
-        }
-    }
-}
-
-impl ForeignSide {
-    fn call(&self, call: &Call<'_>) -> Answer<'_> {
-        let mut answer = Answer::Nothing;
-        // SAFETY: an instance of the table with one owner, and the borrowed values stay for the call.
-        crash::naming(&self.crash_name, "", || unsafe { (self.stack.call)(self.instance, call, &mut answer) });
-        answer
-    }
-
-    fn number(&self, call: &Call<'_>) -> Option<u64> {
-        if let Answer::Number(number) = self.call(call) { known(number) } else { None }
-    }
-}
-
-impl Drop for ForeignSide {
-    fn drop(&mut self) {
-        // SAFETY: an instance of the table, of which this is the only owner.
-        crash::naming(&self.crash_name, "", || unsafe { (self.stack.end)(self.instance) });
-    }
-}
-
-impl Side for ForeignSide {
-    fn receive(&mut self, now: u64, header: Header, datagram: BytesMut) {
-        self.call(&Call::Receive(now, header, Slice::new(&datagram)));
-    }
-
-    fn transmit(&mut self, now: u64) -> Option<(Header, &[u8])> {
-        match self.call(&Call::Transmit(now)) {
-            Answer::Leaves(header, datagram) => Some((header, datagram.get())),
-            _ => None,
-        }
-    }
-
-    fn expire(&mut self, now: u64) {
-        self.call(&Call::Expire(now));
-    }
-
-    fn deadline(&mut self) -> Option<u64> {
-        match self.call(&Call::Deadline) {
-            Answer::Number(at) => known(at),
-            // At once: `poll` says why.
-            _ => Some(0),
-        }
-    }
-
-    fn poll(&mut self) -> Option<Event> {
-        match self.call(&Call::Poll) {
-            Answer::Connected => Some(Event::Connected),
-            Answer::Opened(path) => Some(Event::Opened(path)),
-            Answer::Acknowledged => Some(Event::Acknowledged),
-            Answer::Arrived(stream, from, to) => Some(Event::Arrived { stream, from, to }),
-            Answer::Complete(stream) => Some(Event::Complete(stream)),
-            Answer::Datagram(datagram) => Some(Event::Datagram(Bytes::copy_from_slice(datagram.get()))),
-            Answer::Lost(why) => Some(Event::Lost(why.text().to_owned())),
-            Answer::Failed(why) => Some(Event::Lost(format!("`{}` {}", self.name, why.text()))),
-            Answer::Nothing | Answer::Number(_) | Answer::Room(..) | Answer::Leaves(..) => None,
-        }
-    }
-
-    fn open_stream(&mut self) -> Option<u64> {
-        self.number(&Call::OpenStream)
-    }
-
-    fn write(&mut self, stream: u64, bytes: usize) -> usize {
-        self.number(&Call::Write(stream, bytes)).unwrap_or(0) as usize
-    }
-
-    fn finish(&mut self, stream: u64) -> bool {
-        self.number(&Call::Finish(stream)) == Some(1)
-    }
-
-    fn send_datagram(&mut self, datagram: Bytes) {
-        self.call(&Call::SendDatagram(Slice::new(&datagram)));
-    }
-
-    fn datagram_room(&mut self) -> (usize, usize) {
-        if let Answer::Room(most, around) = self.call(&Call::DatagramRoom) { (most, around) } else { (0, 0) }
-    }
-
-    fn end(&mut self) -> Result<(), String> {
-        match self.call(&Call::End) {
-            Answer::Failed(why) => Err(format!("`{}` {}", self.name, why.text())),
-            _ => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use scratch::Scratch;
+
     use super::*;
 
     fn locked(version: &str, source: &str) -> String {
@@ -438,5 +302,130 @@ mod tests {
         );
         assert!(quinn.takes("0.11.3") && !quinn.takes("0.12.0") && !noq.takes("2.4.0"));
         assert!(quiche.takes("0.30.4") && !quiche.takes("0.29.0"));
+    }
+
+    #[test]
+    fn the_stack_of_a_controller_is_the_one_that_it_names_or_noq() {
+        let of = |cc: &str| Released::of(&cc.parse().unwrap()).name;
+        assert_eq!(
+            (of("quinn:bbr"), of("quiche:cubic"), of("noq:cubic"), of("newreno")),
+            ("quinn", "quiche", "noq", "noq")
+        );
+    }
+
+    #[test]
+    fn the_newest_version_of_the_nearest_lock_counts() {
+        let scratch = Scratch::new().unwrap();
+        let file = scratch.path("mine/src/lib.rs");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        assert_eq!(versions("", "noq-proto"), []);
+        let two = locked("1.3.0", "source = \"registry\"\n") + &locked("1.4.2", "");
+        assert_eq!(versions(&two, "noq-proto"), [("1.3.0".to_owned(), true), ("1.4.2".to_owned(), false)]);
+        fs::write(scratch.path("Cargo.lock"), locked("0.9.0", "")).unwrap();
+        assert_eq!(locked_beside(&file, "noq-proto").as_deref(), Some("0.9.0"));
+        fs::write(scratch.path("mine/Cargo.lock"), two).unwrap();
+        assert_eq!(locked_beside(&file, "noq-proto").as_deref(), Some("1.4.2"));
+        assert_eq!(locked_beside(&file, "quinn-proto"), None);
+    }
+
+    #[test]
+    fn the_controller_of_a_file_is_its_only_factory_its_only_type_or_the_one_that_is_asked_for() {
+        let of = |text, name| of_file(RELEASED[0], text, name, "mine.rs").map_err(|error| error.to_string());
+        let both = "impl ControllerFactory for Makes {}\nimpl Controller for One {}\nimpl Controller for Two {}\n";
+        let types = both.split_once('\n').unwrap().1;
+        assert_eq!(of(both, None), Ok("Makes".to_owned()));
+        assert_eq!((of(both, Some("Two")), of(both, Some("Makes"))), (Ok("Two".to_owned()), Ok("Makes".to_owned())));
+        assert_eq!(of(both, Some("Three")), Err("`mine.rs` has no controller `Three`; it has One, Two".to_owned()));
+        assert_eq!(of(types, None), Err("`mine.rs` has several controllers; write `noq:mine.rs:One`".to_owned()));
+        let none = "`mine.rs` has no controller: it needs `impl noq_proto::congestion::Controller for …`";
+        assert_eq!(of("fn main() {}", None), Err(none.to_owned()));
+    }
+
+    #[test]
+    fn a_changed_stack_is_a_folder_with_its_crate_or_the_crate_itself() {
+        let scratch = Scratch::new().unwrap();
+        let crate_of = |folder: &Path, name: &str| {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("Cargo.toml"), format!("[package]\nname = {name:?}\n")).unwrap();
+        };
+        let (whole, own, other) = (scratch.path("whole"), scratch.path("own"), scratch.path("other"));
+        crate_of(&whole.join("noq-proto"), "noq-proto");
+        crate_of(&own, "noq-proto");
+        crate_of(&other, "noq");
+        let [noq, ..] = RELEASED;
+        assert_eq!((fork(noq, &whole).unwrap(), fork(noq, &own).unwrap()), (whole.join("noq-proto"), own.clone()));
+        let why = format!("noq={}: must be a folder with the crate `noq-proto`", other.display());
+        assert_eq!(fork(noq, &other).unwrap_err().to_string(), why);
+    }
+
+    /// The package around the controller `cc`, and its name in errors.
+    fn package(cc: &str, sources: Option<&Path>) -> Result<(Recipe, String), String> {
+        let cc = cc.parse().unwrap();
+        recipe(Released::of(&cc), &cc, sources).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_stack_alone_is_a_package_that_shows_it() {
+        let (noq, name) = package("noq:cubic", None).unwrap();
+        assert_eq!((noq.root.as_str(), name.as_str(), noq.is_crate), ("noq::export!();\n", "noq", false));
+        assert_eq!(noq.dependencies, "noq-proto = { version = \"1.4.0\", default-features = false }\n");
+        assert_eq!((noq.patches.as_str(), noq.unlocked, noq.version), ("", None, None));
+        let (quiche, _) = package("quiche:cubic", None).unwrap();
+        assert_eq!((quiche.dependencies.as_str(), quiche.wrapped.len()), ("", 4));
+        let scratch = Scratch::new().unwrap();
+        fs::write(scratch.path("Cargo.toml"), "[package]\nname = \"noq-proto\"\n").unwrap();
+        let (fork, name) = package("noq:cubic", Some(scratch.folder())).unwrap();
+        assert_eq!(fork.patches, format!("noq-proto = {{ path = {:?} }}\n", scratch.folder().display().to_string()));
+        assert!(fork.is_crate && fork.unlocked == Some("noq-proto") && name == scratch.folder().display().to_string());
+    }
+
+    #[test]
+    fn a_controller_of_the_user_is_in_the_package_of_its_stack() {
+        let scratch = Scratch::new().unwrap();
+        let file = scratch.path("mine.rs");
+        fs::write(&file, "impl Controller for Mine {}\n").unwrap();
+        let cc = format!("quinn:{}", file.display());
+        let (of_file, name) = package(&cc, None).unwrap();
+        assert_eq!(of_file.root, "impl Controller for Mine {}\n\nquinn::export!(crate::Mine);\n");
+        assert_eq!((name.as_str(), of_file.is_crate, of_file.version), (cc.as_str(), false, None));
+        // With the version that is locked beside it.
+        let beside = "\n[[package]]\nname = \"quinn-proto\"\nversion = \"0.11.12\"\n";
+        fs::write(scratch.path("Cargo.lock"), beside).unwrap();
+        let (of_file, _) = package(&cc, None).unwrap();
+        assert_eq!(of_file.dependencies, "quinn-proto = { version = \"=0.11.12\", default-features = false }\n");
+        assert_eq!((of_file.version.as_deref(), of_file.unlocked), (Some("0.11.12"), Some("quinn-proto")));
+        fs::write(scratch.path("Cargo.lock"), beside.replace("0.11.12", "0.11.19")).unwrap();
+        assert_eq!(package(&cc, None).unwrap().0.version, None);
+        let refused = package(&format!("quiche:{}", file.display()), None).err().unwrap();
+        assert!(refused.contains("quiche takes no controller from outside"), "{refused}");
+        // A crate names it.
+        let manifest = scratch.path("Cargo.toml");
+        fs::write(&manifest, "[package]\nname = \"my-cc\"\n").unwrap();
+        let cc = format!("noq:{}", manifest.display());
+        let refused = package(&cc, None).err().unwrap();
+        assert!(refused.ends_with(":NAME`, with the controller in it"), "{refused}");
+        let (of_crate, _) = package(&format!("{cc}:Mine"), None).unwrap();
+        assert!(of_crate.is_crate && of_crate.root == "noq::export!(mine::Mine);\n");
+        assert!(of_crate.dependencies.contains("mine = { package = \"my-cc\", path = "), "{}", of_crate.dependencies);
+    }
+
+    #[test]
+    fn errors_about_a_stack_are_told_in_words_of_the_user() {
+        let told = |version: Option<&str>, why: &str| {
+            let (recipe, _) = package("noq:cubic", None).unwrap();
+            let recipe = Recipe { shown: "mine.rs".to_owned(), version: version.map(str::to_owned), ..recipe };
+            in_words(RELEASED[0], &recipe, Error::Source(why.to_owned())).to_string()
+        };
+        let ours = "crates/noq/src/lib.rs:1: error: no field `rtt`";
+        assert_eq!(told(None, ours), ours);
+        assert_eq!(
+            told(Some("1.2.0"), ours),
+            "`mine.rs` has noq-proto 1.2.0 in its Cargo.lock, with which ackclock's crate for noq does not compile: \
+             `noq-proto = \"1.4.0\"` is needed (errorno field `rtt`)"
+        );
+        assert_eq!(told(Some("1.2.0"), "mine.rs:1: error: no type"), "mine.rs:1: error: no type");
+        assert!(told(None, "boring-sys failed").contains("needs cmake, a compiler for C++ and libclang"));
+        let unmade = told(None, "no method named `make` exists for struct Mine");
+        assert!(unmade.starts_with("`mine.rs` has a controller that cannot be made: it needs `Default`"), "{unmade}");
     }
 }

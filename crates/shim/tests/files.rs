@@ -73,12 +73,14 @@ fn what_is_no_controller_is_refused() {
         refused(&written("none", "int x;\n")),
         "`mine.bpf.c` defines no controller: it needs CONTROLLER(\"ack_name\", ...) of ack.h"
     );
-    let half = "#include \"ack.h\"\nCALLBACK_1(u32, f, struct sock *, sk) { return 2; }\n\
-                CONTROLLER(\"half\", .ssthresh = f);\n";
-    assert_eq!(
-        refused(&written("half", half)),
-        "`mine.bpf.c` needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"
-    );
+    let callbacks = "#include \"ack.h\"\nCALLBACK_1(u32, f, struct sock *, sk) { return 2; }\n\
+                     CALLBACK_3(void, g, struct sock *, sk, u32, ack, u32, acked) {}\n";
+    for half in [".ssthresh = f, .undo_cwnd = f", ".ssthresh = f, .cong_avoid = g", ".undo_cwnd = f, .cong_avoid = g"] {
+        assert_eq!(
+            refused(&written("half", &format!("{callbacks}CONTROLLER(\"half\", {half});\n"))),
+            "`mine.bpf.c` needs the callbacks ssthresh, undo_cwnd, and cong_avoid or cong_control"
+        );
+    }
     for name in ["a b", "", "ack_much_too_long_a_name"] {
         let sentence = refused(&written("name", &FIXED.replace("\"mine\"", &format!("\"{name}\""))));
         assert!(sentence.starts_with("`mine.bpf.c`: the name in CONTROLLER(\""), "{sentence}");
