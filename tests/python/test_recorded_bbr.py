@@ -11,7 +11,6 @@ import pytest
 import ackclock
 from ackclock.checks import recordings
 from ackclock.checks.bbr_phases import Phases, state
-from ackclock.checks.recorded_bbr import CASES
 from ackclock.checks.recording import Recording
 from ackclock.exports import qlog
 from calling import run
@@ -158,8 +157,18 @@ def test_each_case_that_a_recording_does_not_exercise_says_why():
 
 
 def test_the_cases_are_those_of_the_draft():
-    numbers = {int(claim.source.rpartition(".")[2]) for claim, _ in CASES}
-    assert numbers == set(range(1, 23))
+    found = recordings.check(made(), ["bbr3"])
+    sources = [one.claim.source for one in found if one.claim.id.startswith("recorded-bbr-")]
+    assert {int(source.rpartition(".")[2]) for source in sources} == set(range(1, 23))
+
+
+def test_the_page_of_recordings_has_the_cases_that_are_judged():
+    found = recordings.check(made(), ["bbr3"])
+    judged = [
+        f"| `{one.claim.id}` | {one.claim.text} | {one.allowed} | {one.claim.source} |" for one in found
+    ]
+    lines = (SUITE.parents[1] / "docs/recordings.md").read_text("utf-8").splitlines()
+    assert [line for line in lines if line.startswith("| `recorded-")] == judged
 
 
 def test_states_are_known_by_the_names_of_several_stacks():
