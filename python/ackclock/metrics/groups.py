@@ -28,8 +28,8 @@ def goodput_by_group(run: Tables, width: float) -> list[Curve]:
     order = np.argsort(column(table, "flow"), kind="stable")
     flow = column(table, "flow")[order].astype(np.int64)
     times, total = column(table, "time_s")[order], column(table, "delivered_bytes")[order]
-    first = np.concatenate(([True], flow[1:] != flow[:-1])) if flow.size else np.zeros(0, dtype=bool)
-    delivered = total - np.where(first, 0.0, np.concatenate(([0.0], total[:-1]))[: total.size])
+    is_same = np.diff(flow, prepend=-1) == 0
+    delivered = total - np.where(is_same, np.roll(total, 1), 0.0)
     last = dict(zip(flow.tolist(), total.tolist(), strict=True))
     numbers, ends = column(rows, "flow").astype(np.int64), column(rows, "stop_s")
     whole = np.isclose(column(rows, "measured_s"), ends - column(rows, "start_s"))
