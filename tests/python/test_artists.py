@@ -1,5 +1,7 @@
 """Every kind of figure has the lines, areas and texts of the committed list, with their looks and places.
 
+So has every controller its colours and dashes.
+
 `UPDATE_DOCS=1 pytest tests/python/test_artists.py` writes the lists of `tests/figures`, for review.
 """
 
@@ -16,6 +18,8 @@ from ackclock.plots.draw import draw
 from ackclock.plots.matrix import draw_matrix
 from ackclock.plots.overview import stack
 from ackclock.plots.strips import strips
+from ackclock.plots.style import LOOKS as OF_CONTROLLERS
+from ackclock.plots.style import looks as looks_of
 from artists import as_text
 from handmade import handmade
 
@@ -88,10 +92,27 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_the_artists_of_the_committed_list(name):
-    found, file = as_text(FIGURES[name]()), FOLDER / f"{name}.txt"
+def committed(name, found):
+    """The committed list. It is written anew if that is asked for."""
+    file = FOLDER / f"{name}.txt"
     if UPDATE:
         file.parent.mkdir(exist_ok=True)
         file.write_text(found, "utf-8")
-    assert file.read_text("utf-8") == found
+    return file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_the_artists_of_the_committed_list(name):
+    found = as_text(FIGURES[name]())
+    assert found == committed(name, found)
+
+
+def test_a_controller_alone_has_the_look_of_the_committed_list():
+    # The last three have no look of their own, and each has other dashes.
+    rows = []
+    for name in [*sorted(OF_CONTROLLERS), "new-0", "new-1", "new-4"]:
+        look = looks_of([(name, name)])[name, name]
+        rows.append(f"{name}: {look['colour']}, on dark {look['dark']}, dashes {look['dash']}\n")
+    found = "".join(rows)
+    assert len({row.partition("dashes")[2] for row in rows[-3:]}) == 3
+    assert found == committed("controllers", found)

@@ -14,7 +14,7 @@ SEGMENT = 1000.0
 def recording(**changes):
     """A row each second for ten seconds, an RTT of 500 ms, and ten datagrams a second.
 
-    The window has 20 datagrams, of which 10 are in flight. Pacing allows twice what is sent.
+    The window has 20 datagrams, of which 10 are in flight. The pacing rate is twice the rate of sending.
     """
     times, sent = np.arange(11.0), np.arange(100) / 10 + 0.05
     whole = Recording(
@@ -182,7 +182,7 @@ def test_losses_of_a_log_without_packets_are_no_share():
         # 10,000 bytes/s are sent: 0.7 of 14,285.7, which is 114,286 bit/s.
         ({"pacing": np.full(11, 114_285.0)}, False),
         ({"pacing": np.full(11, 114_287.0)}, True),
-        # 14,000 bytes/s are 0.7 of what pacing allows.
+        # 14,000 bytes/s are 0.7 of the pacing rate.
         ({"sent_bytes": np.full(100, 1400.0)}, False),
     ],
 )

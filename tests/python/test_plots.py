@@ -16,7 +16,19 @@ from ackclock.plots import difference
 from ackclock.plots.draw import DOT, LARGE_DOT
 from ackclock.plots.draw import draw as draw_panels
 from ackclock.plots.overview import stack
-from ackclock.plots.style import DASHES, LEAST_DISTANCE, LOOKS, ON_DARK, UNLISTED, dash_of, looks, on_dark
+from ackclock.plots.style import (
+    DASHES,
+    LEAST_DISTANCE,
+    LOOKS,
+    ON_DARK,
+    UNLISTED,
+    _plainly,
+    dash_of,
+    looks,
+    on_colour,
+    on_dark,
+    shade,
+)
 from handmade import handmade
 
 RUNS = {"first": [handmade()], "second": [handmade(), handmade()]}
@@ -154,6 +166,32 @@ def test_a_colour_on_dark_is_half_as_bright_as_white_and_more(colour):
     # Luma of ITU-R BT.601: black gets half of white, and brighter colours 0.45 of their own in addition.
     before, after = (np.dot((0.299, 0.587, 0.114), to_rgb(one)) for one in (colour, on_dark(colour)))
     assert after == pytest.approx(0.5 + 0.45 * before, abs=1 / 255)
+
+
+def test_further_curves_are_darker_and_lighter_in_turns():
+    # Of #ff8040: 65 % and 40 % of its channels, or 42 % and 62 % of the way to white.
+    found = [shade("#ff8040", turn) for turn in range(6)]
+    assert found == ["#ff8040", "#a6532a", "#ffb590", "#66331a", "#ffcfb6", "#ff8040"]
+
+
+@pytest.mark.parametrize(
+    ("colour", "on_it"),
+    # Black and white have the same contrast (WCAG 2.2) at a luminance of 0.179: a grey of 117 has 0.178.
+    [
+        ("#757575", "white"),
+        ("#767676", "black"),
+        ("#ff0000", "black"),
+        ("#008000", "white"),
+        ("#0000ff", "white"),
+    ],
+)
+def test_text_on_a_colour_has_the_greater_contrast(colour, on_it):
+    assert on_colour(colour) == on_it
+
+
+def test_numbers_at_ticks_are_short():
+    values = (1e-7, 1e-10, 0.001, 2.5, 1e6, 1e12)
+    assert [_plainly(value, None) for value in values] == ["1e-7", "1e-10", "0.001", "2.5", "1e6", "1e+12"]
 
 
 def test_a_controller_has_one_colour_in_all_panels_of_a_figure():

@@ -1,4 +1,4 @@
-"""Axes of a sweep: values at shares of a range or a list, what is drawn, and the description of a design."""
+"""Axes of a sweep: values at shares of a range or a list, draws, and the description of a design."""
 
 import pytest
 
