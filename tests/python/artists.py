@@ -1,4 +1,4 @@
-"""Figures as text: every line, area and marker with its look and extent."""
+"""Figures as text: every line, area and marker with its look and extent, and the words for screen readers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
+
+from ackclock.plots.described import described
 
 
 def as_text(figure: Figure) -> str:
@@ -20,8 +22,10 @@ def as_text(figure: Figure) -> str:
     lines = [f"figure {wide:.3g} x {tall:.3g} in"]
     for axes in figure.axes:
         lines += [f"  axes {_limits(axes)}", *(f"    {one}" for one in _artists(axes))]
-    legends = [text.get_text().strip() for legend in figure.legends for text in legend.get_texts()]
-    return "\n".join([*lines, f"  legend {legends}", ""])
+    of_axes = [axes.get_legend() for axes in figure.axes]
+    every = [*figure.legends, *(legend for legend in of_axes if legend is not None)]
+    legends = [text.get_text().strip() for legend in every for text in legend.get_texts()]
+    return "\n".join([*lines, f"  legend {legends}", f"  words {described(figure)}", ""])
 
 
 def _limits(axes: Axes) -> str:
@@ -57,7 +61,10 @@ def _look(one: object) -> str:
             return f"{type(one).__name__} {colour} {_extent(points)}"
         case Text():
             at = ", ".join(f"{float(place):.4g}" for place in one.get_position())
-            return f"text {one.get_text()!r} {to_hex(one.get_color())} {one.get_rotation():g} at {at}"
+            if isinstance(one, Annotation):
+                at += " from " + ", ".join(f"{float(place):.4g}" for place in one.xy)
+            look = f"{to_hex(one.get_color())} {one.get_fontsize():g} {one.get_rotation():g}"
+            return f"text {one.get_text()!r} {look} at {at}"
     raise TypeError(one)
 
 

@@ -6,22 +6,40 @@ So has every controller its colours and dashes.
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ackclock import plots
-from ackclock.figure import Axis, HeatMap, Panel, Plane, Series, Strip, StripRow, Strips, Ticks
+from ackclock.figure import (
+    Axis,
+    Cross,
+    HeatMap,
+    Interval,
+    Panel,
+    Plane,
+    Series,
+    Strip,
+    StripRow,
+    Strips,
+    Ticks,
+)
 from ackclock.overview import Overview
 from ackclock.plots.draw import draw
+from ackclock.plots.front import draw_front
+from ackclock.plots.intervals import draw_intervals
 from ackclock.plots.matrix import draw_matrix
 from ackclock.plots.overview import stack
+from ackclock.plots.sequence import time_sequence
 from ackclock.plots.strips import strips
 from ackclock.plots.style import LOOKS as OF_CONTROLLERS
 from ackclock.plots.style import looks as looks_of
 from artists import as_text
 from handmade import handmade
+from test_captures import ack, data
+from test_recorded import recorded, sack
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 FOLDER = Path(__file__).parents[1] / "figures"
@@ -77,6 +95,37 @@ def stacked():
     return stack(Overview([], panels, Plane(Axis(), Axis(), [])))
 
 
+def front():
+    """Two controllers that no other beats, and one that they beat, with intervals that are not even."""
+    crosses = [
+        Cross("best", (0.9, 0.8, 0.95), (2.0, 1.5, 4.0), True),
+        Cross("least delay", (0.5, 0.25, 0.55), (1.0, 0.75, 1.125), True),
+        Cross("worst", (0.4, 0.3, 0.6), (8.0, 7.0, 9.5), False),
+    ]
+    return draw_front(crosses, Axis("use", scale="log"), Axis("delay"))
+
+
+def intervals():
+    """A measure of each verdict, one of them beyond the edge."""
+    shown = [
+        Interval("loss", 20.0, 4.0, 30.0, [0.5, 16.0], "worse"),
+        Interval("goodput", 1.0, 0.75, 1.25, [0.9, 1.1], "like"),
+        Interval("delay", 0.05, 0.02, 0.5, [], "better"),
+    ]
+    return draw_intervals(shown, "cdg")
+
+
+def sequence():
+    """A connection of 3 s with RTTs of 100 ms. The segment of 2 s is lost and sent again."""
+    sent = [(0.2 + 0.1 * k, data(1 + 1000 * k)) for k in range(30)]
+    # The window stays at 3000 bytes, and the segment behind the lost one is reported.
+    answers = [(at + 0.1, ack(1001 + 1000 * k, 3000)) for k, (at, _) in enumerate(sent) if not 18 <= k <= 20]
+    lost = [(2.2, sack(18001, (19001, 20001), window=3000)), (2.205, data(18001))]
+    packets = sorted([*sent, *answers, *lost, (2.305, ack(21001, 3000))], key=lambda one: one[0])
+    with tempfile.TemporaryDirectory() as folder:
+        return time_sequence(recorded(Path(folder), packets))
+
+
 RUNS = {"first": [handmade()], "second": [handmade(), handmade(), handmade()]}
 FIGURES = {
     "looks": looks,
@@ -84,6 +133,9 @@ FIGURES = {
     "boxes": boxes,
     "maps": maps,
     "stack": stacked,
+    "front": front,
+    "intervals": intervals,
+    "sequence": sequence,
     "goodput": lambda: plots.goodput_over_time(RUNS),
     "rtt": lambda: plots.rtt_over_time(RUNS),
     "window": lambda: plots.window_over_time(RUNS),
