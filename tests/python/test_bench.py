@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 
 from ackclock import bench
 from calling import needs_live, refused, run
+
+HERE = bench.Build(Path(bench.__file__).parent)
 
 
 def test_bench_runs_a_large_case_only_when_it_is_named_or_all_are():
@@ -118,6 +122,43 @@ def test_instructions_of_a_repetition_are_those_beyond_the_first(monkeypatch):
     results = [bench.measure(small(name)) for name in ("first-answer-run", "repetition")]
     assert [result["instructions"] for result in results] == [6e6, 1e6]
     assert [result["cpu_s"] for result in results] == [pytest.approx(1.1), pytest.approx(0.1)]
+
+
+def test_instructions_of_a_packet_are_those_of_the_second_twentieth(monkeypatch):
+    # 7 million of the start, 1000 packets a second, and 2500 instructions each.
+    asked = []
+
+    def counted(command, **_):
+        seconds = float(json.loads(command[-4])["duration"].removesuffix("s"))
+        asked.append(seconds)
+        report = f"==1== I   refs:      {int(7e6 + 2.5e6 * seconds):,}"
+        return subprocess.CompletedProcess(command, 0, json.dumps({"data_packets": 1000 * seconds}), report)
+
+    monkeypatch.setattr(bench.shutil, "which", lambda _: "valgrind")
+    monkeypatch.setattr(bench.subprocess, "run", counted)
+    case = small("newreno-1", duration="60s")
+    assert bench._instructions(case, HERE, "sim") == 2500.0
+    assert asked == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("changes", [{"of": "python"}, {"large": True}, {"cores": 2}])
+def test_instructions_are_counted_of_a_small_simulation_on_one_core(monkeypatch, changes):
+    monkeypatch.setattr(bench.shutil, "which", lambda _: "valgrind")
+    assert bench._instructions(small("newreno-1", **changes), HERE, "sim") is None
+    assert bench._instructions(small("newreno-1"), HERE, "live") is None
+
+
+def test_a_run_that_fails_under_valgrind_ends_the_measurement(monkeypatch):
+    # Python has no such options.
+    monkeypatch.setattr(bench.shutil, "which", lambda _: sys.executable)
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 2"):
+        bench._instructions(small("newreno-1"), HERE, "sim")
+
+
+def test_a_report_without_instructions_is_refused():
+    assert bench._counted("==9== I refs: 1,234,567\n") == 1_234_567.0
+    with pytest.raises(RuntimeError, match="valgrind counts no instructions: nothing"):
+        bench._counted("nothing")
 
 
 def test_bench_runs_two_builds_in_turns(monkeypatch):
