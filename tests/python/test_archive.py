@@ -271,6 +271,12 @@ def test_the_same_folder_gives_the_same_archive(capsys, tmp_path):
         assert run(capsys, "read", out, "--to", "archive", "--out", tmp_path / place)[0] == 0
         made.append((tmp_path / place / "results.zip").read_bytes())
     assert made[0] == made[1]
+    with zipfile.ZipFile(tmp_path / "one" / "results.zip") as opened:
+        entries = opened.infolist()
+    # The earliest date of the format, and files that their owner may write and all may read.
+    assert {one.date_time for one in entries} == {(1980, 1, 1, 0, 0, 0)}
+    assert {stat.filemode(one.external_attr >> 16) for one in entries} == {"-rw-r--r--"}
+    assert {one.compress_type for one in entries} == {zipfile.ZIP_DEFLATED}
     assert "is there already" in refused(capsys, "read", out, "--to", "archive", "--out", tmp_path / "one")
     # The folder itself can be repeated, too. Without code it needs no trust.
     assert run(capsys, "reproduce", out)[0] == 0

@@ -42,6 +42,11 @@ def test_a_percentile_stands_on_its_share_with_a_horizontal_band():
 
 def test_a_claim_about_an_interval_is_a_line_over_it():
     highest, lowest = shown("da1992-fig3")
+    # 5 % of it both ways, all along the line.
+    assert [highest.low.size, highest.high.size, lowest.low.size, lowest.high.size] == [2, 2, 2, 2]
+    for line in (highest, lowest):
+        assert (line.low[0], line.high[0]) == (line.low[1], line.high[1])
+        assert line.low[0] < line.y[0] < line.high[0]
     assert (highest.look, highest.x.tolist(), highest.y.tolist()) == ("band", [20.0, 100.0], [37.0, 37.0])
     assert lowest.y.tolist() == [18.0, 18.0]
     # Given in percent, on an axis that multiplies shares by a hundred.

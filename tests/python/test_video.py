@@ -140,6 +140,13 @@ def test_packets_of_voice_are_small_and_10_to_60_ms_apart() -> None:
     assert voice("200B", {"rate": "80kbit"})
     assert not voice("200B", {"rate": "20kbit"})
     assert not voice("200B", {"rate": "160kbit"})
+    # 480 bytes are 60 ms at 64 kbit/s. 160 bytes are 10 ms at 128 kbit/s, the highest rate.
+    assert voice("480B", {"rate": "64kbit"})
+    assert not voice("481B", {"rate": "64kbit"})
+    assert voice("160B", {"rate": "128kbit"})
+    assert not voice("159B", {"rate": "128kbit"})
+    assert not voice("200B", {"rate": "129kbit"})
+    assert not voice("200B", {"rate": "0bit"})
     assert not voice("1500B", {"rate": "1mbit"})
     assert not voice("200B", "greedy")
     assert not voice("200B", {"rate": "80kbit"}, "tcp")
