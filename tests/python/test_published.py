@@ -2,11 +2,14 @@
 
 import json
 import platform
+from dataclasses import replace
+from math import inf
 
 import pytest
 
 import pages
 from ackclock import papers
+from ackclock.cases.model import Count
 from ackclock.errors import InputError
 from ackclock.papers import published
 from ackclock.verdict import NOT_JUDGED
@@ -40,6 +43,36 @@ def test_the_machine_of_a_real_time_engine_has_its_kernel(tmp_path, engine, name
     machine = written(tmp_path / "demo.json", done)["machine"]
     assert (f"{platform.system()} {platform.release()}, " in machine) == named
     assert machine.endswith(published.machine())
+
+
+def test_readings_have_the_claims_that_they_change(tmp_path):
+    done = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    [judged] = done.results[0].judgements
+    elsewhere = replace(judged, claim=replace(judged.claim, id="demo-other"))
+    done.readings = {
+        "half": {"demo-c1": replace(judged, measured=9e6), "demo-other": elsewhere},
+        "counted": {"demo-c1": replace(judged, measured=-inf, holds=Count(2, 3))},
+        # Of another experiment, so this one has nothing of it.
+        "other": {"demo-other": elsewhere},
+    }
+    found = written(tmp_path / "demo.json", done)["experiments"]["demo-fig1"]
+    assert found["readings"] == {"half": {"demo-c1": [9e6]}, "counted": {"demo-c1": ["-inf", 2, 3]}}
+
+
+def test_counts_and_values_of_others_are_beside_the_measured_one(tmp_path):
+    done = papers.reproduce([read(tmp_path, EXPERIMENT).reduced()])
+    [judged] = done.results[0].judgements
+    done.results[0].judgements[0] = replace(
+        judged, measured=inf, holds=Count(1, 3), counted=Count(2, 3), unmeasured="no loss"
+    )
+    done.others["live"] = papers.reproduce([])
+    done.others["live"].results = [replace(done.results[0], judgements=[replace(judged, measured=3e6)])]
+    done.perturbed.append(papers.reproduce([read(tmp_path, EXPERIMENT).reduced()]))
+    [claim] = written(tmp_path / "demo.json", done)["experiments"]["demo-fig1"]["claims"].values()
+    assert claim == {
+        "measured": "inf", "live": 3e6, "holds": [1, 3], "counted": [2, 3], "shaken": [1, 1],
+        "why": "no loss",
+    }  # fmt: skip
 
 
 def test_what_did_not_run_again_keeps_its_values(tmp_path):
