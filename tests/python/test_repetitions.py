@@ -28,6 +28,20 @@ class Recording:
             progress(done / len(jobs))
 
 
+def test_a_hundred_thousand_repetitions_are_allowed(monkeypatch):
+    def refuse(_plans, repeat):
+        raise MemoryError(repeat)
+
+    path = ackclock.Path("1mbit", rtt="20ms", queue="9p")
+    monkeypatch.setattr(repetitions, "check_memory", refuse)
+    for repeat in (1, 100_000):
+        with pytest.raises(MemoryError, match=f"^{repeat}$"):
+            ackclock.simulate(path, ["cubic"], repeat=repeat)
+    for repeat in (0, 100_001):
+        with pytest.raises(ValueError, match=f"repeat is {repeat}: must be from 1 to 100000"):
+            ackclock.simulate(path, ["cubic"], repeat=repeat)
+
+
 def test_each_repetition_of_each_point_runs():
     points = [Point("a", "A", range(5, 7)), Point("b", "B", range(5, 7))]
     assert repetitions.count(points) == 4
