@@ -171,6 +171,51 @@ def test_the_page_of_recordings_has_the_cases_that_are_judged():
     assert [line for line in lines if line.startswith("| `recorded-")] == judged
 
 
+def measured(recording, case):
+    """The value of a case, or why there is none."""
+    [one] = [one for one in recordings.check(recording, ["bbr3"]) if one.claim.id == f"recorded-bbr-{case}"]
+    return one.reason if one.measured is None else one.measured
+
+
+LATER = at("CRUISE", 1) + 0.999
+"""A time between two rows of the second CRUISE."""
+
+
+@pytest.mark.parametrize(
+    ("gap", "case", "other"),
+    # A silence of more than three RTTs, 120 ms, is one of the timer.
+    [(0.11, "loss", "timeout"), (0.13, "timeout", "loss")],
+)
+def test_bandwidth_after_a_spurious_loss_is_compared_with_that_before(gap, case, other):
+    whole = made(changed("CRUISE", 1, rounds=80), lost=[LATER - gap - RTT / 2])
+    keep = (whole.times < LATER - gap) | (whole.times > LATER)
+    names = ("times", "window", "flight", "rtt", "pacing")
+    some = replace(whole, **{name: getattr(whole, name)[keep] for name in names})
+    some = replace(some, spurious=np.array([LATER]))
+    # The rate is halved from the time on, and has three quarters a second later.
+    some.pacing[some.times > LATER] *= 0.5
+    some.pacing[some.times > LATER + 0.9] *= 1.5
+    assert measured(some, f"spurious-{case}") == pytest.approx(0.75)
+    assert measured(some, f"spurious-{other}") == f"the recording has no {other} that was spurious"
+
+
+def test_the_silence_of_a_timer_may_be_the_first_of_a_recording():
+    whole = made([("CRUISE", 80, 1.0, 1.0)], lost=[0.05])
+    keep = (whole.times == 0.0) | (whole.times > 0.2)
+    names = ("times", "window", "flight", "rtt", "pacing")
+    some = replace(whole, **{name: getattr(whole, name)[keep] for name in names})
+    assert measured(replace(some, spurious=np.array([0.2])), "spurious-timeout") == pytest.approx(1.0)
+
+
+def test_a_spurious_loss_in_the_last_second_is_not_judged():
+    whole = made(lost=[1.0])
+    reason = "the recording has no loss that was spurious"
+    late = replace(whole, spurious=np.array([whole.times[-1] - 0.99]))
+    assert measured(late, "spurious-loss") == reason
+    early = replace(whole, spurious=np.array([whole.times[-1] - 1.01]))
+    assert measured(early, "spurious-loss") == pytest.approx(1.0)
+
+
 def test_states_are_known_by_the_names_of_several_stacks():
     assert state("bbr_probe_bw_up") == state("UP") == state("ProbeBW_UP") == "probe_bw_up"
     assert state("Startup") == state("bbr_startup") == "startup"
