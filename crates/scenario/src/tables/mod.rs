@@ -355,6 +355,32 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_is_half_of_an_rtt_or_the_column_of_its_own() {
+        let means = |header: &str, row: &str| {
+            let table = TimeTable::parse(&format!("{header}\n{row}\n"), None).unwrap();
+            let mean = |round_trip| table.delays(Span::from_secs(1), round_trip).unwrap().1.as_nanos() / 1_000_000;
+            (mean(true), mean(false))
+        };
+        assert_eq!(means("time_s,rtt_ms", "0,40"), (40, 20));
+        assert_eq!(means("time_s,delay_ms", "0,15"), (30, 15));
+        assert_eq!(means("time_s,rtt_ms,delay_ms", "0,40,15"), (40, 15));
+    }
+
+    #[test]
+    fn an_error_names_the_line_or_the_place_in_the_lists() {
+        let refused = |text: &str| TimeTable::parse(text, None).unwrap_err();
+        assert!(
+            refused("time_s,rate_mbit\n0,1\n1,x\n").starts_with("line 3: "),
+            "{}",
+            refused("time_s,rate_mbit\n0,1\n1,x\n")
+        );
+        let lists = r#"{"time_s": [0, 1, 2], "rate_mbit": [1, "x", 2]}"#;
+        assert!(refused(lists).starts_with("line 2: "), "{}", refused(lists));
+        let objects = r#"[{"time_s": 0, "rate_mbit": 1}, {"time_s": 1, "rate_mbit": "x"}]"#;
+        assert!(refused(objects).starts_with("line 2: "), "{}", refused(objects));
+    }
+
+    #[test]
     fn logs_with_dates_and_columns_of_their_own_are_read() {
         // Raca et al. (2020): dates with full stops, kbit/s without a unit, text, and a rate each way.
         let log = "Timestamp,Operator,Speed,DL_bitrate,UL_bitrate\n\

@@ -8,6 +8,7 @@ mod framing;
 mod kinds;
 mod memory;
 mod network;
+mod options;
 mod receivers;
 mod wlans;
 

@@ -356,3 +356,56 @@ fn warnings_of_flows_that_start_or_offer_but_once() {
         assert!(warnings(&flow.replace("4s", "3s").replace("3kbit", "4kbit")).is_empty(), "{flow}");
     }
 }
+
+#[test]
+fn every_value_is_written_as_it_is_read() {
+    let written = |keys: &str, key: &str| {
+        let text = format!(
+            "duration = \"60s\"\npath = {{ rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\", {keys} }}\n\
+             flows = [{{ cc = \"newreno\" }}]"
+        );
+        let scenario = scenario::from_toml(&text.replacen("rate = \"10mbit\", ", "", usize::from(key == "rate")), "a");
+        serde_json::to_value(scenario.unwrap_or_else(|error| panic!("{keys}: {error}"))).unwrap()["path"][key].clone()
+    };
+    let periods = r#"{"model":"gilbert-elliott","good_for":"10s","bad_for":"200ms","loss_good":"1%","loss_bad":"50%"}"#;
+    let states = periods.replace(r#""good_for":"10s","bad_for":"200ms""#, r#""good_to_bad":"2%","bad_to_good":"30%""#);
+    let steps = format!(r#"[["0s","0%"],["20s",{states}]]"#);
+    for (key, value) in [
+        ("loss", r#""1.5%""#),
+        ("loss", periods),
+        ("loss", &states),
+        ("loss", r#"{"packets":[1,2]}"#),
+        ("loss", r#"{"packets":[]}"#),
+        ("loss", r#"{"openings":[0,3]}"#),
+        ("loss", r#"{"packets":[7],"openings":[0]}"#),
+        ("loss", &steps),
+        ("rate", r#""12mbit""#),
+        ("rate", r#""unlimited""#),
+        ("rate", r#"[["0s","1mbit"],["2s","0bit"]]"#),
+        ("rate", r#"{"rate":"1mbit","burst":"4096B"}"#),
+        ("rate", r#"{"rate":"1mbit","burst":"4096B","peakrate":"2mbit"}"#),
+    ] {
+        // A table of JSON is one of TOML with another sign between key and value.
+        let toml = value.replace("\":", "\" = ");
+        assert_eq!(written(&format!("{key} = {toml}"), key), serde_json::from_str::<serde_json::Value>(value).unwrap());
+    }
+}
+
+#[test]
+fn a_share_of_losses_without_a_unit_is_remarked_on() {
+    let warnings = |keys: &str| {
+        plan(&format!(
+            "duration = \"5s\"\npath = {{ rate = \"10mbit\", rtt = \"40ms\", queue = \"84p\", {keys} }}\n\
+             flows = [{{ cc = \"newreno\" }}]"
+        ))
+        .warnings
+    };
+    assert_eq!(warnings("loss = 0.07"), ["path.loss = 0.07 is a share: 7 % of the packets; `\"7%\"` says so"]);
+    assert_eq!(
+        warnings("reverse = { loss = 0.0015 }"),
+        ["path.reverse.loss = 0.0015 is a share: 0.15 % of the packets; `\"0.15%\"` says so"]
+    );
+    for none in ["loss = 0", "loss = 0.0", "loss = \"7%\"", "duplicate = 0.01"] {
+        assert!(warnings(none).is_empty(), "{none}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Ways of packets: delays, and the links in their order.
 
+use network::medium::{AfterCollision, Conventions, Countdown, FrameErrors};
 use network::{Limit, Propagation, Service};
 use scenario::Hop;
 use units::{Rate, Span};
@@ -225,6 +226,47 @@ fn a_wlan_is_a_medium_whose_queues_follow_the_wired_links() {
     assert_eq!(to(&plan.flows[0].forward), [(Some(4), Some(0)), (Some(0), None)]);
     assert_eq!(to(&plan.flows[0].reverse), [(Some(1), None), (Some(2), Some(2))]);
     assert_eq!(plan.flows[0].base_rtt, ms(10));
+}
+
+/// A network of the keys `network` with stations `tv` and `phone`, that has the keys `phone`.
+fn medium(network: &str, phone: &str) -> scenario::PlannedMedium {
+    let plan = plan(&format!(
+        "duration = \"1s\"\nwlans = [{{ standard = \"802.11g\", stations = [\"tv\", {{ name = \"phone\", {phone} }}], \
+         {network} }}]\nlinks = [{{ from = \"ap\", to = \"server\", rate = \"100mbit\", delay = \"5ms\", queue = \
+         \"250p\", duplex = true }}]\nflows = [{{ cc = \"newreno\", from = \"phone\", to = \"server\" }}]"
+    ));
+    plan.media[0].clone()
+}
+
+#[test]
+fn frames_are_lost_by_distance_or_share_of_the_station_or_else_of_the_network() {
+    let errors = |network: &str, phone: &str| {
+        let stations = medium(network, phone).settings.stations;
+        stations.into_iter().map(|station| station.errors).collect::<Vec<_>>()
+    };
+    let (none, share, far) = (FrameErrors::None, FrameErrors::Share, FrameErrors::Distance);
+    assert_eq!(errors("", "rate = \"6mbit\""), [none, none, none]);
+    assert_eq!(errors("frame_errors = \"1%\"", "rate = \"6mbit\""), [share(0.01); 3]);
+    assert_eq!(errors("frame_errors = \"1%\"", "frame_errors = 0.0"), [share(0.01), share(0.01), none]);
+    assert_eq!(errors("frame_errors = \"1%\"", "distance = \"20m\""), [share(0.01), share(0.01), far(20.0)]);
+    assert_eq!(errors("distance = \"9m\"", "distance = \"20m\""), [far(9.0), far(9.0), far(20.0)]);
+    assert_eq!(errors("distance = \"9m\", frame_errors = 0.0", "rate = \"6mbit\""), [far(9.0); 3]);
+    assert_eq!(errors("distance = \"9m\"", "frame_errors = \"2%\""), [far(9.0), far(9.0), share(0.02)]);
+}
+
+#[test]
+fn conventions_of_a_network_are_those_of_its_medium() {
+    let own = "conventions = { after_collision = \"difs\", countdown = \"every-slot\", eifs_rate = \"6mbit\", \
+               reset_after_drop = false, immediate_access = false }";
+    let expected = Conventions {
+        after_collision: AfterCollision::Difs,
+        eifs_rate: Some(6000),
+        countdown: Countdown::EverySlot,
+        reset_after_drop: false,
+        immediate_access: false,
+    };
+    assert_eq!(medium(own, "rate = \"6mbit\"").settings.conventions, expected);
+    assert_eq!(medium("", "rate = \"6mbit\"").settings.conventions, Conventions::default());
 }
 
 #[test]
