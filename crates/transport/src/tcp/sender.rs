@@ -7,6 +7,8 @@ mod acknowledge;
 mod pieces;
 #[cfg(test)]
 mod property;
+#[cfg(test)]
+mod recorded;
 mod reduce;
 mod state;
 #[cfg(test)]

@@ -20,15 +20,15 @@ const SEGMENT: u64 = 1000;
 
 /// Random treatment of packets by the channel.
 #[derive(Clone, Copy, Debug)]
-struct Channel {
-    loss: f64,
-    duplication: f64,
-    marking: f64,
+pub(super) struct Channel {
+    pub(super) loss: f64,
+    pub(super) duplication: f64,
+    pub(super) marking: f64,
     /// The share of packets that take longer, by up to `detour`.
-    reordering: f64,
-    detour: Span,
-    delay: Span,
-    ack_loss: f64,
+    pub(super) reordering: f64,
+    pub(super) detour: Span,
+    pub(super) delay: Span,
+    pub(super) ack_loss: f64,
 }
 
 /// Reports to the controller.
@@ -86,34 +86,38 @@ impl Controller for Paced {
     }
 }
 
-enum Packet {
+#[derive(Debug)]
+pub(super) enum Packet {
+    /// And whether it is marked.
     Data(Data, bool),
     Ack(Acknowledgement),
 }
 
 /// Both endpoints, and the packets in flight between them.
-struct World {
-    now: Time,
-    sender: Sender,
+pub(super) struct World {
+    pub(super) now: Time,
+    pub(super) sender: Sender,
     receiver: Receiver,
-    notified: Arc<Mutex<Notified>>,
     stack: Stack,
     channel: Channel,
     random: Random,
     /// Times of arrival, with the index into `packets`.
     arrivals: BinaryHeap<Reverse<(Time, usize)>>,
-    packets: Vec<Packet>,
-    events: Vec<Event>,
+    /// All that the channel has not lost, in the order in which they left.
+    pub(super) packets: Vec<Packet>,
+    pub(super) events: Vec<Event>,
 }
 
 impl World {
-    fn new(stack: Stack, channel: Channel, segments: u64, pacing: Option<Rate>, seed: u64) -> Self {
-        let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
-        let notified = Arc::new(Mutex::new(Notified::default()));
-        let controller = Box::new(Paced(NewReno::default(), pacing, notified.clone()));
+    pub(super) fn new(
+        stack: Stack,
+        channel: Channel,
+        application: Application,
+        controller: Box<dyn Controller>,
+        seed: u64,
+    ) -> Self {
         Self {
             now: Time::ZERO,
-            notified,
             sender: Sender::new(stack.clone(), controller, application, Random::stream(seed, "flow", 0)),
             receiver: Receiver::new(&stack, channel.delay * 2),
             stack,
@@ -192,8 +196,8 @@ impl World {
         assert!(self.receiver.poll_timeout().is_none_or(|due| due >= self.now));
     }
 
-    /// Runs until everything is acknowledged. An hour is more than any of it may take.
-    fn run(&mut self, segments: u64) {
+    /// Runs until so much is acknowledged. An hour is more than any of it may take.
+    pub(super) fn run(&mut self, segments: u64) {
         self.open();
         self.send();
         let mut expired = 0;
@@ -221,12 +225,16 @@ impl World {
                 self.acknowledge();
             }
         }
+    }
+
+    /// All `segments` have arrived, and nothing is left to do.
+    fn ends(&mut self, segments: u64, notified: &Notified) {
         assert_eq!(self.receiver.delivered(), Bytes::new(segments * SEGMENT - 1));
         assert_eq!(self.receiver.delivered_segments(), segments);
         assert!(self.sender.poll_transmit(self.now, &mut self.events).is_none());
         assert_eq!(self.sender.poll_timeout(), None, "nothing is left to do");
         assert_eq!(self.sender.in_flight(), 0);
-        let (notified, counters) = (self.notified.lock().unwrap(), self.sender.counters());
+        let counters = self.sender.counters();
         assert_eq!((notified.sent, notified.delivered), (counters.data_packets, segments));
         // A loss that only a tail loss probe repaired has no report.
         let unreported = counters.lost_packets - notified.lost;
@@ -252,6 +260,20 @@ impl World {
     }
 }
 
+/// NewReno, which sends so many segments, the last of them short, and the reports to it.
+fn reno(
+    stack: Stack,
+    channel: Channel,
+    segments: u64,
+    pacing: Option<Rate>,
+    seed: u64,
+) -> (World, Arc<Mutex<Notified>>) {
+    let application = Application::Finite(Bytes::new(segments * SEGMENT - 1));
+    let notified = Arc::new(Mutex::new(Notified::default()));
+    let controller = Box::new(Paced(NewReno::default(), pacing, notified.clone()));
+    (World::new(stack, channel, application, controller, seed), notified)
+}
+
 prop_compose! {
     fn detection()(
         [sack, fast, reordering_adapts, tail_loss_probe] in prop::array::uniform4(any::<bool>()),
@@ -273,7 +295,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn stack()(
+    pub(super) fn stack()(
         [timestamps, limited_transmit, undo, restarts] in prop::array::uniform4(any::<bool>()),
         (detection, threshold) in (detection(), 1u32..6),
         counting in prop_oneof![
@@ -309,7 +331,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn channel()(
+    pub(super) fn channel()(
         loss in prop_oneof![Just(0.0), 0.0..0.4],
         ack_loss in prop_oneof![Just(0.0), 0.0..0.3],
         duplication in prop_oneof![Just(0.0), 0.0..0.2],
@@ -335,7 +357,9 @@ proptest! {
         ],
         seed in any::<u64>(),
     ) {
-        World::new(stack, channel, segments, pacing, seed).run(segments);
+        let (mut world, notified) = reno(stack, channel, segments, pacing, seed);
+        world.run(segments);
+        world.ends(segments, &notified.lock().unwrap());
     }
 }
 
@@ -361,7 +385,7 @@ fn work_per_segment(window: u32, rack: bool) -> f64 {
         delay: Span::from_millis(20),
         ack_loss: 0.0,
     };
-    let mut world = World::new(stack, channel, segments, None, 1);
+    let (mut world, _) = reno(stack, channel, segments, None, 1);
     world.open();
     let mut transmissions = vec![0u32; window as usize];
     let mut flying: std::collections::VecDeque<(Time, Data)> = std::collections::VecDeque::new();

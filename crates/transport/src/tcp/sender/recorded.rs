@@ -1,0 +1,138 @@
+//! Each stack over bad paths, as a reviewer sees it: what its sender counts, and a number that stands for every packet
+//! and event. A change of a rule shows in the stacks and on the paths that it reaches.
+
+use std::fmt::Write as _;
+
+use control::{Parameters, registry};
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::TestRunner;
+use units::{Distribution, Random, Rate, Span, Time};
+
+use super::property::{Channel, World, channel, stack};
+use crate::{Application, Marks, PROFILES, Pace, Periods, Stack};
+
+/// Segments of a run.
+const SEGMENTS: u64 = 300;
+
+/// A path without faults, with half an RTT of 40 ms.
+const CLEAN: Channel = Channel {
+    loss: 0.0,
+    duplication: 0.0,
+    marking: 0.0,
+    reordering: 0.0,
+    detour: Span::ZERO,
+    delay: Span::from_millis(20),
+    ack_loss: 0.0,
+};
+
+/// Paths by name, each with faults of its own.
+const PATHS: [(&str, Channel); 7] = [
+    ("clean", CLEAN),
+    ("losses", Channel { loss: 0.03, ..CLEAN }),
+    ("many losses", Channel { loss: 0.25, ack_loss: 0.1, ..CLEAN }),
+    ("reordering", Channel { reordering: 0.2, detour: Span::from_millis(30), ..CLEAN }),
+    ("late packets", Channel { loss: 0.02, reordering: 0.02, detour: Span::from_millis(900), ..CLEAN }),
+    ("copies", Channel { loss: 0.02, duplication: 0.2, detour: Span::from_millis(5), ..CLEAN }),
+    ("marks", Channel { loss: 0.01, marking: 0.05, ..CLEAN }),
+];
+
+/// Applications by name, for a stack and a seed.
+type Writes = fn(&Stack, u64) -> Application;
+const APPLICATIONS: [(&str, Writes); 3] = [
+    ("greedy", |_, _| Application::Greedy),
+    ("bytes", |stack, _| Application::Finite(stack.segment_size * SEGMENTS)),
+    ("bursts", |stack, seed| {
+        let (on, off) = (Span::from_millis(300), Span::from_millis(900));
+        let random = Random::stream(seed, "application", 0);
+        let periods = Periods::new(Distribution::Exponential(on), Distribution::Exponential(off), random, Time::NEVER);
+        let steps = vec![(Time::ZERO, Rate::from_mbit(4))];
+        Application::Paced(Pace::new(steps, stack.segment_size, None).with_periods(periods))
+    }),
+];
+
+/// FNV-1a over 64 bits.
+fn digest(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+const TITLES: &str = "path         writes cc       data again lost timeouts recoveries spurious seconds   all\n";
+
+/// The line of one run.
+fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Writes), seed: u64) -> String {
+    let controller = registry::build(cc, &Parameters::new()).unwrap();
+    let writes = application.1(&stack, seed);
+    let mut world = World::new(stack, path.1, writes, controller, seed);
+    world.run(SEGMENTS);
+    let counters = world.sender.counters_until(world.now);
+    let (mut whole, mut text) = (0xcbf2_9ce4_8422_2325, String::new());
+    for packet in &world.packets {
+        text.clear();
+        write!(text, "{packet:?}").unwrap();
+        whole = digest(whole, &text);
+    }
+    for event in &world.events {
+        text.clear();
+        write!(text, "{event:?}").unwrap();
+        whole = digest(whole, &text);
+    }
+    let controller = world.sender.controller();
+    whole = digest(whole, &format!("{counters:?} {:?}", controller.decisions()));
+    format!(
+        "{:12} {:6} {cc:8} {:4} {:4} {:4} {:8} {:10} {:8} {:9.3} {whole:016x}\n",
+        path.0,
+        application.0,
+        counters.data_packets,
+        counters.retransmitted_packets,
+        counters.lost_packets,
+        counters.timeouts,
+        counters.recoveries,
+        counters.spurious,
+        world.now.as_secs_f64(),
+    )
+}
+
+#[test]
+fn stacks_repair_bad_paths_as_reviewed() {
+    for profile in PROFILES {
+        let mut text =
+            "path         writes cc       data again lost timeouts recoveries spurious seconds   all\n".to_owned();
+        let mut seed = 0;
+        for (path, channel) in PATHS {
+            for application in APPLICATIONS {
+                for cc in ["newreno", "cubic", "bbr1"] {
+                    seed += 1;
+                    let stack = (profile.stack)();
+                    let marks = if channel.marking > 0.0 { Marks::Echoed { kept: 0.0 } } else { stack.marks };
+                    // Every second run has the buffers of the host.
+                    let mut buffers = stack.buffers;
+                    if seed % 2 == 0 {
+                        buffers.sizes = buffers.usual;
+                    }
+                    // No link bounds the flight.
+                    let receive_window = stack.receive_window.min(100);
+                    text += &line(
+                        Stack { marks, buffers, receive_window, ..stack },
+                        cc,
+                        (path, channel),
+                        application,
+                        seed,
+                    );
+                }
+            }
+        }
+        insta::assert_snapshot!(format!("{}", profile.name), text);
+    }
+}
+
+#[test]
+fn stacks_of_random_options_repair_random_paths_as_reviewed() {
+    let mut runner = TestRunner::deterministic();
+    let mut text = TITLES.to_owned();
+    for seed in 0..150 {
+        let (stack, channel) = (stack(), channel()).new_tree(&mut runner).unwrap().current();
+        let application = APPLICATIONS[seed as usize % APPLICATIONS.len()];
+        let stack = Stack { receive_window: stack.receive_window.min(100), ..stack };
+        text += &line(stack, "newreno", ("random", channel), application, seed);
+    }
+    insta::assert_snapshot!("options", text);
+}
