@@ -373,6 +373,11 @@ mod tests {
         assert_eq!(encode("choice", &["a_b", "c"], &json!("d")), Err("a-b, c".to_owned()));
         assert!(encode("u32", &[], &json!(-1)).is_err());
         assert!(encode("real", &[], &json!(4_294_967_296u64)).is_err());
+        for (kind, most) in [("u8", 255), ("u16", 65_535), ("u32", u64::from(u32::MAX))] {
+            assert_eq!(encode(kind, &[], &json!(most)), Ok(most));
+            let allowed = format!("a whole number from 0 to {most}");
+            assert_eq!(encode(kind, &[], &json!(most + 1)), Err(allowed));
+        }
         assert!(encode("span", &[], &json!(3)).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use control::testing::starting;
-use control::{Ack, Context, Controller, Loss, Moment, Parameters, Probe, RateSample, SentState};
+use control::{Ack, Context, Controller, Loss, Moment, Parameters, Probe, RateSample, RttSample, SentState};
 use shim::Source;
 use units::{Bytes, Random, Span, Time};
 
@@ -163,4 +163,92 @@ fn timestamps_of_the_kernel_are_ticks_of_the_clock_of_the_host() {
         ("tcp_mstamp", 100_072_100.0),
     ];
     assert_eq!(probes(controller.as_ref()), BTreeMap::from(expected));
+}
+
+/// A controller whose probes are these expressions, as it finds them in cong_control.
+fn showing(folder: &str, names: &[&str]) -> Box<dyn Controller> {
+    let list: Vec<String> = (0..names.len()).map(|at| format!("p{at}")).collect();
+    let shown: String = (0..).zip(names).map(|(at, of)| format!("probe(out, p{at}, (u64)({of}), 1);\n")).collect();
+    let text = format!(
+        "#include \"ack.h\"\nPROBES({});\nstruct mine {{ u64 last; }};\nSTORED_STATE(struct mine);\n\
+         CALLBACK_4(void, mine_control, struct sock *, sk, u32, ack, u32, flag, const struct rate_sample *, rs) {{\n\
+         struct tcp_sock *tp = tcp_sk(sk);\nstruct probe_record *out = probe_begin(sk, &state(sk)->last);\n\
+         {shown}probe_end(out); }}\n\
+         CALLBACK_1(u32, mine_ssthresh, struct sock *, sk) {{ return 5; }}\n\
+         CALLBACK_1(u32, mine_undo_cwnd, struct sock *, sk) {{ return 5; }}\n\
+         CONTROLLER(\"mine\", .ssthresh = mine_ssthresh, .cong_control = mine_control, .undo_cwnd = mine_undo_cwnd);\n",
+        list.join(", ")
+    );
+    build(folder, &text)
+}
+
+#[test]
+fn an_ack_writes_the_fields_of_the_connection_and_of_its_rate_sample() {
+    let fields = [
+        ("ack", 5000.0),
+        ("tp->snd_una", 5000.0),
+        ("tp->snd_nxt", 14_000.0),
+        ("tp->packets_out", 9.0),
+        ("tp->sacked_out", 3.0),
+        ("tp->retrans_out", 0.0),
+        // Eighths of a microsecond.
+        ("tp->srtt_us", 360_000.0),
+        ("tp->is_cwnd_limited", 1.0),
+        ("tp->max_packets_out", 12.0),
+        ("tp->delivered", 4.0),
+        ("tp->lost", 2.0),
+        ("rs->delivered", 4.0),
+        ("rs->interval_us", 40_000.0),
+        ("rs->rtt_us", 41_000.0),
+        ("rs->losses", 2.0),
+        ("rs->acked_sacked", 4.0),
+        ("rs->prior_in_flight", 12.0),
+        ("rs->is_app_limited", 1.0),
+    ];
+    let mut controller = showing("signals-fields", &fields.map(|(name, _)| name));
+    let mut random = Random::stream(1, "test", 0);
+    let mut cx = context(Time::from_nanos(7_000_000), &mut random);
+    controller.on_start(&mut cx);
+    let rate = RateSample {
+        delivered: 4,
+        interval: Span::from_millis(40),
+        application_limited: true,
+        prior_delivered: 0,
+        is_retransmission: false,
+        sent: None,
+    };
+    let ack = Ack {
+        rtt: Some(RttSample { value: Span::from_millis(41), delayed: false }),
+        smoothed_rtt: Span::from_millis(45),
+        newly_acknowledged: 2,
+        newly_delivered: 4,
+        newly_lost: 2,
+        acknowledged_to: 5,
+        sent_to: 14,
+        in_flight_before: 12,
+        in_flight: 6,
+        window_limited: true,
+        rate: Some(rate),
+        ..Ack::EMPTY
+    };
+    controller.on_ack(&mut cx, &ack);
+    let seen = probes(controller.as_ref());
+    for (at, (name, value)) in fields.iter().enumerate() {
+        assert_eq!(seen[format!("p{at}").as_str()], *value, "{name}");
+    }
+}
+
+#[test]
+fn an_ack_without_samples_says_so_as_the_kernel_does() {
+    let fields = ["rs->delivered == -1", "rs->interval_us == -1", "rs->rtt_us == -1", "rs->prior_delivered == 0"];
+    let mut controller = showing("signals-no-samples", &fields);
+    let mut random = Random::stream(1, "test", 0);
+    let mut cx = context(Time::from_nanos(7_000_000), &mut random);
+    controller.on_start(&mut cx);
+    let ack = Ack { newly_acknowledged: 1, newly_delivered: 1, acknowledged_to: 1, sent_to: 2, ..Ack::EMPTY };
+    controller.on_ack(&mut cx, &ack);
+    let seen = probes(controller.as_ref());
+    for (at, name) in fields.iter().enumerate() {
+        assert_eq!(seen[format!("p{at}").as_str()], 1.0, "{name}");
+    }
 }
