@@ -107,4 +107,33 @@ mod tests {
         ];
         assert_eq!(order, expected);
     }
+
+    #[test]
+    fn the_room_of_many_starts_goes_once_they_are_few() {
+        let starts =
+            |count: u32| (0..count).map(|flow| (Time::from_nanos(flow.into()), Planned::Start(flow))).collect();
+        let mut agenda = Agenda::new(starts(4000), |_| false);
+        let mut left = 4000;
+        while agenda.pop().is_some() {
+            left -= 1;
+            // Four times as much as there are events at most, and a half of that where it shrinks.
+            assert!(agenda.planned.capacity() <= 4 * left + 4, "{left}: {}", agenda.planned.capacity());
+            assert!(agenda.planned.capacity() >= (2 * left).min(4000), "{left}: {}", agenda.planned.capacity());
+        }
+        let mut few = Agenda::new(starts(2), |_| false);
+        assert_eq!(
+            (few.peek(), few.pop(), few.pop(), few.peek()),
+            (Some(Planned::Start(0)), Some(Planned::Start(0)), Some(Planned::Start(1)), None)
+        );
+    }
+
+    #[test]
+    fn events_of_both_ends_are_known_beforehand() {
+        let at = Time::from_nanos;
+        let planned = vec![(at(5), Planned::Stop(0)), (at(1), Planned::Start(0)), (at(3), Planned::WarmUpEnds)];
+        let mut agenda = Agenda::new(planned, |what| matches!(what, Planned::Start(_) | Planned::Stop(_)));
+        assert_eq!((agenda.next_shared(), agenda.pop_shared()), (at(1), Some(Planned::Start(0))));
+        assert_eq!((agenda.pop(), agenda.next_shared()), (Some(Planned::WarmUpEnds), at(5)));
+        assert_eq!((agenda.pop_shared(), agenda.next_shared()), (Some(Planned::Stop(0)), Time::NEVER));
+    }
 }

@@ -286,3 +286,74 @@ impl Openings {
         Some((at.max(self.written), interface, Passing { flow, header, echo }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(ecn: EcnMode) -> Form {
+        Form {
+            stages: Vec::new(),
+            answers: [Span::from_millis(20), Span::from_millis(40)],
+            early: Span::from_millis(40),
+            on_path: true,
+            timestamps: true,
+            clock: TimestampClock(Span::from_millis(1000)),
+            ecn,
+            opening: Opening { largest_segment: 1460, sack_permitted: true, window_scale: 7 },
+            windows: [65_535, 8_000],
+        }
+    }
+
+    /// ECE, CWR, ACE, FIN and PSH, sequence and acknowledgment numbers, and the window.
+    fn fields(header: &TcpHeader<'_>) -> ([bool; 4], Option<u8>, u32, Option<u32>, u16) {
+        let TcpHeader { ecn_echo, window_reduced, finish, push, .. } = *header;
+        let flags = [ecn_echo, window_reduced, finish, push];
+        (flags, header.accurate, header.sequence, header.acknowledgment, header.window)
+    }
+
+    #[test]
+    fn a_handshake_asks_for_ecn_as_its_stack_does() {
+        let of = |ecn, which| {
+            let header = form(ecn).header(which, 0, (1, 2));
+            assert_eq!(header.opening.is_some(), which != OpeningKind::Ack);
+            assert_eq!((header.timestamps, header.payload), (Some((1, 2)), 0));
+            fields(&header)
+        };
+        let (none, all) = ([false; 4], u16::MAX);
+        for ecn in [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate] {
+            // RFC 3168, section 6.1.1: ECE and CWR in the SYN, ECE in the SYN-ACK.
+            let (syn, syn_ack) = match ecn {
+                EcnMode::Classic => ([true, true, false, false], [true, false, false, false]),
+                _ => (none, none),
+            };
+            let ace = |bits| (ecn == EcnMode::Accurate).then_some(bits);
+            assert_eq!(of(ecn, OpeningKind::Syn), (syn, ace(0b111), 0, None, all));
+            assert_eq!(of(ecn, OpeningKind::SynAck), (syn_ack, ace(0b010), 0, Some(1), 65_535));
+            assert_eq!(of(ecn, OpeningKind::Ack), (none, ace(0b010), 1, Some(1), all));
+        }
+    }
+
+    #[test]
+    fn a_connection_closes_with_a_fin_of_each_end_and_an_ack() {
+        let closing = Closing { at: Time::from_nanos(500_000_000), end: 7000, echo: 1490, count: 3 };
+        let of = |ecn, which| {
+            let header = form(ecn).closing(which, 0, &closing);
+            assert!(header.opening.is_none());
+            (fields(&header), header.timestamps)
+        };
+        let (open, finish) = ([false; 4], [false, false, true, false]);
+        let first = FIRST_COUNT as u8;
+        for ecn in [EcnMode::Classic, EcnMode::Accurate] {
+            let ace = |bits| (ecn == EcnMode::Accurate).then_some(bits);
+            // The clock of the host is a second ahead of the run's.
+            let [at, answered, confirmed] = [1500, 1520, 1540];
+            assert_eq!(of(ecn, OpeningKind::Syn), ((finish, ace(first), 7000, Some(1), u16::MAX), Some((at, 1490))));
+            assert_eq!(of(ecn, OpeningKind::SynAck), ((finish, ace(3), 1, Some(7001), 8000), Some((answered, at))));
+            assert_eq!(
+                of(ecn, OpeningKind::Ack),
+                ((open, ace(first), 7001, Some(2), u16::MAX), Some((confirmed, answered)))
+            );
+        }
+    }
+}
