@@ -27,3 +27,16 @@ impl Files for NoFiles {
         Err(io::Error::new(io::ErrorKind::NotFound, "there are no files here"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_from_a_function_or_there_are_none() {
+        let path = Path::new("a/b.csv");
+        let names = |path: &Path| Ok(path.display().to_string().into_bytes());
+        assert_eq!(Files::read(&names, path).unwrap(), b"a/b.csv");
+        assert_eq!(NoFiles.read(path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

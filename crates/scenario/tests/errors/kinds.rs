@@ -151,6 +151,15 @@ fn a_proxy_sends_on_one_tcp_connection_that_ends_where_it_stands() {
         let error = proxy(first, second).unwrap_err().to_string();
         assert!(error.ends_with(&format!("flows.1.{message}")), "{error}");
     }
+    // A third flow sends on what the second does, but not what the first does once more.
+    let third = |of: &str, from: &str, to: &str| {
+        let keys = format!("from = \"{from}\"\nto = \"{to}\"\nrelays = {{ flow = \"{of}\", buffer = \"64kB\" }}");
+        proxy(first, &format!("{out}\n{relays}\n[[flows]]\ncc = \"newreno\"\nname = \"third\"\n{keys}"))
+    };
+    let again = third("in", "b", "c").unwrap_err().to_string();
+    assert!(again.ends_with("flows.2.relays.flow: `in` is sent on by `out` already"), "{again}");
+    let chain = third("out", "c", "a");
+    assert_eq!(chain.map(|plan| plan.flows[2].relays.as_deref().map(|relay| relay.flow)), Ok(Some(1)));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod flows;
 mod links;
+mod options;
 mod routes;
 
 use std::io;
