@@ -16,7 +16,7 @@ from rich.text import Text
 from ackclock.cli import output
 from ackclock.cli.command import given
 from ackclock.cli.interrupts import Interrupts
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.errors import InputError
 from ackclock.verdict import NOT_JUDGED
 
@@ -67,8 +67,8 @@ def write(folder: Path, out: Path, force: bool) -> None:
             unfinished.unlink(missing_ok=True)
             raise
     for sentence in found.lacks:
-        notes.print(f"note: the archive may lack an input: {sentence}", markup=False, soft_wrap=True)
-    notes.print(f"{place}: `ackclock reproduce {place}` repeats it", markup=False, soft_wrap=True)
+        say(f"note: the archive may lack an input: {sentence}")
+    say(f"{place}: `ackclock reproduce {place}` repeats it")
 
 
 def repeat(file: Path, trusted: bool, report: Report, junit_file: Path | None) -> None:
@@ -89,7 +89,7 @@ def repeat(file: Path, trusted: bool, report: Report, junit_file: Path | None) -
         made_by = Inputs.load(folder).versions.get("ackclock", "")
         if made_by != _engine.version():
             sentence = f"{file} is of ackclock {made_by}, and this is {_engine.version()}"
-            notes.print(f"warning: {sentence}: results may differ", markup=False, soft_wrap=True)
+            say(f"warning: {sentence}: results may differ")
         with interrupts.stoppable():
             interrupts.check()
             with output.progress(str(file)) as at:

@@ -18,7 +18,7 @@ from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.hunt import hunt
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import SEED, report_options
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.cli.status import INVALID, Interrupted
 from ackclock.engines import NamedEngine
 from ackclock.errors import InputError
@@ -309,7 +309,7 @@ def _tell(one: checks.Judgement, sender: str = "") -> None:
     word = "fails" if one.verdict == "miss" else "has no verdict" if one.raised else "is skipped"
     of = f" of {sender}" if sender else ""
     line = f"{one.claim.id}{of} {word}: {one.sentence}"
-    notes.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(line, highlight=False)
 
 
 def _check_each(report: Report, verdicts: Path | None) -> None:

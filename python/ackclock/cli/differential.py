@@ -17,7 +17,7 @@ from ackclock.cli.command import FILE, Argument, Number, OneOf, Option, command,
 from ackclock.cli.engine import LIVE, VIRTUAL, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import SEED, report_options
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.cli.status import INVALID, Interrupted
 from ackclock.errors import InputError
 from ackclock.report.folders import new_folder
@@ -134,9 +134,9 @@ def differential(
         if interrupts.asked:
             raise Interrupted
     if vanished:
-        notes.print(f"{vanished} differences vanished when they were played again", soft_wrap=True)
+        say(f"{vanished} differences vanished when they were played again")
     if late:
-        notes.print(f"{late} runs were too late and do not count", markup=False, soft_wrap=True)
+        say(f"{late} runs were too late and do not count")
     return INVALID if late and status == 0 else status
 
 
@@ -291,4 +291,4 @@ def _write(run: runs.RecordedRun, difference: runs.Difference, folder: Path, tcp
     played = on_kernel(situation)
     file = folder / f"{run.faults}-{run.seed}.pkt"
     file.write_text(runs.script(situation, played, shrinking.difference.why), encoding="utf-8")
-    notes.print(f"{file}: {shrinking.difference.why}", markup=False, soft_wrap=True)
+    say(f"{file}: {shrinking.difference.why}")

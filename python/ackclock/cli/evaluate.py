@@ -16,7 +16,7 @@ from ackclock.cli.command import FILE, Argument, Number, Option, command, flag, 
 from ackclock.cli.engine import Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, report_options
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.cli.status import Interrupted
 from ackclock.engines import registry
 from ackclock.errors import InputError
@@ -258,7 +258,7 @@ def _write(report: Report, title: str, write: Callable[[Path], Any]) -> None:
         undrawn = write(folder)
         output.record(folder)
     for sentence in undrawn:
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {sentence}")
     report.done(report.out)
 
 

@@ -47,7 +47,7 @@ def example(name: str, force: bool) -> None:
     for target in files:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / target, target)
-    output.notes.print(f"{files[0]}: run it with `ackclock run {files[0]}`", markup=False, soft_wrap=True)
+    output.say(f"{files[0]}: run it with `ackclock run {files[0]}`")
 
 
 def _found() -> dict[str, Path]:

@@ -37,7 +37,7 @@ def export(folder: Path, to: str, out: Path, force: bool) -> None:
             )
     _write_all(write, runs, places)
     for place in places:
-        output.notes.print(str(place), markup=False, soft_wrap=True)
+        output.say(str(place))
 
 
 def _holds_tables_alone(folder: Path) -> bool:

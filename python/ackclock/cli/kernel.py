@@ -58,11 +58,9 @@ def load(controller: str, settings: Sequence[str]) -> None:
         one["name"] for one in _engine.kernel_list() if one["name"] != name and base.fullmatch(one["name"])
     ]
     if others:
-        output.notes.print(
+        output.say(
             f"note: {' and '.join(others)} {'is' if len(others) == 1 else 'are'} loaded as well; "
-            f"`ackclock kernel unload {controller}` removes all",
-            markup=False,
-            soft_wrap=True,
+            f"`ackclock kernel unload {controller}` removes all"
         )
 
 

@@ -28,7 +28,7 @@ from ackclock.cli.options import (
     common,
     report_options,
 )
-from ackclock.cli.output import Report, moving_shares, notes
+from ackclock.cli.output import Report, moving_shares, notes, say
 from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INVALID, Interrupted
 from ackclock.cli.sweep import growing_folder, run_plan, workers_for
@@ -78,7 +78,7 @@ def matrix(
     runner = engine.make(**engine.with_python(planned.controllers))
     planned = planned.on(runner)
     for sentence in [*planned.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
-        notes.print(sentence, markup=False, soft_wrap=True)
+        say(sentence)
     workers = workers_for(planned, runner, executor)
     out = report.out
     with growing_folder(report, "matrix", runner) as folder:
@@ -90,10 +90,10 @@ def matrix(
         words, shown = titles.of_path(keys, list(set_keys.items()))
         title = titles.with_settings(words, list(set_keys.items()), shown)
         for sentence in ended.of.invalid:
-            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+            say(f"warning: not valid: {sentence}")
         moving = moving_shares(found.moving)
         for sentence in moving:
-            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+            say(f"note: {sentence}")
         finish = output.show_early(*_tables(found, title, report.as_json), as_json=report.as_json)
         if out is not None and not ended.stopped:
             _page(found, folder, title, moving)
@@ -172,5 +172,5 @@ def _page(found: Matrix, folder: Path, title: str, moving: Sequence[str]) -> Non
         rows = [[one, *(found.shown(name, one, other) for other in found.names)] for one in found.names]
         page.table(["", *found.names], rows)
     for sentence in page.undrawn:
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {sentence}")
     page.write(folder / "index.html")

@@ -310,7 +310,7 @@ def _insert(file: Path, line: str, kind: str) -> None:
 def _next(*sentences: str) -> None:
     """Prints what to do next: every file to touch, and the commands."""
     for sentence in sentences:
-        output.notes.print(sentence, markup=False, soft_wrap=True)
+        output.say(sentence)
 
 
 new = group(

@@ -20,10 +20,10 @@ from ackclock.cli.output import (
     file_names,
     leave_interrupted,
     moving_shares,
-    notes,
     print_json,
     run_all,
     same_repetitions,
+    say,
     show,
     show_early,
 )
@@ -116,14 +116,14 @@ class Outcome:
             leave_interrupted(f"interrupted{saved}")
         summaries = done.summaries
         for sentence in summary.invalid_reasons(summaries):
-            notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+            say(f"warning: {sentence}")
         for sentence in same_repetitions(summary.alike(summaries)):
-            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+            say(f"note: {sentence}")
         for sentence in moving_shares(done.moving):
-            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+            say(f"note: {sentence}")
         about = {point.key: point.plan.inspect() for point in points}
         for sentence in summary.beyond_buffers(summaries, about):
-            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+            say(f"note: {sentence}")
         if self.report.as_json:
             print_json(self.document(done))
         if summary.invalid_reasons(summaries):
@@ -177,7 +177,7 @@ class Outcome:
             interrupts.check()
             self.draw(page, done, folder)
             for sentence in page.undrawn:
-                notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+                say(f"warning: {sentence}")
         page.heading("Numbers")
         self.numbers(page, done)
         _tabulate(page, done.summaries)

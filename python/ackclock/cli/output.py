@@ -65,6 +65,14 @@ notes = Console(stderr=True)
 """The console for messages and progress: standard error."""
 
 
+def say(sentence: str, *, highlight: bool = True) -> None:
+    """Prints a sentence on standard error, in one line however wide the terminal is.
+
+    Brackets in it, such as those of names, are no markup. ``highlight`` colours numbers and paths.
+    """
+    notes.print(sentence, markup=False, highlight=highlight, soft_wrap=True)
+
+
 POINTS = ("sender", "receiver", "bottleneck", "all")
 """The points of a path at which packets are captured, the default first."""
 
@@ -148,7 +156,7 @@ class Report:
 
     def done(self, out: Path) -> None:
         """Says where the report is, and opens it in the browser if asked."""
-        notes.print(f"report: {out / 'index.html'}", markup=False, soft_wrap=True)
+        say(f"report: {out / 'index.html'}")
         if "open" in self.also:
             click.launch(str((out / "index.html").absolute()))
 
@@ -236,7 +244,7 @@ def show(*things: Any, as_json: bool) -> None:
         console.print(thing)
         if left_out:
             columns = ", ".join(left_out)
-            notes.print(f"left out in {console.width} columns: {columns}", markup=False, soft_wrap=True)
+            say(f"left out in {console.width} columns: {columns}")
 
 
 def show_early(*things: Any, as_json: bool) -> Callable[[], None]:
@@ -296,7 +304,7 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         if not is_terminal:
             if now - said >= LINE_EVERY_S:
                 said = now
-                notes.print(progress_line(what, fraction, now - begun), markup=False, soft_wrap=True)
+                say(progress_line(what, fraction, now - begun))
         elif bar is not None:
             bar.update(bar.task_ids[0], completed=fraction)
         elif now - begun > SHOW_PROGRESS_AFTER_S:
@@ -382,7 +390,7 @@ def cached(
     with resumable_folder(out, {**settings, **engine.identity()}, force) as folder:
         made = CachedEngine(engine, folder / engine.name)
         if count := made.count():
-            notes.print(f"{count} {engine.name} runs are taken from {out}", markup=False, soft_wrap=True)
+            say(f"{count} {engine.name} runs are taken from {out}")
         yield made, folder
 
 
@@ -391,14 +399,14 @@ def leave_interrupted(sentence: str) -> NoReturn:
 
     A command with nothing more to say than that raises Interrupted.
     """
-    notes.print(sentence, markup=False, soft_wrap=True)
+    say(sentence)
     raise click.exceptions.Exit(INTERRUPTED)
 
 
 def remark(sentence: str) -> None:
     """Prints a sentence about a file that was read, unless it is empty."""
     if sentence:
-        notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+        say(f"note: {sentence}")
 
 
 def point_of(capture: Capture | None) -> str:
@@ -424,7 +432,7 @@ def preflight(plans: Sequence[_engine.Plan], repeat: int, engine: Engine) -> Non
     for plan in plans:
         engine.check(plan)
     for warning in dict.fromkeys(w for plan in plans for w in plan.inspect()["warnings"]):
-        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+        say(f"warning: {warning}")
     print_notes(plans)
     repetitions.check_memory(plans, repeat)
 
@@ -432,4 +440,4 @@ def preflight(plans: Sequence[_engine.Plan], repeat: int, engine: Engine) -> Non
 def print_notes(plans: Iterable[_engine.Plan]) -> None:
     """Prints period and mean of files over time."""
     for note in dict.fromkeys(note for plan in plans for note in plan.inspect()["notes"]):
-        notes.print(f"note: {note}", markup=False, soft_wrap=True)
+        say(f"note: {note}")

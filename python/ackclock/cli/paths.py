@@ -10,7 +10,7 @@ from typing import Any
 
 from ackclock import _engine, reading
 from ackclock.cli.command import given
-from ackclock.cli.output import check_share, notes
+from ackclock.cli.output import check_share, say
 from ackclock.errors import InputError
 
 
@@ -74,10 +74,10 @@ def _with_tc(path: dict[str, Any], given: Collection[str], lines: str) -> dict[s
         if key in read.keys and key in given:
             raise InputError(f"--tc: has the {key} of the path; leave --{key} out")
     if read.left_out:
-        notes.print(f"note: --tc leaves out {', '.join(read.left_out)}", markup=False, soft_wrap=True)
+        say(f"note: --tc leaves out {', '.join(read.left_out)}")
     for remark in read.remarks:
-        notes.print(f"note: --tc: {remark}", markup=False, soft_wrap=True)
-    notes.print(f"note: --tc: {read}", markup=False, soft_wrap=True)
+        say(f"note: --tc: {remark}")
+    say(f"note: --tc: {read}")
     found = path | read.keys
     back = read.reverse
     if back is not None and back.keys:

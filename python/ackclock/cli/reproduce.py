@@ -17,7 +17,7 @@ from ackclock.cli.command import FILE, Argument, Number, Option, command, flag
 from ackclock.cli.engine import Chosen, engine_beside_simulator
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import JUNIT, SEED, TRUST, report_options
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.engines import Engine, NamedEngine
 from ackclock.errors import InputError
 from ackclock.report import check_folder, junit, new_folder, page_of
@@ -157,7 +157,7 @@ def reproduce(
         if judgement.reason:
             claim = judgement.claim.id if verbose else f"“{judgement.claim.text}”"
             line = f"{claim} misses: {judgement.reason}"
-            notes.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(line, highlight=False)
     if report.as_json:
         output.print_json(done.as_json())
     if junit_file is not None:
@@ -275,7 +275,7 @@ def _write(
     from ackclock.papers import page
 
     for sentence in page.write(done, catalogue, folder, formats):
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {sentence}")
 
 
 def _options(flags: dict[str, Any], other: Chosen | None) -> list[str]:
@@ -310,7 +310,7 @@ def _simulated(
 
     def finished(result: Result) -> None:
         if len(chosen) > 1:
-            notes.print(result.line, markup=False, soft_wrap=True)
+            say(result.line)
 
     with output.progress(f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].id) as at:
         return under_readings(
@@ -350,9 +350,9 @@ def _on_another(
         done = papers.reproduce(chosen, engine=engine, rest=rest, seed=seed, progress=at)
     how = "simulated" if done.replaced else f"not {name}"
     for sentence in done.refused:
-        notes.print(f"{how}: {sentence}", markup=False, soft_wrap=True)
+        say(f"{how}: {sentence}")
     for sentence in done.invalid:
-        notes.print(f"warning: {name} run past its error budget: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {name} run past its error budget: {sentence}")
     return done
 
 
@@ -381,7 +381,7 @@ def _closeness(done: papers.Reproduction) -> Table:
         table.add_row(*one.row())
     for name, found in depending(judged).items():
         line = f"{name} depends on the reading: {'; '.join(in_words(*one) for one in found)}"
-        notes.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line, highlight=False)
     return table
 
 

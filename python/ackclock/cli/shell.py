@@ -32,7 +32,7 @@ from ackclock.cli.options import (
     path_options,
     report_options,
 )
-from ackclock.cli.output import Capture, Report, notes
+from ackclock.cli.output import Capture, Report, say
 from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import INVALID
 from ackclock.engines import registry
@@ -135,17 +135,17 @@ def shell(
     if meter or report.out is not None:
         output.show(summary.links_table([whole]), as_json=True)
     if others := _unlike_the_host(ran.engine["sysctls"]):
-        notes.print(f"ackclock: both ends had {others}, unlike this host", markup=False, soft_wrap=True)
+        say(f"ackclock: both ends had {others}, unlike this host")
     reasons = summary.invalid_reasons([whole])
     for sentence in reasons:
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {sentence}")
     if reasons:
         status = status or INVALID
     if status != 0 and not far and ran.engine["turned_away"]:
-        notes.print('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
+        say('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
     for option, file, why in zip(("--log", "--pcap"), (log, pcap and pcap.file), failed, strict=True):
         if why is not None:
-            notes.print(f"ackclock: {option} {file}: it is not whole: {why}", markup=False, soft_wrap=True)
+            say(f"ackclock: {option} {file}: it is not whole: {why}")
             status = status or 2
     raise click.exceptions.Exit(status)
 
@@ -182,7 +182,7 @@ def _write(run: Run, title: str, out: Path, report: Report) -> None:
             run.to_csv(folder / "csv")
         with page_of(folder, title):
             for sentence in session.write(run, title, folder, report.formats):
-                notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+                say(f"warning: {sentence}")
     report.done(out)
 
 

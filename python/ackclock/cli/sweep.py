@@ -22,7 +22,7 @@ from ackclock.cli.command import Argument, Option, command, given
 from ackclock.cli.engine import OF_WORKERS, Chosen, engine_options
 from ackclock.cli.interrupts import Interrupts
 from ackclock.cli.options import EXECUTOR, GROWING_OUT, PATH, REPEATS, TRUST, Repeats, common, report_options
-from ackclock.cli.output import Report, notes
+from ackclock.cli.output import Report, say
 from ackclock.cli.paths import PathGiven
 from ackclock.cli.status import Interrupted
 from ackclock.contenders import Contender, contenders, made_again
@@ -124,9 +124,7 @@ def sweep(
     axes = [*([] if lines is None else [f"{LINES}={lines}"]), *over]
     design = Design(tuple(map(parse_over, axes)), count, draw, repeats.first)
     if design.lines is not None and (names := ", ".join(f"`{name}`" for name in unused(design.lines))):
-        notes.print(
-            f"note: no key of a scenario is {names}: the lines run without", markup=False, soft_wrap=True
-        )
+        say(f"note: no key of a scenario is {names}: the lines run without")
     set_keys = repeats.keys
     settings = [*set_keys.items(), *design.settings()]
     variants, compared = _variants(what, {"path": keys, **common}, options, engine.name, settings, trusted)
@@ -143,7 +141,7 @@ def sweep(
     runner = engine.make(**engine.with_python(factories))
     plan = plan.on(runner)
     for sentence in [*plan.check(runner), *(f"warning: {one}" for one in made_again(compared))]:
-        notes.print(sentence, markup=False, soft_wrap=True)
+        say(sentence)
     workers = workers_for(plan, runner, executor)
     out = report.out
     with growing_folder(report, "sweep", runner) as folder:
@@ -153,7 +151,7 @@ def sweep(
             raise Interrupted
         title = _title(swept.controllers, design, keys if compared else {}, list(set_keys.items()))
         for sentence in outcome.of.invalid:
-            notes.print(f"warning: not valid: {sentence}", markup=False, soft_wrap=True)
+            say(f"warning: not valid: {sentence}")
         lines_of = Fleet.of(swept)
         finish = output.show_early(*_tables(swept, lines_of, len(seeds), title), as_json=report.as_json)
         if out is not None and not outcome.stopped:
@@ -161,7 +159,7 @@ def sweep(
             report.done(out)
         finish()
         for sentence in [*output.same_repetitions(swept.alike), *output.moving_queues(swept.moving_queues)]:
-            notes.print(f"note: {sentence}", markup=False, soft_wrap=True)
+            say(f"note: {sentence}")
         if report.as_json:
             _print_json(swept, lines_of)
     outcome.leave(out)
@@ -287,7 +285,7 @@ def run_plan(
                     late = time.monotonic() - begun > output.SHOW_PROGRESS_AFTER_S
                     if late and early < MOST_EARLY and outcome.done < outcome.total and outcome.latest:
                         early += 1
-                        notes.print(_line(outcome.latest), markup=False, soft_wrap=True)
+                        say(_line(outcome.latest))
         ended = Ended(outcome, interrupts.asked)
         if not outcome.done and not (folder / "chunks").exists():
             return ended, None
@@ -419,7 +417,7 @@ def _page(
         file = folder / f"{name.replace('_', '-')}.png"
         page.draw(file, METRICS[name].axis, partial(swept.plot, name), formats)
     for sentence in page.undrawn:
-        notes.print(f"warning: {sentence}", markup=False, soft_wrap=True)
+        say(f"warning: {sentence}")
     page.details("what was swept", json.dumps(swept.described(), indent=2))
     page.write(folder / "index.html")
 
