@@ -14,6 +14,7 @@ from ackclock import _engine
 from ackclock.cli import output
 from ackclock.sweeps import Place
 from ackclock.sweeps.result import _intervals
+from ackclock.sweeps.run import _counted_from
 from ackclock.sweeps.work import _Rows
 from calling import needs_live, refused, run
 
@@ -98,3 +99,13 @@ def test_the_kernel_runs_one_at_a_time_on_this_machine(capsys, executor):
     arguments = ("sweep", "cubic", "--over", "queue=1bdp", "--engine", "live", "--executor", executor)
     said = f"--executor {executor}: the kernel's TCP runs on this machine, one at a time"
     assert refused(capsys, *arguments) == said
+
+
+def test_controllers_in_python_are_counted_on_from_those_of_earlier_scenarios():
+    text = (
+        '{"flows": [{"cc": "python:0:Mine"}, {"cc": "cubic"}, {"cc": "python:12:Other"}], "name": "python:1"}'
+    )
+    assert _counted_from(3, text) == text.replace("python:0:", "python:3:").replace(
+        "python:12:", "python:15:"
+    )
+    assert _counted_from(0, text) == text
