@@ -8,15 +8,15 @@ from test_recorded import recorded, sack
 RTT, ROUNDS = 0.1, 200
 
 
-def steady(wait=0.0001, lost=None, queued=0.0, window=60000, last=1000):
-    """A connection of 200 rounds of 100 ms with four segments in each, whose ACKs are a millisecond apart.
+def steady(wait=0.0001, lost=None, queued=0.0, window=60000, last=1000, rounds=ROUNDS):
+    """A connection of rounds of 100 ms with four segments in each, whose ACKs are a millisecond apart.
 
     A segment leaves ``wait`` behind an ACK. ``lost`` is the round whose first segment is sent again.
     ``queued`` is the delay of a queue behind the first round, and ``last`` the size of the last segment of a
     round.
     """
     packets, number, at = [], 1, 0.2
-    for k in range(ROUNDS):
+    for k in range(rounds):
         rtt = RTT + (queued if k else 0.0)
         sizes = (1000, 1000, 1000, last)
         ends = [number + sum(sizes[: j + 1]) for j in range(4)]
@@ -41,6 +41,9 @@ def steady(wait=0.0001, lost=None, queued=0.0, window=60000, last=1000):
     [
         # A window that stays, with ACKs that pause in each round.
         ({}, {"sender": 1.0}),
+        # Eight rounds show that it stays, and seven do not.
+        ({"rounds": 8}, {"sender": 1.0}),
+        ({"rounds": 7}, {"network": 1.0}),
         # Segments that leave half a millisecond behind an ACK wait for their application.
         ({"wait": 0.0005}, {"application": 1.0}),
         # A loss explains the window of its round and of the fifty of five seconds, of 201 in all.
