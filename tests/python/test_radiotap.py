@@ -64,6 +64,101 @@ def test_rates_of_802_11n_are_schemes() -> None:
     assert [narrow.index(rate) for rate in (130e6, 26e6, 6e6)] == [15, 3, None]
 
 
+@pytest.mark.parametrize(
+    ("wide", "short", "rates"),
+    # Mbit/s and schemes of IEEE 802.11, clause 19.5. Of equal rates the fewest streams are meant.
+    [
+        (False, False, {6.5: 0, 13: 1, 26: 3, 39: 4, 52: 5, 58.5: 6, 65: 7, 195: 23, 234: 30, 260: 31}),
+        (False, True, {7.2222: 0, 72.2222: 7, 144.4444: 15, 216.6667: 23, 288.8889: 31}),
+        (True, False, {13.5: 0, 135: 7, 270: 15, 405: 23, 540: 31}),
+        (True, True, {15: 0, 150: 7, 300: 15, 450: 23, 600: 31}),
+    ],
+)  # fmt: skip
+def test_schemes_of_ht_are_those_of_the_standard(wide: bool, short: bool, rates: dict[float, int]) -> None:
+    network = radiotap._Network(0, "802.11n", wide, short, True)
+    assert {rate: network.index(rate * 1e6) for rate in rates} == rates
+
+
+@pytest.mark.parametrize(
+    ("standard", "width", "guard", "rates"),
+    # Mbit/s, streams and schemes of IEEE 802.11, clauses 21.5 and 27.5.
+    [
+        ("802.11ac", 0, "", {6.5: (1, 0), 78: (1, 8), 58.5: (1, 6)}),
+        ("802.11ac", 1, "", {13.5: (1, 0), 180: (1, 9), 720: (4, 9)}),
+        ("802.11ac", 2, "", {29.8: None, 29.25: (1, 0), 390: (1, 9), 1170: (3, 9), 1560: (4, 9)}),
+        ("802.11ac", 2, "short", {433.3333: (1, 9), 1733.3333: (4, 9)}),
+        ("802.11ac", 3, "short", {866.6667: (1, 9), 3466.6667: (4, 9)}),
+        ("802.11ax", 0, "0.8us", {8.6029: (1, 0), 143.3824: (1, 11), 573.5294: (4, 11)}),
+        ("802.11ax", 1, "1.6us", {16.25: (1, 0), 270.8333: (1, 11)}),
+        ("802.11ax", 2, "3.2us", {30.625: (1, 0), 459.375: (1, 10), 510.4167: (1, 11)}),
+        ("802.11ax", 3, "0.8us", {1200.9804: (1, 11), 4803.9216: (4, 11)}),
+    ],
+)
+def test_schemes_of_vht_and_he_are_those_of_the_standard(
+    standard: str, width: int, guard: str, rates: dict[float, tuple[int, int] | None]
+) -> None:
+    network = radiotap._Network(0, standard, False, guard == "short", True, width, guard)
+    assert {rate: network.scheme(rate * 1e6) for rate in rates} == rates
+    # The scenario names one of several schemes of a rate: two streams at half of the bits.
+    named = radiotap._Network(0, "802.11ac", False, False, True, 0, "", (2, 1))
+    assert (network.scheme(1e6), named.scheme(26e6)) == (None, (2, 1))
+
+
+def test_a_header_of_ht_has_width_guard_and_scheme() -> None:
+    tap = radiotap._Network(2, "802.11n", True, True, True).radiotap(300e6, True, 9)
+    # Flags, channel, MCS and A-MPDU. FCS, and a bad one. Channel 2 of ours at 5.22 GHz. 40 MHz, short, 15.
+    head = struct.pack("<BxHI", 0, len(tap), 1 << 1 | 1 << 3 | 1 << 19 | 1 << 20)
+    body = struct.pack("<BxHHBBB", 0x50, 5220, 0x140, 0x07, 0b101, 15)
+    assert tap == head + body + bytes(3) + struct.pack("<IHBx", 9, 0, 0)
+    # Three networks share the band of 2.4 GHz.
+    for number, frequency in enumerate((2412, 2437, 2462, 2412)):
+        tap = radiotap._Network(number, "802.11g", False, False, False).radiotap(6e6, False)
+        assert tap[10:12] == struct.pack("<H", frequency)
+
+
+def frames(network: radiotap._Network, **changes: object) -> list[tuple[int, int, int]]:
+    """Time in ns, first byte and length of each frame of an attempt from station 1 to the access point."""
+    row = {
+        "link": 3, "to": 0, "time_s": 1.5, "airtime_us": 250.0, "fate": "acknowledged", "has_rts": False,
+        "is_retry": False, "frames": 1, "rate_bps": 54e6, "bytes": 1500,
+    }  # fmt: skip
+    network.stations[3] = 1
+    found = []
+    for record in radiotap._attempt(network, {**row, **changes}, 7):
+        seconds, nanoseconds, _, length = struct.unpack("<IIII", record[:16])
+        (tap,) = struct.unpack("<H", record[18:20])
+        found.append((seconds * 10**9 + nanoseconds, record[16 + tap], length - tap))
+    return found
+
+
+def test_an_attempt_is_its_frames_and_an_answer() -> None:
+    old = radiotap._Network(0, "802.11g", False, False, False)
+    new = radiotap._Network(0, "802.11n", False, False, True)
+    # Data with 1500 bytes, and an ACK of 14 at the end of the exchange.
+    assert frames(old) == [(1_500_000_000, 0x08, 1500), (1_500_250_000, 0xD4, 14)]
+    assert frames(old, fate="lost") == [(1_500_000_000, 0x08, 1500)]
+    # The RTS has 20 bytes. One that collided is all.
+    assert frames(old, has_rts=True)[0] == (1_500_000_000, 0xB4, 20)
+    assert frames(old, has_rts=True, fate="collision") == [(1_500_000_000, 0xB4, 20)]
+    # Three frames of 500 bytes, with a block ACK of 32 bytes, or of 56 for 256 frames.
+    three = [(1_500_000_000, 0x88, 500)] * 3
+    assert frames(new, frames=3) == [*three, (1_500_250_000, 0x94, 32)]
+    assert new.block_ack == 32
+    assert radiotap._Network(0, "802.11ax", False, False, True).block_ack == 56
+
+
+def test_sequence_numbers_go_on_unless_a_frame_is_sent_again() -> None:
+    network = radiotap._Network(0, "802.11g", False, False, False)
+    found = []
+    for changes in ({}, {"is_retry": True}, {}, {"frames": 2, "bytes": 3000}):
+        frames(network, **changes)
+        found.append(network.sequence[1])
+    assert found == [0, 0, 1, 3]
+    network.sequence[1] = 4095
+    frames(network)
+    assert network.sequence[1] == 0
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize("standard", ["802.11a", "802.11b", "802.11g", "802.11n", "802.11ac", "802.11ax"])
 def test_tshark_reads_as_many_frames_as_were_sent(tmp_path: Path, standard: str) -> None:
