@@ -102,8 +102,6 @@ def _raw(one: Mapping[str, Array]) -> list[dict[str, float]]:
 
 def _at(grid: Array, times: Array, values: Array) -> Array:
     """The latest value at the times of the grid, and none before the first."""
-    if not times.size:
-        return np.full(grid.shape, np.nan)
     latest = np.searchsorted(times, grid + 1e-9, side="right") - 1
     return np.where(latest >= 0, values[np.maximum(latest, 0)], np.nan)
 
