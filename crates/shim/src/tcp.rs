@@ -478,4 +478,19 @@ mod tests {
             assert_eq!(kernel.slow_start_threshold(), threshold, "{name}");
         }
     }
+
+    #[test]
+    fn an_undo_gives_back_three_quarters_of_the_window_as_the_threshold() {
+        let (mut world, mut kernel) = begun("newreno");
+        kernel.on_start(&mut world.context());
+        kernel.on_loss(&mut world.context(), &loss());
+        kernel.on_recovered(&mut world.context());
+        assert_eq!(kernel.slow_start_threshold(), 5.0);
+        kernel.flow.connection_mut().tp.snd_cwnd = 41;
+        kernel.on_timeout(&mut world.context(), &loss());
+        assert_eq!((kernel.window(), kernel.slow_start_threshold()), (1.0, 20.0));
+        kernel.on_spurious(&mut world.context());
+        // 41 / 2 + 41 / 4 in whole segments (tcp_current_ssthresh).
+        assert_eq!((kernel.window(), kernel.slow_start_threshold()), (41.0, 30.0));
+    }
 }

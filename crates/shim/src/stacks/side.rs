@@ -311,6 +311,8 @@ mod tests {
         assert_eq!((side.end(), calls().as_slice()), (Ok(()), &["drop".to_owned()][..]));
         drop(side);
         assert!(calls().is_empty());
+        drop(foreign.connect(&SETTINGS, None, Vec::new()).unwrap());
+        assert_eq!(calls(), ["connect 1 None 0", "drop"]);
     }
 
     #[test]
