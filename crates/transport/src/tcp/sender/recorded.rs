@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use control::{Parameters, registry};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
-use units::{Distribution, Random, Rate, Span, Time};
+use units::{Bytes, Distribution, Random, Rate, Span, Time};
 
 use super::property::{Channel, World, channel, stack};
 use crate::{Application, Marks, PROFILES, Pace, Periods, Stack};
@@ -40,7 +40,8 @@ const PATHS: [(&str, Channel); 7] = [
 type Writes = fn(&Stack, u64) -> Application;
 const APPLICATIONS: [(&str, Writes); 3] = [
     ("greedy", |_, _| Application::Greedy),
-    ("bytes", |stack, _| Application::Finite(stack.segment_size * SEGMENTS)),
+    // The last segment is short, and may wait for an ACK.
+    ("bytes", |stack, _| Application::Finite(stack.segment_size * SEGMENTS - Bytes::new(1))),
     ("bursts", |stack, seed| {
         let (on, off) = (Span::from_millis(300), Span::from_millis(900));
         let random = Random::stream(seed, "application", 0);
@@ -102,7 +103,11 @@ fn stacks_repair_bad_paths_as_reviewed() {
                 for cc in ["newreno", "cubic", "bbr1"] {
                     seed += 1;
                     let stack = (profile.stack)();
-                    let marks = if channel.marking > 0.0 { Marks::Echoed { kept: 0.0 } } else { stack.marks };
+                    let marks = match (channel.marking > 0.0, seed % 4 < 2) {
+                        (false, _) => stack.marks,
+                        (true, false) => Marks::Echoed { kept: 0.0 },
+                        (true, true) => Marks::Counted { kept: 0.8 },
+                    };
                     // Every second run has the buffers of the host.
                     let mut buffers = stack.buffers;
                     if seed % 2 == 0 {
