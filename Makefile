@@ -69,10 +69,10 @@ test-rust:
 # tests that skipped there, as `pytest --skipped=FILE` writes them.
 SKIPPED ?= skipped.txt
 OPTIONAL := $(if $(LIVE),live kernel) $(if $(ON_QUIC),quic noq quinn $(NATIVE:%=shim))
+# One call compiles everything once; tshark reads the captures of two more crates.
 test-optional: build .venv/.developing
-	$(if $(strip $(OPTIONAL)),cargo test --quiet $(OPTIONAL:%=--package ackclock-%) $(TESTED))
-	cargo test --quiet --package ackclock-record --test tshark
-	cargo test --quiet --package ackclock-sim --test capture
+	cargo test --quiet $(TESTED) $(OPTIONAL:%=--package ackclock-%) --package ackclock-record --package ackclock-sim --lib \
+		$(addprefix --test ,$(sort $(basename $(notdir $(wildcard $(OPTIONAL:%=crates/%/tests/*.rs)))) tshark capture))
 	$(MAKE) --no-print-directory test-python TESTS=@$(SKIPPED)
 	@.ci/left-out "$(LIVE)" "$(ON_QUIC)" "$(ON_QLOG)" $(ON_QUICHE)
 
@@ -84,7 +84,7 @@ test-python: build .venv/.developing
 # Writes what a new controller, queue, signal or key adds to snapshots, schema, sources and measurements. Look at the difference.
 snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals
-	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --lib --test profiles --test feedback -- recorded profiles reviewed
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles --test feedback --lib -- recorded profiles reviewed
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism --test media
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language
 	PYTHONPATH=tools $(BIN)/python -m written

@@ -131,12 +131,13 @@ def test_make_snapshots_writes_every_snapshot_of_rust() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\nsnapshots:")[1].split("\n\n")[0]
     written = {
         (package, test)
-        for package, tests in re.findall(r"-p ackclock-(\S+)((?: --test \S+)+)", recipe)
-        for test in re.findall(r"--test (\S+)", tests)
+        for package, tests in re.findall(r"-p ackclock-(\S+)((?: --test \S+| --lib)+)", recipe)
+        for test in re.findall(r"(?:--test |--)(\S+)", tests)
     }
     compared = {
-        (path.parts[-3], path.stem)
-        for path in (ROOT / "crates").glob("*/tests/*.rs")
+        (path.relative_to(ROOT / "crates").parts[0], path.stem if path.parent.name == "tests" else "lib")
+        for folder in ("tests", "src")
+        for path in (ROOT / "crates").glob(f"*/{folder}/**/*.rs")
         if re.search(r"assert_\w*snapshot!", path.read_text())
     }
     assert compared
