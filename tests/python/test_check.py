@@ -10,6 +10,7 @@ import ackclock
 from ackclock import _engine, checks
 from ackclock.cases.model import Claim
 from ackclock.checks import reference, stack, suites
+from ackclock.cli.check import _judged
 from ackclock.engines import registry
 from ackclock.papers.reproduction import ExperimentInProgress
 from calling import refused, run
@@ -304,3 +305,23 @@ def test_a_failure_is_said_as_soon_as_it_is_known_and_once(capsys, monkeypatch, 
     assert order[-1] == "idle-path/100-mbit-s"
     lines = [line for line in err.splitlines() if line.startswith("after-burst fails: ")]
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "rules", "whole", "expected"),
+    [
+        ("cubic", ("cubic",), True, ["cases", "suites", "beside"]),
+        # Rules of another algorithm, or of none, have no suites.
+        ("cubic", ("newreno",), True, ["cases", "beside"]),
+        (None, ("cubic",), True, ["cases", "beside"]),
+        ("cubic", ("cubic",), False, ["cases"]),
+    ],
+)
+def test_the_suites_of_an_algorithm_are_judged_by_its_rules_alone(
+    monkeypatch, algorithm, rules, whole, expected
+):
+    monkeypatch.setattr(checks, "check", lambda *_: ["cases"])
+    monkeypatch.setattr(suites, "check", lambda *_: ["suites"])
+    monkeypatch.setattr(reference, "check", lambda *_: ["beside"])
+    chosen = replace(checks.target("cubic"), algorithm=algorithm, rules=rules)
+    assert _judged([], chosen, registry.find("sim"), 1, set(), whole=whole) == expected
