@@ -216,6 +216,61 @@ def test_a_spurious_loss_in_the_last_second_is_not_judged():
     assert measured(early, "spurious-loss") == pytest.approx(1.0)
 
 
+STEPS = (
+    ("CRUISE", 40, 1.0, 1.0),
+    ("UP", 4, 1.25, 1.2),
+    ("CRUISE", 40, 0.3, 1.0),
+    ("UP", 4, 1.25, 1.2),
+    ("CRUISE", 40, 0.2, 1.0),
+)
+"""The bandwidth falls to three tenths, and then to a fifth."""
+
+
+@pytest.mark.parametrize(
+    ("slow", "probes"),
+    # A queue shows the slower path before the first UP, between both, behind them, or never.
+    [(1.0, 2.0), (41.0, 1.0), (84.0, 0.0), (None, None)],
+)
+def test_probes_are_counted_from_the_queue_to_the_slower_bandwidth(slow, probes):
+    whole = made(STEPS)
+    if slow is not None:
+        # Three RTTs of a queue, and a flight that leaves a fifth of the rate.
+        rows = whole.times >= slow * RTT
+        whole.rtt[rows] = 3 * RTT
+        whole.flight[rows] = 0.2 * 3 * PRODUCT * SEGMENT
+    reason = "the bandwidth of the path does not fall many times over"
+    assert measured(whole, "falls") == (reason if probes is None else probes)
+
+
+def test_a_fall_to_a_quarter_is_many_times_over_and_a_smaller_one_is_not():
+    steps = [("CRUISE", 40, 1.0, 1.0), ("UP", 4, 1.25, 1.2), ("CRUISE", 40, 0.25, 1.0)]
+    whole = made(steps)
+    whole.rtt[:] = np.where(whole.times < RTT, RTT, 3 * RTT)
+    whole.flight[:] = 0.2 * 3 * PRODUCT * SEGMENT
+    assert measured(whole, "falls") == 1.0
+    whole.pacing[whole.times >= 44 * RTT] *= 1.01
+    assert measured(whole, "falls") == "the bandwidth of the path does not fall many times over"
+
+
+@pytest.mark.parametrize(
+    ("packets", "queued", "share"),
+    # Of 40 packets in a round trip 20 are half, and of 50 in a longer one 25. A quarter of an RTT is a queue.
+    [(21, 1.0, 0.0), (20, 1.0, None), (26, 1.24, 0.0), (26, 1.26, None)],
+)
+def test_a_policer_drops_half_of_a_round_trip_without_a_queue(packets, queued, share):
+    first = 1.0 + np.arange(packets) * RTT / 41
+    whole = made([("CRUISE", 100, 1.0, 1.0)], lost=first)
+    whole.rtt[whole.times > 0.5] = queued * RTT
+    reason = "no round trip loses half of its packets without a queue"
+    assert measured(whole, "policer") == (reason if share is None else share)
+
+
+def test_losses_of_a_policer_are_a_share_of_the_second_half():
+    # 4 s, of which the second half has 2000 packets. 21 are lost in the first one, and 100 there.
+    lost = np.concatenate((1.0 + np.arange(21) * RTT / 41, 2.5 + np.arange(100) / 100))
+    assert measured(made([("CRUISE", 100, 1.0, 1.0)], lost=lost), "policer") == pytest.approx(0.05, rel=2e-3)
+
+
 def test_states_are_known_by_the_names_of_several_stacks():
     assert state("bbr_probe_bw_up") == state("UP") == state("ProbeBW_UP") == "probe_bw_up"
     assert state("Startup") == state("bbr_startup") == "startup"
