@@ -271,6 +271,62 @@ def test_losses_of_a_policer_are_a_share_of_the_second_half():
     assert measured(made([("CRUISE", 100, 1.0, 1.0)], lost=lost), "policer") == pytest.approx(0.05, rel=2e-3)
 
 
+def quiet(whole):
+    """The recording with so little sent that its pacing rate can be in bits alone."""
+    return replace(whole, sent_bytes=whole.sent_bytes / 100)
+
+
+def test_an_up_takes_round_trips_for_each_doubling_from_a_packet_on():
+    # From a fifth of the bandwidth to all of it, 40 packets, in eight round trips. log2 40 is 5.32.
+    whole = quiet(made([("CRUISE", 40, 0.2, 1.0), ("UP", 8, 0.25, 1.0), ("DOWN", 2, 0.9, 1.0)]))
+    last = (whole.times >= 47 * RTT) & (whole.times < 48 * RTT)
+    whole.pacing[last] = 1.25 * RATE
+    assert measured(whole, "rises") == pytest.approx(8 / 5.3219, abs=1e-3)
+    # Four times as much is no change of the path.
+    whole.pacing[last] = 4 * 0.25 * RATE
+    assert measured(whole, "rises") == "the bandwidth of the path does not rise many times over"
+
+
+@pytest.mark.parametrize(("gain", "datagrams"), [(0.024, 80.0), (0.026, None)])
+def test_a_window_is_in_datagrams_on_a_path_of_less_than_one(gain, datagrams):
+    # The path holds 40 datagrams at the whole rate, and 0.96 or 1.04 at these.
+    found = measured(quiet(made([("CRUISE", 40, gain, 1.0)])), "sub-packet")
+    assert found == ("the path holds a packet or more" if datagrams is None else pytest.approx(datagrams))
+
+
+@pytest.mark.parametrize(("after", "share"), [("Startup", 1.0), ("Drain", 0.0)])
+def test_probe_rtt_goes_back_to_startup(after, share):
+    phases = [("Startup", 8, 2.77, 2.0), ("ProbeRTT", 6, 1.0, 0.5), (after, 8, 1.0, 1.0)]
+    assert measured(made(phases), "probe-rtt-startup") == share
+    assert measured(made(phases), "probe-rtt-next") == "the recording has no ProbeRTT after ProbeBW"
+
+
+def test_times_in_states_are_worked_out_in_round_trips():
+    # 240 ms and the 2 ms between two rows, less 200, are 1.05 round trips of 40 ms.
+    assert measured(made(), "probe-rtt-length") == pytest.approx(42 / 40)
+    # DOWN of three round trips before REFILL, of the 40 that are as many packets as the path holds.
+    assert measured(made(changed("CRUISE", 0, state="DOWN", rounds=3)), "down-time") == pytest.approx(5 / 40)
+    # The window is half of the path's.
+    assert measured(made(), "probe-rtt-window") == pytest.approx(0.5)
+    assert measured(made(), "up-plateau") == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("later", "silence", "found"),
+    # ProbeRTT within three round trips of the first packet behind five seconds, before it, and later.
+    [(0.1, 5.1, 1.0), (2.9, 5.1, 1.0), (3.1, 5.1, 0.0), (-0.5, 5.1, 0.0), (0.1, 4.9, None)],
+)
+def test_a_silence_of_five_seconds_leaves_no_probe_rtt(later, silence, found):
+    phases = [("CRUISE", 200, 1.0, 1.0), ("ProbeRTT", 10, 1.0, 0.5), ("CRUISE", 40, 1.0, 1.0)]
+    whole = made(phases)
+    back = 8.0 - later * RTT
+    sent = np.concatenate((np.arange(0.0, back - silence, 0.01), np.arange(back, 9.0, 0.01)))
+    sent[int((back - silence) / 0.01)] = back - silence
+    whole = replace(whole, sent=sent, sent_bytes=np.full(sent.size, float(SEGMENT)))
+    reason = "the recording has no silence of five seconds"
+    assert measured(whole, "probe-rtt-idle") == (reason if found is None else found)
+
+
 def test_states_are_known_by_the_names_of_several_stacks():
     assert state("bbr_probe_bw_up") == state("UP") == state("ProbeBW_UP") == "probe_bw_up"
     assert state("Startup") == state("bbr_startup") == "startup"
