@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use control::{Ack, Context, Controller, Loss};
+use control::testing::Steady;
+use control::{Ack, Context};
 use endpoint::{Endpoint, Packet, PacketOptions, Timestamps};
 use transport::{Marks, Stack, linux};
 use units::{Span, Time};
@@ -406,28 +407,12 @@ fn a_waiting_ack_leaves_with_a_packet_that_says_more_than_an_acknowledgement() {
     }
 }
 
-/// Notes of each ACK if Linux takes it on the fast path.
-struct Noting(Arc<Mutex<Vec<bool>>>);
-
-impl Controller for Noting {
-    fn on_ack(&mut self, _cx: &mut Context<'_>, ack: &Ack) {
-        self.0.lock().unwrap().push(ack.fast_path);
-    }
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
-    fn window(&self) -> f64 {
-        10.0
-    }
-    fn slow_start_threshold(&self) -> f64 {
-        f64::INFINITY
-    }
-}
-
 #[test]
 fn an_ack_with_the_window_of_the_one_before_takes_the_fast_path() {
     let noted = Arc::new(Mutex::new(Vec::new()));
-    let mut endpoint = Endpoint::new(linux(), Box::new(Noting(Arc::clone(&noted))), 8);
+    let noting = Arc::clone(&noted);
+    let on_ack = move |_: &mut Context<'_>, ack: &Ack| noting.lock().unwrap().push(ack.fast_path);
+    let mut endpoint = Endpoint::new(linux(), Box::new(Steady { window: 10.0, on_ack }), 8);
     endpoint.listen();
     endpoint.inject(MS(50), &syn()).unwrap();
     sent(&mut endpoint, MS(50));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{plan, run};
+use control::testing::Steady;
 use control::{Ack, Context, Controller, ControllerRef, Loss, Parameters};
 use engine::{CaptureTo, Engine as _, Failure, Job, Stopwatch, Watch};
 use record::pcapng::Point;
@@ -103,27 +104,16 @@ fn a_capture_that_cannot_be_written_is_one_sentence() {
 }
 
 /// A window that never changes.
-struct Fixed(f64);
-
-impl Controller for Fixed {
-    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {}
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
-    fn window(&self) -> f64 {
-        self.0
-    }
-    fn slow_start_threshold(&self) -> f64 {
-        self.0
-    }
+fn fixed(window: f64) -> Box<dyn Controller> {
+    Box::new(Steady { window, on_ack: |_: &mut Context<'_>, _: &Ack| () })
 }
 
 #[test]
 fn a_controller_from_outside_comes_before_the_registry() {
-    let fixed = |cc: &ControllerRef, _: &Parameters| -> Option<Box<dyn Controller>> {
-        (*cc == ControllerRef::Registered("newreno")).then(|| Box::new(Fixed(10.0)) as Box<dyn Controller>)
+    let factory = |cc: &ControllerRef, _: &Parameters| -> Option<Box<dyn Controller>> {
+        (*cc == ControllerRef::Registered("newreno")).then(|| fixed(10.0))
     };
-    let simulator = Simulator { controllers: Some(Arc::new(fixed)), ..Simulator::default() };
+    let simulator = Simulator { controllers: Some(Arc::new(factory)), ..Simulator::default() };
     let outcome = simulator.run(&job(), &Watch::default());
     let tables = outcome.unwrap_or_else(|failure| panic!("{failure}")).tables;
     // Ten segments of 1448 bytes a round trip, whose last waits 9 services of 1.2 ms only in the first: 41.2 ms or,
@@ -191,7 +181,7 @@ fn a_decision_outside_the_law_ends_the_run_with_a_sentence_about_it() {
         assert!(matches!(failure, Failure::Controller(_)), "{failure}");
         assert_eq!(failure.to_string(), format!("flow `newreno-0`: `newreno`: after on_ack the {sentence}"));
     }
-    let failure = failure_of(|| Box::new(Fixed(f64::NAN)), &Watch::default());
+    let failure = failure_of(|| fixed(f64::NAN), &Watch::default());
     assert!(failure.to_string().contains("after it is made the window is NaN"), "{failure}");
 }
 

@@ -1,5 +1,5 @@
 //! Helpers for tests of controllers, here and in other crates (feature `testing`): a clock, an ACK of one segment, a
-//! loss, and recordings of the calls of a controller.
+//! loss, a controller with a fixed window, and recordings of the calls of a controller.
 
 mod recording;
 
@@ -71,6 +71,29 @@ pub fn rtt(millis: u64) -> Option<RttSample> {
 /// One segment of ten lost.
 pub fn loss() -> Loss {
     Loss { in_flight: 10, newly_lost: 1, again: false, acknowledged_to: 0, sent_to: 10, sent_at: Time::ZERO }
+}
+
+/// A controller with a fixed window, which calls a function with each ACK and answers no other event.
+pub struct Steady<F> {
+    /// The window in segments.
+    pub window: f64,
+    /// Called with each ACK outside recovery.
+    pub on_ack: F,
+}
+
+impl<F: FnMut(&mut Context<'_>, &Ack) + Send> Controller for Steady<F> {
+    fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+        (self.on_ack)(cx, ack);
+    }
+    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
+    fn window(&self) -> f64 {
+        self.window
+    }
+    fn slow_start_threshold(&self) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// The probe `name` of `controller`.

@@ -1,6 +1,7 @@
 //! A world in parts gives the same bytes as a whole one.
 
-use control::{Ack, Context, Controller, Loss};
+use control::testing::Steady;
+use control::{Ack, Context, Controller};
 use engine::{Cut, Fabric, Failure, NETWORK, RECEIVERS, SENDERS, Stopwatch, Watch};
 use proptest::prelude::*;
 use scenario::PlannedFlow;
@@ -317,30 +318,18 @@ fn senders_that_stay_lie_side_by_side_and_connections_that_come_and_go_do_not() 
     });
 }
 
-/// A controller that panics at its second ACK.
-#[derive(Clone, Debug, Default)]
-struct Broken(bool);
-
-impl Controller for Broken {
-    fn on_start(&mut self, _cx: &mut Context<'_>) {}
-    fn on_ack(&mut self, _cx: &mut Context<'_>, _ack: &Ack) {
-        assert!(!std::mem::replace(&mut self.0, true), "broken");
-    }
-    fn on_loss(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_timeout(&mut self, _cx: &mut Context<'_>, _loss: &Loss) {}
-    fn on_idle_restart(&mut self, _cx: &mut Context<'_>) {}
-    fn window(&self) -> f64 {
-        10.0
-    }
-    fn slow_start_threshold(&self) -> f64 {
-        f64::INFINITY
-    }
-}
-
 #[test]
 #[should_panic(expected = "broken")]
 fn a_run_on_several_cores_ends_where_a_controller_panics() {
-    run_with(&dumbbell("", "", ""), 2, |_| Ok(Box::new(Broken::default())));
+    let broken = || {
+        let mut acks = 0;
+        let on_ack = move |_: &mut Context<'_>, _: &Ack| {
+            acks += 1;
+            assert!(acks < 2, "broken");
+        };
+        Box::new(Steady { window: 10.0, on_ack })
+    };
+    run_with(&dumbbell("", "", ""), 2, |_| Ok(broken()));
 }
 
 /// The share of partitions that move in a turn, over the last of many turns that all three take at once to `end_of`
