@@ -1,9 +1,11 @@
 //! Flows with feedback over bad paths, as a reviewer sees them: media over RTP and TFRC, what they count, and a number
-//! that stands for every packet and report. A change of a rule shows on the paths that it reaches.
+//! that stands for every packet, report and call of the controller. A change of a rule shows where it reaches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
 
+use control::testing::{Recorder, Recording};
 use control::tfrc::Settings;
 use control::{Parameters, registry};
 use transport::{Acknowledgement, Data, Event, MediaSettings, MediaSink, MediaSource, Pace, TfrcSink, TfrcSource};
@@ -92,7 +94,7 @@ impl Ends for Tfrc {
     }
 }
 
-struct Media(MediaSource, MediaSink);
+struct Media(MediaSource, MediaSink, Arc<Mutex<Recording>>);
 
 impl Ends for Media {
     fn leaves(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Data> {
@@ -122,11 +124,12 @@ impl Ends for Media {
     }
     fn state(&self) -> (Rate, Bytes, String) {
         let rest = format!(
-            "{:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?}",
             self.0.frames(),
             self.1.frames(),
             self.0.window(),
-            self.0.round_trip_times()
+            self.0.round_trip_times(),
+            self.2.lock().unwrap().events,
         );
         (self.0.rate(), self.1.delivered(), rest)
     }
@@ -250,11 +253,12 @@ fn media_answers_bad_paths_as_reviewed() {
         for cc in ["gcc", "scream", "nada"] {
             for path in PATHS {
                 seed += 1;
-                let controller = registry::build(cc, &Parameters::new()).unwrap();
+                let (recorder, recording) = Recorder::new(registry::build(cc, &Parameters::new()).unwrap());
+                let controller = Box::new(recorder);
                 let random = ["encoder", "chance"].map(|of| Random::stream(seed, of, 0));
                 let mut source = MediaSource::new(&settings, (Bytes::new(1200), ecn), None, controller, random);
                 source.start(Time::ZERO);
-                let mut ends = Media(source, MediaSink::new(&settings));
+                let mut ends = Media(source, MediaSink::new(&settings), recording);
                 text += &line(&format!("{cc}{form}"), &mut ends, path, seed);
             }
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Random, Rate, Span, Time};
 
 use crate::{
-    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, SegmentReport, Transmission,
-    TransmitStart, Wants,
+    Ack, Context, Controller, Loss, Marks, Moment, ParameterError, Parameters, Probe, Reno, SegmentReport,
+    Transmission, TransmitStart, Wants,
 };
 
 /// One call of a controller.
@@ -206,6 +206,10 @@ impl Controller for Recorder {
 
     fn slow_start_threshold(&self) -> f64 {
         self.controller.slow_start_threshold()
+    }
+
+    fn reno(&mut self) -> Option<&mut Reno> {
+        self.controller.reno()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -1,8 +1,9 @@
-//! Each stack over bad paths, as a reviewer sees it: what its sender counts, and a number that stands for every packet
-//! and event. A change of a rule shows in the stacks and on the paths that it reaches.
+//! Each stack over bad paths, as a reviewer sees it: what its sender counts, and a number that stands for every packet,
+//! event and call of the controller. A change of a rule shows in the stacks and on the paths that it reaches.
 
 use std::fmt::Write as _;
 
+use control::testing::Recorder;
 use control::{Parameters, registry};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
@@ -60,9 +61,9 @@ const TITLES: &str = "path         writes cc       data again lost timeouts reco
 
 /// The line of one run.
 fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Writes), seed: u64) -> String {
-    let controller = registry::build(cc, &Parameters::new()).unwrap();
+    let (controller, recording) = Recorder::new(registry::build(cc, &Parameters::new()).unwrap());
     let writes = application.1(&stack, seed);
-    let mut world = World::new(stack, path.1, writes, controller, seed);
+    let mut world = World::new(stack, path.1, writes, Box::new(controller), seed);
     world.run(SEGMENTS);
     let counters = world.sender.counters_until(world.now);
     let (mut whole, mut text) = (0xcbf2_9ce4_8422_2325, String::new());
@@ -74,6 +75,11 @@ fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Write
     for event in &world.events {
         text.clear();
         write!(text, "{event:?}").unwrap();
+        whole = digest(whole, &text);
+    }
+    for call in &recording.lock().unwrap().events {
+        text.clear();
+        write!(text, "{call:?}").unwrap();
         whole = digest(whole, &text);
     }
     let controller = world.sender.controller();
