@@ -1,6 +1,7 @@
 """Experiments of papers: reading, measuring, judging and drawing."""
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
 
@@ -166,6 +167,24 @@ def test_a_figure_holds_percentiles_over_repetitions_and_the_model(experiment):
         ("first", 7.5, 4.0),
         ("b", 7.5, pytest.approx(3.6)),
     ]
+
+
+def test_what_no_run_shows_is_not_worked_out_after_an_interruption(experiment, monkeypatch):
+    (model,) = papers.select(papers.catalogue(), ["edwan2010-eq4.22"])
+    assert not papers.reproduction.ExperimentInProgress(model, 1, Simulator()).plans
+    run_jobs = Simulator.run
+
+    def interrupted(*arguments, **options):
+        yield from itertools.islice(run_jobs(*arguments, **options), 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulator, "run", interrupted)
+    monkeypatch.setattr(papers.reproduction.ExperimentInProgress, "judgements", None)
+    done = papers.reproduce([experiment, model], seed=5)
+    begun, untouched = done.results
+    assert (done.interrupted, begun.runs_done) == (True, 1)
+    assert begun.judgements
+    assert (untouched.judgements, untouched.figures) == ([], [])
 
 
 def test_a_small_experiment_is_run_measured_and_judged(experiment):

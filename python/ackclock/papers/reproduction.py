@@ -265,19 +265,28 @@ class ExperimentInProgress(CaseInProgress):
         return sum(map(self.count, self.plans))
 
     def result(self) -> Result:
-        """The result so far. Nothing is judged before the first run has finished, if there is any."""
-        begun = self.done > 0 or not self.plans
-        return Result(
-            self.case,
-            self.judgements() if begun else [],
-            [DrawnFigure(f, f.panels(self.samples)) for f in self.figures] if begun else [],
-            [FilledTable(t, t.rows(self.samples), t.values(self.samples)) for t in self.tables]
-            if begun
-            else [],
-            self.done,
-            self.total,
-            self.seconds,
-        )
+        """The result, of all runs that will be made."""
+        return self._shown(self.judgements())
+
+    def so_far(self) -> Result:
+        """The result of an interrupted batch: judged by finished runs alone, as models take their time."""
+        if self.done == 0:
+            return Result(self.case, [], [], [], self.done, self.total, self.seconds)
+        judgements = [
+            self.judgement(claim, measures)
+            if self.needs[claim.id]
+            else Judgement(claim, None, NOT_JUDGED, "interrupted before it was worked out")
+            for claim, measures in self.claims
+        ]
+        return self._shown(judgements)
+
+    def _shown(self, judgements: list[Judgement]) -> Result:
+        """The result with figures and tables."""
+        drawn = [DrawnFigure(figure, figure.panels(self.samples)) for figure in self.figures]
+        filled = [
+            FilledTable(table, table.rows(self.samples), table.values(self.samples)) for table in self.tables
+        ]
+        return Result(self.case, judgements, drawn, filled, self.done, self.total, self.seconds)
 
     def judgement(self, claim: Claim, measures: Measures) -> Judgement:
         """The judgement on a claim, which is not judged if ``rest`` makes all of its runs."""
@@ -337,7 +346,7 @@ def reproduce(
     except KeyboardInterrupt:
         interrupted = True
     return Reproduction(
-        [results.get(work) or work.result() for work in works],
+        [results.get(work) or (work.so_far() if interrupted else work.result()) for work in works],
         seed,
         interrupted,
         [scenario for work in works for scenario in work.scenarios()],
