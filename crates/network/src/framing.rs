@@ -167,6 +167,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_keyword_frames_alone_and_with_another() {
+        let names = Framing::names();
+        assert!(names.len() > 10 && names.contains(&"wireguard"));
+        for name in names {
+            let alone = Framing::of(name).unwrap();
+            assert!(alone.if_any().is_some() || alone == Framing::default(), "{name}");
+        }
+        assert_eq!(Framing::of("ethernet token-ring"), Err("token-ring"));
+    }
+
+    #[test]
     fn a_link_without_a_layer_has_no_framing() {
         assert_eq!(Framing::default().if_any(), None);
         for framing in [

@@ -299,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn the_quantile_of_the_normal_distribution_has_six_decimals() {
+        // Abramowitz and Stegun, table 26.5.
+        for (at, value) in [(0.5, 0.0), (0.6, 0.253_347), (0.9, 1.281_552), (0.975, 1.959_964), (0.999, 3.090_232)] {
+            assert!((normal_quantile(at) - value).abs() < 1e-6, "{at}: {}", normal_quantile(at));
+            assert!((normal_quantile(1.0 - at) + value).abs() < 1e-6, "{at}");
+        }
+    }
+
+    #[test]
     fn jitter_is_uniform_below_its_limit_and_none_draws_nothing() {
         let mut some = jitter(&MS(3).into(), Span::ZERO);
         let drawn: Vec<f64> = (0..50_000).map(|_| some.draw(at(0), Bytes::ZERO).as_millis_f64()).collect();
