@@ -84,7 +84,7 @@ test-python: build .venv/.developing
 # Writes what a new controller, queue, signal or key adds to snapshots, schema, sources and measurements. Look at the difference.
 snapshots: build .venv/.developing
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-control --test trajectories --test signals --test recorded
-	INSTA_UPDATE=always cargo test --quiet -p ackclock-network --test recorded
+	INSTA_UPDATE=always cargo test --quiet -p ackclock-network --test recorded --lib -- recorded reviewed
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-transport --test profiles --test feedback --lib -- recorded profiles reviewed
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-sim --test golden --test determinism --test media
 	INSTA_UPDATE=always cargo test --quiet -p ackclock-scenario --test language

@@ -135,7 +135,7 @@ def test_make_snapshots_writes_every_snapshot_of_rust() -> None:
         for test in re.findall(r"(?:--test |--)(\S+)", tests)
     }
     compared = {
-        (path.relative_to(ROOT / "crates").parts[0], path.stem if path.parent.name == "tests" else "lib")
+        (path.relative_to(ROOT / "crates").parts[0], path.stem if folder == "tests" else "lib")
         for folder in ("tests", "src")
         for path in (ROOT / "crates").glob(f"*/{folder}/**/*.rs")
         if re.search(r"assert_\w*snapshot!", path.read_text())

@@ -4,5 +4,6 @@ mod airtime;
 mod beacons;
 mod exchanges;
 mod hidden;
+mod recorded;
 mod rules;
 mod saturation;
