@@ -32,7 +32,8 @@ fn doing(what: &str) -> String {
 #[ignore = "the others run it"]
 fn child() {
     let Ok(case) = std::env::var(CASE) else { return };
-    let (file, signal) = case.split_once(' ').unwrap();
+    // The folder may have a space in its name.
+    let (file, signal) = case.rsplit_once(' ').unwrap();
     let source = Source::open(&PathBuf::from(file)).unwrap();
     let mut controller = source.build(&Parameters::new()).unwrap();
     controller.on_start(&mut World::new().context());
