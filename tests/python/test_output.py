@@ -15,6 +15,7 @@ from calling import run
 @pytest.fixture
 def terminal(monkeypatch):
     """Standard error as a terminal of twenty columns."""
+    monkeypatch.setenv("TERM", "xterm")
     console = Console(file=io.StringIO(), width=20, force_terminal=True, color_system="standard")
     monkeypatch.setattr(output, "notes", console)
     return console.file
@@ -129,6 +130,17 @@ def test_progress_on_a_terminal_is_a_bar_after_half_a_second(monkeypatch, termin
         now[0] = 100.6
         at(0.25)
         assert "work" in terminal.getvalue()
+
+
+def test_progress_on_a_terminal_without_a_cursor_is_a_line_each_minute(monkeypatch, terminal):
+    monkeypatch.setenv("TERM", "dumb")
+    now = [100.0]
+    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
+    with output.progress("work") as at:
+        for now[0], fraction in ((159.0, 0.2), (160.0, 0.25), (161.0, 0.3)):
+            at(fraction)
+    assert terminal.getvalue().startswith("work: ")
+    assert terminal.getvalue().count("\n") == 1
 
 
 def test_the_end_of_long_work_is_foreseen_for_a_week():

@@ -292,10 +292,10 @@ def fit(table: Table, console: Console) -> list[str]:
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """Shows a bar on standard error if the work takes long. Yields a function of the fraction done.
 
-    Where standard error is no terminal, a line is written each minute.
+    Where standard error is no terminal, or one that moves no cursor, a line is written each minute.
     """
     bar: Progress | None = None
-    is_terminal = notes.is_terminal
+    is_terminal = notes.is_terminal and not notes.is_dumb_terminal
     begun = said = time.monotonic()
 
     def at(fraction: float) -> None:
