@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what formatters do not: how long lines, functions and files are, their heads, and their prose.
+"""Checks what formatters do not: lengths of lines, functions and files, heads, prose and citations.
 
 `make lint` runs it over the files under version control and new ones. It prints one line for each fault, and
 ends with status 1 if there is any.
@@ -12,6 +12,7 @@ import pathlib
 import re
 import sys
 
+import citations
 import prose
 import sources
 
@@ -121,7 +122,7 @@ def main() -> int:
     """Prints the faults of all files."""
     every = sources.texts()
     found = [fault for path, text in every.items() for fault in faults(path, text)]
-    found += prose.faults(every)
+    found += prose.faults(every) + citations.faults()
     sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0
 

@@ -33,6 +33,7 @@ INVENTED = (
     "tests/python/experiments.py",
     "tests/python/test_citations.py",
     "tests/python/test_judging.py",
+    "tests/python/test_paper_page.py",
     "tests/python/test_papers.py",
     "tests/python/test_prose.py",
     "tests/python/test_readings.py",
@@ -229,6 +230,12 @@ def citations() -> list[Citation]:
     found = texts()
     reader = Reader(load(), found)
     return [one for path in found for one in reader.citations(path)]
+
+
+def faults() -> list[str]:
+    """A sentence about each citation without its document, or of a place that the document lacks."""
+    documents = load()
+    return [fault for one in citations() if (fault := one.fault(documents))]
 
 
 def main() -> int:

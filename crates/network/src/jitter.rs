@@ -247,7 +247,7 @@ fn pareto_quantile(at: f64) -> f64 {
     (4.0 / 3.0 * (1.0 / libm::cbrt(1.0 - at) - 1.5)).min(MOST)
 }
 
-/// The quantile of the standard normal distribution: formula 26.2.23 of Abramowitz and Stegun, and two steps of
+/// The quantile of the standard normal distribution: formula 26.2.23 of Abramowitz and Stegun 1964, and two steps of
 /// Newton's method.
 fn normal_quantile(at: f64) -> f64 {
     let tail = at.min(1.0 - at);
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_quantile_of_the_normal_distribution_has_six_decimals() {
-        // Abramowitz and Stegun, table 26.5.
+        // Abramowitz and Stegun 1964, table 26.5.
         for (at, value) in [(0.5, 0.0), (0.6, 0.253_347), (0.9, 1.281_552), (0.975, 1.959_964), (0.999, 3.090_232)] {
             assert!((normal_quantile(at) - value).abs() < 1e-6, "{at}: {}", normal_quantile(at));
             assert!((normal_quantile(1.0 - at) + value).abs() < 1e-6, "{at}");
