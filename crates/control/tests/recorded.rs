@@ -12,7 +12,7 @@ use control::{
     SentState, Transmission,
 };
 use serde_json::{Value, json};
-use units::{Bytes, Random, Span, Time};
+use units::{Bytes, Digest, Random, Span, Time};
 
 /// Events of a connection.
 const EVENTS: u32 = 500;
@@ -238,11 +238,6 @@ fn rate_sample(in_flight: u32, interval: Span, application_limited: bool, sent: 
     }
 }
 
-/// FNV-1a over 64 bits.
-fn digest(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// The mean window of a connection, and all that it decided and showed.
 fn played(controller: Box<dyn Controller>, seed: u64) -> (f64, u64) {
     let mut connection = Connection {
@@ -259,17 +254,15 @@ fn played(controller: Box<dyn Controller>, seed: u64) -> (f64, u64) {
     };
     connection.with(|controller, cx| controller.on_start(cx));
     connection.with(|controller, cx| controller.on_handshake(cx, BASE));
-    let (mut whole, mut sum, mut text) = (0xcbf2_9ce4_8422_2325, 0.0, String::new());
+    let (mut whole, mut sum) = (Digest::default(), 0.0);
     for _ in 0..EVENTS {
         connection.step();
         let controller = connection.controller.as_ref();
         sum += controller.window();
-        text.clear();
         let (quantum, due) = (controller.send_quantum(), controller.poll_timeout());
-        write!(text, "{:?} {quantum} {due:?} {:?}", controller.decisions(), probes(controller)).unwrap();
-        whole = digest(whole, &text);
+        write!(whole, "{:?} {quantum} {due:?} {:?}", controller.decisions(), probes(controller)).unwrap();
     }
-    (sum / f64::from(EVENTS), whole)
+    (sum / f64::from(EVENTS), whole.get())
 }
 
 /// Other values of a parameter, some of which may not be allowed.

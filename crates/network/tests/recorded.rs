@@ -9,7 +9,7 @@ use network::{
     QueueSettings, Service, TokenBucket,
 };
 use serde_json::{Value, json};
-use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
+use units::{Bytes, Digest, Ecn, Fraction, Random, Rate, Span, Time};
 
 /// Packets of a run, of so many flows.
 const PACKETS: u32 = 800;
@@ -49,17 +49,12 @@ struct Seen {
     left: u32,
     dropped: u32,
     marked: u32,
-    whole: u64,
-    text: String,
+    whole: Digest,
 }
 
 impl Seen {
-    /// FNV-1a over 64 bits.
     fn note(&mut self, packet: &Parcel, report: std::fmt::Arguments<'_>) {
-        self.text.clear();
-        write!(self.text, "{packet:?} {report}").unwrap();
-        let all = self.text.bytes();
-        self.whole = all.fold(self.whole, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        write!(self.whole, "{packet:?} {report}").unwrap();
     }
 }
 
@@ -106,8 +101,8 @@ fn line(name: &str, settings: LinkSettings, seed: u64) -> String {
         link.offer(now, Parcel { number, size, ecn }, &mut seen);
     }
     link.advance(now + Span::from_secs(60), &mut seen);
-    let Seen { left, dropped, marked, whole, .. } = seen;
-    format!("{name}: {left} left, {dropped} dropped, {marked} marked {whole:016x}\n")
+    let Seen { left, dropped, marked, whole } = seen;
+    format!("{name}: {left} left, {dropped} dropped, {marked} marked {:016x}\n", whole.get())
 }
 
 fn on_link(discipline: DisciplineSettings, limit: Limit) -> LinkSettings {

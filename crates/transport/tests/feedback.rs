@@ -9,7 +9,7 @@ use control::testing::{Recorder, Recording};
 use control::tfrc::Settings;
 use control::{Parameters, registry};
 use transport::{Acknowledgement, Data, Event, MediaSettings, MediaSink, MediaSource, Pace, TfrcSink, TfrcSource};
-use units::{Bytes, Fraction, Random, Rate, SenderCounters, Span, Time};
+use units::{Bytes, Digest, Fraction, Random, Rate, SenderCounters, Span, Time};
 
 /// How long each flow runs.
 const END: Time = Time::from_nanos(20_000_000_000);
@@ -135,11 +135,6 @@ impl Ends for Media {
     }
 }
 
-/// FNV-1a over 64 bits.
-fn digest(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 enum Packet {
     Data(Data, bool),
     Report(u64),
@@ -149,11 +144,11 @@ enum Packet {
 fn line(name: &str, ends: &mut dyn Ends, (path, faults): (&str, Faults), seed: u64) -> String {
     let mut random = Random::stream(seed, "path", 0);
     let (mut flying, mut number) = (BTreeMap::new(), 0u64);
-    let (mut whole, mut text, mut events) = (0xcbf2_9ce4_8422_2325, String::new(), Vec::new());
+    let (mut whole, mut events) = (Digest::default(), Vec::new());
     let mut now = Time::ZERO;
     loop {
         while let Some(data) = ends.leaves(now, &mut events) {
-            write!(text, "{now:?} {data:?}").unwrap();
+            write!(whole, "{now:?} {data:?}").unwrap();
             let outage = now.since(Time::ZERO) >= Span::from_secs(8)
                 && now.since(Time::ZERO) < Span::from_secs(8) + faults.outage;
             if !outage && !random.happens(faults.loss) {
@@ -167,14 +162,12 @@ fn line(name: &str, ends: &mut dyn Ends, (path, faults): (&str, Faults), seed: u
             }
         }
         if let Some(answer) = ends.answers(now) {
-            write!(text, "{now:?} {answer:?}").unwrap();
+            write!(whole, "{now:?} {answer:?}").unwrap();
             if !random.happens(faults.reports) {
                 number += 1;
                 flying.insert((now + DELAY, number), Packet::Report(answer.cumulative));
             }
         }
-        whole = digest(whole, &text);
-        text.clear();
         let arrival = flying.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let [sender, receiver] = ends.due();
         let next = arrival.min(sender).min(receiver);
@@ -185,7 +178,7 @@ fn line(name: &str, ends: &mut dyn Ends, (path, faults): (&str, Faults), seed: u
         if next == arrival {
             match flying.pop_first().unwrap().1 {
                 Packet::Data(data, marked) => ends.arrives(now, &data, marked),
-                Packet::Report(number) => text += &ends.reported(now, number, &mut events),
+                Packet::Report(number) => whole.add(ends.reported(now, number, &mut events).as_bytes()),
             }
         } else if next == sender {
             ends.sender_expires(now, &mut events);
@@ -195,9 +188,9 @@ fn line(name: &str, ends: &mut dyn Ends, (path, faults): (&str, Faults), seed: u
     }
     let (rate, delivered, rest) = ends.state();
     let counters = ends.counters();
-    whole = digest(whole, &format!("{events:?} {rest} {counters:?}"));
+    write!(whole, "{events:?} {rest} {counters:?}").unwrap();
     format!(
-        "{name:14} {path:12} {:7} {:5} {:5} {:8} {:10} {:9} {:8} {whole:016x}\n",
+        "{name:14} {path:12} {:7} {:5} {:5} {:8} {:10} {:9} {:8} {:016x}\n",
         counters.data_packets,
         counters.retransmitted_packets,
         counters.lost_packets,
@@ -205,6 +198,7 @@ fn line(name: &str, ends: &mut dyn Ends, (path, faults): (&str, Faults), seed: u
         counters.recoveries,
         delivered.get() / 1000,
         rate.bits_per_second() / 1000,
+        whole.get(),
     )
 }
 

@@ -12,6 +12,7 @@ struct Readme;
 pub mod bounds;
 mod count;
 mod counters;
+mod digest;
 mod distribution;
 mod ecn;
 mod empirical;
@@ -25,6 +26,7 @@ mod time;
 
 pub use count::Count;
 pub use counters::SenderCounters;
+pub use digest::Digest;
 pub use distribution::{Distribution, Quantity};
 pub use ecn::Ecn;
 pub use empirical::{EMPIRICAL, Empirical};

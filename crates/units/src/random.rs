@@ -3,6 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::Digest;
+
 /// A stream of random numbers that belongs to one component of one run.
 ///
 /// Streams are named: `Random::stream(seed, "flow", 3)` is the same sequence on every machine, and
@@ -13,12 +15,9 @@ pub struct Random(Pcg64Mcg);
 impl Random {
     /// The stream of component `name` number `index` under the master `seed`.
     pub fn stream(seed: u64, name: &str, index: u64) -> Self {
-        // FNV-1a over the name, then SplitMix64 over all three: streams of neighbouring seeds and indices do not
-        // overlap.
-        let hash = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
-        let mut state = split_mix(seed ^ split_mix(hash ^ split_mix(index)));
+        // SplitMix64 over all three: streams of neighbouring seeds and indices do not overlap.
+        let name = Digest::of(name.as_bytes()).get();
+        let mut state = split_mix(seed ^ split_mix(name ^ split_mix(index)));
         let mut bytes = [0; 16];
         for half in bytes.chunks_exact_mut(8) {
             state = split_mix(state);

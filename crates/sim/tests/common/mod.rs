@@ -9,6 +9,7 @@ use engine::{Engine as _, Job, Watch};
 use record::{Data, EventKind, Tables};
 use scenario::Plan;
 use sim::Simulator;
+use units::Digest;
 
 /// The plan of a scenario.
 #[expect(clippy::disallowed_methods, reason = "traces of tests are files")]
@@ -51,30 +52,25 @@ pub(crate) fn assert_near(measured: f64, expected: f64, share: f64) {
     assert!(off.abs() <= share, "{measured} is {:.1} % off {expected}, more than {:.1} %", 100.0 * off, 100.0 * share);
 }
 
-/// FNV-1a over the bits of every value of every table.
+/// The digest of the bits of every value of every table.
 pub(crate) fn fingerprint(tables: Tables) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut add = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    // A table without rows adds nothing to the digest, but its names would.
+    let mut whole = Digest::default();
+    // A table without rows adds nothing, but its names would.
     let filled = tables.into_tables().into_iter().filter(|table| !table.columns[0].data.is_empty());
     for column in filled.flat_map(|table| table.columns) {
         match column.data {
-            Data::U32(values) | Data::NullableU32(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
-            Data::U64(values) | Data::NullableU64(values) => values.iter().for_each(|v| add(&v.to_le_bytes())),
+            Data::U32(values) | Data::NullableU32(values) => values.iter().for_each(|v| whole.add(&v.to_le_bytes())),
+            Data::U64(values) | Data::NullableU64(values) => values.iter().for_each(|v| whole.add(&v.to_le_bytes())),
             Data::F64(values) | Data::NullableF64(values) => {
-                values.iter().for_each(|v| add(&v.to_bits().to_le_bytes()));
+                values.iter().for_each(|v| whole.add(&v.to_bits().to_le_bytes()));
             }
-            Data::Bool(values) => values.iter().for_each(|&v| add(&[u8::from(v)])),
-            Data::Str(values) => values.iter().for_each(|v| add(v.as_bytes())),
+            Data::Bool(values) => values.iter().for_each(|&v| whole.add(&[u8::from(v)])),
+            Data::Str(values) => values.iter().for_each(|v| whole.add(v.as_bytes())),
             Data::Dict { codes, names } => {
                 // A name that no row has moves nothing.
-                codes.iter().for_each(|&v| add(names[v as usize].as_bytes()));
+                codes.iter().for_each(|&v| whole.add(names[v as usize].as_bytes()));
             }
         }
     }
-    hash
+    whole.get()
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use units::{Random, Span};
+use units::{Digest, Random, Span};
 
 use super::super::*;
 use super::exchanges::{Seen, play_again};
@@ -12,11 +12,6 @@ use super::saturation::network;
 
 /// Packets of a run.
 const PACKETS: u64 = 250;
-
-/// FNV-1a over 64 bits.
-fn digest(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
 
 /// The line of a network whose accesses get packets at random times, `pause` microseconds apart in the mean.
 fn line(name: &str, settings: &MediumSettings, pause: f64, seed: u64) -> String {
@@ -31,12 +26,10 @@ fn line(name: &str, settings: &MediumSettings, pause: f64, seed: u64) -> String 
         })
         .collect();
     let log = play_again(settings, &arrivals, seed);
-    let (mut whole, mut text) = (0xcbf2_9ce4_8422_2325, String::new());
+    let mut whole = Digest::default();
     let (mut delivered, mut dropped, mut attempts, mut collisions) = (0, 0, 0, 0);
     for seen in &log {
-        text.clear();
-        write!(text, "{seen:?}").unwrap();
-        whole = digest(whole, &text);
+        write!(whole, "{seen:?}").unwrap();
         match seen {
             Seen::Delivered { .. } => delivered += 1,
             Seen::Dropped { .. } => dropped += 1,
@@ -46,7 +39,10 @@ fn line(name: &str, settings: &MediumSettings, pause: f64, seed: u64) -> String 
             }
         }
     }
-    format!("{name}: {delivered} delivered, {dropped} dropped, {attempts} sent, {collisions} collide {whole:016x}\n")
+    format!(
+        "{name}: {delivered} delivered, {dropped} dropped, {attempts} sent, {collisions} collide {:016x}\n",
+        whole.get()
+    )
 }
 
 /// Stations at distances of their own adapt their rates.

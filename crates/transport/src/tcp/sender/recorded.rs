@@ -7,7 +7,7 @@ use control::testing::Recorder;
 use control::{Parameters, registry};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
-use units::{Bytes, Distribution, Random, Rate, Span, Time};
+use units::{Bytes, Digest, Distribution, Random, Rate, Span, Time};
 
 use super::property::{Channel, World, channel, stack};
 use crate::{Application, Marks, PROFILES, Pace, Periods, Stack};
@@ -52,11 +52,6 @@ const APPLICATIONS: [(&str, Writes); 3] = [
     }),
 ];
 
-/// FNV-1a over 64 bits.
-fn digest(hash: u64, text: &str) -> u64 {
-    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 const TITLES: &str = "path         writes cc       data again lost timeouts recoveries spurious seconds   all\n";
 
 /// The line of one run.
@@ -66,26 +61,13 @@ fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Write
     let mut world = World::new(stack, path.1, writes, Box::new(controller), seed);
     world.run(SEGMENTS);
     let counters = world.sender.counters_until(world.now);
-    let (mut whole, mut text) = (0xcbf2_9ce4_8422_2325, String::new());
-    for packet in &world.packets {
-        text.clear();
-        write!(text, "{packet:?}").unwrap();
-        whole = digest(whole, &text);
-    }
-    for event in &world.events {
-        text.clear();
-        write!(text, "{event:?}").unwrap();
-        whole = digest(whole, &text);
-    }
-    for call in &recording.lock().unwrap().events {
-        text.clear();
-        write!(text, "{call:?}").unwrap();
-        whole = digest(whole, &text);
-    }
-    let controller = world.sender.controller();
-    whole = digest(whole, &format!("{counters:?} {:?}", controller.decisions()));
+    let mut whole = Digest::default();
+    world.packets.iter().for_each(|packet| write!(whole, "{packet:?}").unwrap());
+    world.events.iter().for_each(|event| write!(whole, "{event:?}").unwrap());
+    recording.lock().unwrap().events.iter().for_each(|call| write!(whole, "{call:?}").unwrap());
+    write!(whole, "{counters:?} {:?}", world.sender.controller().decisions()).unwrap();
     format!(
-        "{:12} {:6} {cc:8} {:4} {:4} {:4} {:8} {:10} {:8} {:9.3} {whole:016x}\n",
+        "{:12} {:6} {cc:8} {:4} {:4} {:4} {:8} {:10} {:8} {:9.3} {:016x}\n",
         path.0,
         application.0,
         counters.data_packets,
@@ -95,14 +77,14 @@ fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Write
         counters.recoveries,
         counters.spurious,
         world.now.as_secs_f64(),
+        whole.get(),
     )
 }
 
 #[test]
 fn stacks_repair_bad_paths_as_reviewed() {
     for profile in PROFILES {
-        let mut text =
-            "path         writes cc       data again lost timeouts recoveries spurious seconds   all\n".to_owned();
+        let mut text = TITLES.to_owned();
         let mut seed = 0;
         for (path, channel) in PATHS {
             for application in APPLICATIONS {
