@@ -2,6 +2,8 @@
 //! options, everything arrives once and in order, the scoreboard agrees with itself, and the sender keeps to its
 //! window.
 
+pub(super) mod talk;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
@@ -106,6 +108,7 @@ pub(super) struct World {
     /// All that the channel has not lost, in the order in which they left.
     pub(super) packets: Vec<Packet>,
     pub(super) events: Vec<Event>,
+    talk: Option<talk::Talk>,
 }
 
 impl World {
@@ -126,6 +129,7 @@ impl World {
             arrivals: BinaryHeap::new(),
             packets: Vec::new(),
             events: Vec::new(),
+            talk: None,
         }
     }
 
@@ -206,6 +210,11 @@ impl World {
             let sender = self.sender.poll_timeout().unwrap_or(Time::NEVER);
             let receiver = self.receiver.poll_timeout().unwrap_or(Time::NEVER);
             let next = arrival.min(sender).min(receiver);
+            if next == Time::NEVER && self.wakes() {
+                self.acknowledge();
+                self.send();
+                continue;
+            }
             assert!(
                 next <= Time::ZERO + Span::from_secs(3600),
                 "no progress at {} of {segments}",
@@ -248,13 +257,16 @@ impl World {
                 let before = self.receiver.delivered_segments();
                 self.receiver.on_data(self.now, data, *marked);
                 assert!(self.receiver.delivered_segments() >= before);
+                self.talk();
                 self.acknowledge();
             }
             Packet::Ack(ack) => {
                 let ack = *ack;
                 self.sender.on_acknowledgement(self.now, &ack, &mut self.events);
+                self.talk();
                 self.check();
                 self.send();
+                self.acknowledge();
             }
         }
     }

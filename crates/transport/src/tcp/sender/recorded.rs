@@ -9,6 +9,7 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use units::{Bytes, Digest, Distribution, Random, Rate, Span, Time};
 
+use super::property::talk::Talk;
 use super::property::{Channel, World, channel, stack};
 use crate::{Application, Marks, PROFILES, Pace, Periods, Stack};
 
@@ -56,9 +57,21 @@ const TITLES: &str = "path         writes cc       data again lost timeouts reco
 
 /// The line of one run.
 fn line(stack: Stack, cc: &str, path: (&str, Channel), application: (&str, Writes), seed: u64) -> String {
+    line_of(stack, cc, path, application, seed, |world| world)
+}
+
+/// The same of a world that `changed` changes before it runs.
+fn line_of(
+    stack: Stack,
+    cc: &str,
+    path: (&str, Channel),
+    application: (&str, Writes),
+    seed: u64,
+    changed: impl FnOnce(World) -> World,
+) -> String {
     let (controller, recording) = Recorder::new(registry::build(cc, &Parameters::new()).unwrap());
     let writes = application.1(&stack, seed);
-    let mut world = World::new(stack, path.1, writes, Box::new(controller), seed);
+    let mut world = changed(World::new(stack, path.1, writes, Box::new(controller), seed));
     world.run(SEGMENTS);
     let counters = world.sender.counters_until(world.now);
     let mut whole = Digest::default();
@@ -128,4 +141,30 @@ fn stacks_of_random_options_repair_random_paths_as_reviewed() {
         text += &line(stack, "newreno", ("random", channel), application, seed);
     }
     insta::assert_snapshot!("options", text);
+}
+
+/// An application that writes when it likes, for hosts that talk.
+const INTERACTIVE: (&str, Writes) = ("likes", |_, _| Application::Interactive);
+
+#[test]
+fn hosts_that_talk_repair_bad_paths_as_reviewed() {
+    let mut runner = TestRunner::deterministic();
+    let mut text = TITLES.to_owned();
+    for seed in 1000..1120 {
+        let (stack, channel) = (stack(), channel()).new_tree(&mut runner).unwrap().current();
+        let receive_window = stack.receive_window.min(100);
+        let stack = match PROFILES.get(seed as usize % 16) {
+            Some(profile) => Stack { receive_window, ..(profile.stack)() },
+            None => Stack { receive_window, ..stack },
+        };
+        let mut buffers = stack.buffers;
+        if seed % 3 == 0 {
+            buffers.sizes = buffers.usual;
+        }
+        let application = [INTERACTIVE, APPLICATIONS[1], INTERACTIVE, APPLICATIONS[2]][seed as usize % 4];
+        let cc = ["newreno", "cubic", "bbr1"][seed as usize % 3];
+        let talks = |world: World| world.talking(Talk::new(seed));
+        text += &line_of(Stack { buffers, ..stack }, cc, ("random", channel), application, seed, talks);
+    }
+    insta::assert_snapshot!("talk", text);
 }
