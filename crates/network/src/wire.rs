@@ -327,6 +327,16 @@ mod tests {
         assert_eq!((wire.pop(), wire.pop(), wire.next_arrival()), (Some('b'), None, None));
     }
 
+    #[test]
+    fn a_packet_that_arrives_at_the_end_is_not_before_it() {
+        let mut wire = Wire::new(MS(20).into(), false);
+        assert!(wire.push(at(1), Span::ZERO, 'a') && !wire.push(at(1), Span::ZERO, 'b'));
+        assert_eq!(wire.pop_before(at(21)), None);
+        assert_eq!(wire.pop_before(at(22)), Some((at(21), 'a')));
+        assert_eq!(wire.pop_before(Time::NEVER), Some((at(21), 'b')));
+        assert_eq!(wire.pop_before(Time::NEVER), None, "nothing is under way");
+    }
+
     /// 50 ms, from 10 ms on 20 ms, from 100 ms on 60 ms.
     fn changing(overtaking: bool) -> Wire<char> {
         let mut wire = Wire::new(Propagation::steps(MS(50), [(at(10), MS(20)), (at(100), MS(60))]), overtaking);

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
-use units::{Digest, Random, Span};
+use units::{Bytes, Digest, Random, Span};
 
 use super::super::*;
 use super::exchanges::{Seen, play_again};
 use super::rules::high_throughput;
 use super::saturation::network;
+use crate::{Limit, QueueSettings};
 
 /// Packets of a run.
 const PACKETS: u64 = 250;
@@ -53,10 +54,22 @@ fn adapts(of: &mut MediumSettings, rate: &RateSettings) {
     }
 }
 
+/// The accesses have queues of this limit and discipline.
+fn queues(of: &mut MediumSettings, limit: Limit, discipline: &str) {
+    let discipline = serde_json::from_value(serde_json::json!({ "discipline": discipline })).unwrap();
+    of.accesses.iter_mut().for_each(|access| access.queue = QueueSettings { limit, discipline, ..access.queue });
+}
+
+/// The accesses have such queues, and count what is in service.
+fn count_all(of: &mut MediumSettings, limit: Limit) {
+    queues(of, limit, "fifo");
+    of.accesses.iter_mut().for_each(|access| access.queue.count_in_service = true);
+}
+
 /// A change of the settings, by name.
 type Change = fn(&mut MediumSettings);
 
-const CHANGES: [(&str, Change); 27] = [
+const CHANGES: [(&str, Change); 32] = [
     ("plain", |_| {}),
     ("slow station", |of| of.stations[1].rate = RateSettings::Fixed(0)),
     ("minstrel", |of| of.stations.iter_mut().for_each(|one| one.rate = RateSettings::Minstrel)),
@@ -101,6 +114,17 @@ const CHANGES: [(&str, Change); 27] = [
         of.accesses.iter_mut().for_each(|access| access.category = category);
     }),
     ("turns", |of| of.airtime_fairness = true),
+    ("short queues", |of| queues(of, Limit::Packets(3), "fifo")),
+    ("turns of short queues", |of| {
+        of.airtime_fairness = true;
+        count_all(of, Limit::Packets(3));
+    }),
+    ("queues of bytes", |of| count_all(of, Limit::Bytes(Bytes::new(9000)))),
+    ("fq_codel", |of| queues(of, Limit::Packets(12), "fq_codel")),
+    ("turns of fq_codel", |of| {
+        of.airtime_fairness = true;
+        queues(of, Limit::Packets(12), "fq_codel");
+    }),
 ];
 
 #[test]
