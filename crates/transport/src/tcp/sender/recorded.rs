@@ -11,7 +11,7 @@ use units::{Bytes, Digest, Distribution, Random, Rate, Span, Time};
 
 use super::property::talk::Talk;
 use super::property::{Channel, World, channel, stack};
-use crate::{Application, Marks, PROFILES, Pace, Periods, Stack};
+use crate::{Application, Buffer, BufferSizes, Marks, PROFILES, Pace, Periods, Stack};
 
 /// Segments of a run.
 const SEGMENTS: u64 = 300;
@@ -150,7 +150,7 @@ const INTERACTIVE: (&str, Writes) = ("likes", |_, _| Application::Interactive);
 fn hosts_that_talk_repair_bad_paths_as_reviewed() {
     let mut runner = TestRunner::deterministic();
     let mut text = TITLES.to_owned();
-    for seed in 1000..1120 {
+    for seed in 1000..1160 {
         let (stack, channel) = (stack(), channel()).new_tree(&mut runner).unwrap().current();
         let receive_window = stack.receive_window.min(100);
         let stack = match PROFILES.get(seed as usize % 16) {
@@ -158,8 +158,12 @@ fn hosts_that_talk_repair_bad_paths_as_reviewed() {
             None => Stack { receive_window, ..stack },
         };
         let mut buffers = stack.buffers;
-        if seed % 3 == 0 {
-            buffers.sizes = buffers.usual;
+        let fixed = Buffer::Fixed(Bytes::new(20_000 + 700 * seed % 90_000));
+        match seed % 6 {
+            0 | 1 => buffers.sizes = buffers.usual,
+            2 | 3 => buffers.sizes.send = fixed,
+            4 => buffers.sizes = BufferSizes { send: fixed, receive: fixed },
+            _ => {}
         }
         let application = [INTERACTIVE, APPLICATIONS[1], INTERACTIVE, APPLICATIONS[2]][seed as usize % 4];
         let cc = ["newreno", "cubic", "bbr1"][seed as usize % 3];
