@@ -27,6 +27,7 @@ from ackclock.figure import (
     Ticks,
 )
 from ackclock.overview import Overview
+from ackclock.plots.described import described
 from ackclock.plots.draw import draw
 from ackclock.plots.front import draw_front
 from ackclock.plots.intervals import draw_intervals
@@ -151,6 +152,17 @@ def committed(name, found):
         file.parent.mkdir(exist_ok=True)
         file.write_text(found, "utf-8")
     return file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_screen_reader_hears_values_of_each_figure(name):
+    assert "nothing to show" not in described(FIGURES[name]())
+
+
+def test_a_front_has_the_scales_of_its_axes():
+    crosses = [Cross("a", (0.9, 0.8, 0.95), (2.0, 1.5, 4.0), True)]
+    axes = draw_front(crosses, Axis("use"), Axis("delay", scale="log")).axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
-from matplotlib.container import ErrorbarContainer
+from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -30,7 +30,7 @@ def _panel(axes: Axes) -> str:
     x, y = (one or other for one, other in (
         (axes.get_xlabel(), shared.get_xlabel()), (axes.get_ylabel(), shared.get_ylabel())
     ))  # fmt: skip
-    curves = list(_curves(axes))
+    curves = list(_curves(axes)) or list(_unnamed(axes))
     said = [f"{name} {_range(values)}" for name, values in curves[:MOST_CURVES]]
     if len(curves) > MOST_CURVES:
         said.append(f"{len(curves) - MOST_CURVES} more")
@@ -41,16 +41,31 @@ def _panel(axes: Axes) -> str:
 
 def _curves(axes: Axes) -> Iterator[tuple[str, Any]]:
     """Names and values of the curves and points of a panel."""
+    along = 0 if getattr(axes.figure, "rows", False) else 1
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         if isinstance(handle, ErrorbarContainer):
             handle = handle[0]
         if isinstance(handle, Line2D):
-            yield label.strip(), np.asarray(handle.get_ydata(), float)
+            yield label.strip(), np.asarray(handle.get_data()[along], float)
         elif isinstance(handle, PathCollection):
-            yield label.strip(), np.asarray(handle.get_offsets(), float)[:, 1]
+            yield label.strip(), np.asarray(handle.get_offsets(), float)[:, along]
+        elif isinstance(handle, BarContainer):
+            yield (
+                label.strip(),
+                np.array([bar.get_width() if along == 0 else bar.get_height() for bar in handle]),
+            )
     for cells in axes.collections:
         if isinstance(cells, QuadMesh):
             yield "cells", np.ma.filled(np.ma.asarray(cells.get_array(), float), np.nan).ravel()
+
+
+def _unnamed(axes: Axes) -> Iterator[tuple[str, Any]]:
+    """The number and the values of curves of which a legend would name too many."""
+    if axes.lines:
+        yield (
+            f"{len(axes.lines)} curves",
+            np.concatenate([np.asarray(one.get_ydata(), float) for one in axes.lines]),
+        )
 
 
 def _range(values: Any) -> str:

@@ -13,6 +13,9 @@ class Figure(MatplotlibFigure):
     Its text is a sentence for each panel, which pages give to screen readers.
     """
 
+    rows = False
+    """True if values are along x, and y names the row of each."""
+
     def __repr__(self) -> str:
         from ackclock.plots.described import described
 

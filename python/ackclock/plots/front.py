@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ackclock.figure import Axis, Cross
 from ackclock.plots.draw import in_legend
 from ackclock.plots.figure import Figure
-from ackclock.plots.style import NEUTRAL, style
+from ackclock.plots.style import NEUTRAL, logarithmic, style
 
 FIRST = "#b2182b"
 """The colour of the points of the front."""
@@ -22,7 +22,15 @@ def draw_front(crosses: Sequence[Cross], x: Axis, y: Axis) -> Figure:
             colour = FIRST if one.is_first else NEUTRAL
             bars = [[[abs(at[0] - at[1])], [abs(at[2] - at[0])]] for at in (one.x, one.y)]
             axes.errorbar(
-                [one.x[0]], [one.y[0]], bars[1], bars[0], "o", color=colour, markersize=3, elinewidth=0.6
+                [one.x[0]],
+                [one.y[0]],
+                bars[1],
+                bars[0],
+                "o",
+                color=colour,
+                markersize=3,
+                elinewidth=0.6,
+                label=in_legend(one.label),
             )
             axes.annotate(
                 in_legend(one.label),
@@ -34,7 +42,9 @@ def draw_front(crosses: Sequence[Cross], x: Axis, y: Axis) -> Figure:
             )
         first = sorted((one.x[0], one.y[0]) for one in crosses if one.is_first)
         axes.plot([at for at, _ in first], [at for _, at in first], color=FIRST, linewidth=0.8)
-        axes.set_xscale(x.scale)
+        for axis, own in ((x, axes.xaxis), (y, axes.yaxis)):
+            if axis.scale != "linear":
+                logarithmic(own)
         axes.set_xlabel(x.label)
         axes.set_ylabel(y.label)
     return figure

@@ -24,6 +24,7 @@ def draw_intervals(shown: Sequence[Interval], name: str) -> Figure:
     """A line for each interval; open circles are the values beside it. The axis is logarithmic."""
     with style():
         figure = Figure(figsize=(6.4, 0.9 + 0.19 * len(shown)))
+        figure.rows = True
         axes = figure.subplots()
         for place, one in enumerate(shown):
             colour, marker = LOOKS[one.verdict]
@@ -37,7 +38,7 @@ def draw_intervals(shown: Sequence[Interval], name: str) -> Figure:
                 color=NEUTRAL,
                 ms=4,
             )
-            axes.plot(value, place, marker, color=colour, ms=5)
+            axes.plot(value, place, marker, color=colour, ms=5, label=in_legend(one.label))
         axes.axvline(1.0, color=NEUTRAL, linewidth=0.6)
         axes.set_xscale("log")
         axes.set_xlim(0.9 / MOST, MOST * 1.1)

@@ -24,6 +24,7 @@ def strips(rows: Sequence[StripRow]) -> Figure:
     heights = [max(len(cell.strips) for cell in row.cells) for row in rows]
     with style():
         figure = Figure(figsize=(2.6 * columns, 0.4 + 0.35 * len(rows) + 0.27 * sum(heights)))
+        figure.rows = True
         ratios = [one + 1.2 for one in heights]
         grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=ratios)
         for line, row in zip(grid, rows, strict=True):
@@ -44,9 +45,10 @@ def _cell(axes: Axes, cell: Strips) -> None:
         if found is None:
             continue
         if found.count == 1:
-            axes.barh(place, found.median, height=0.6, color=colour)
+            axes.barh(place, found.median, height=0.6, color=colour, label=in_legend(one.label))
             continue
-        axes.plot([found.low, found.high], [place, place], color=colour, linewidth=0.8)
+        extent = [found.low, found.median, found.high]
+        axes.plot(extent, [place] * 3, color=colour, linewidth=0.8, label=in_legend(one.label))
         axes.barh(place, found.q3 - found.q1, left=found.q1, height=0.5, color=colour, alpha=0.45)
         axes.plot([found.median] * 2, [place - 0.3, place + 0.3], color="black", linewidth=1.4)
         if found.interval is not None:
