@@ -53,6 +53,7 @@ def _look(one: object) -> str:
             points = [path.vertices for path in one.get_paths()]
             if isinstance(one, PathCollection):
                 points = [one.get_offsets()]
+                widths += "".join(f" size {size:g}" for size in np.unique(one.get_sizes()))
             name = "area" if isinstance(one, PolyCollection) else type(one).__name__
             return f"{name} {colours} {widths} {_extent(np.concatenate(points or [[]]))}"
         case Patch():

@@ -46,6 +46,15 @@ def test_a_queue_drops_what_would_wait_longer_than_its_limit() -> None:
     ]
 
 
+def test_codel_counts_waits_of_its_target() -> None:
+    bottleneck = Bottleneck(replace(PLAIN, gap_ms=5, codel=True))
+    assert [bottleneck.take(0, True) for _ in range(2)] == [(5, False), (10, False)]
+    # From now on each segment waits 10 ms. The first mark is an interval after the first of them leaves its
+    # queue, the second an interval later, the third after its share of one.
+    taken = [(at, bottleneck.take(at, True)) for at in range(0, 300, 5)]
+    assert [at for at, left in taken if left is not None and left[1]] == [100, 200, 275]
+
+
 @pytest.mark.parametrize("capable", [False, True])
 def test_codel_acts_once_segments_have_waited_for_an_interval_and_then_more_often(capable: bool) -> None:
     bottleneck = Bottleneck(replace(PLAIN, gap_ms=4, codel=True))

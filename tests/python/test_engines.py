@@ -1,12 +1,14 @@
 """Engines by name: on the command line, in Python, and the options of each."""
 
 import json
+from typing import Literal
 
 import pytest
 
 import ackclock
 from ackclock import _engine
 from ackclock.engines import registry
+from ackclock.engines.options import Option
 from ackclock.errors import InputError
 from calling import refused, run
 
@@ -69,3 +71,17 @@ def test_an_engine_refuses_controllers_that_it_does_not_build(capsys, scenario):
     text = scenario.read_text()
     scenario.write_text(text.replace('cc = "newreno"', 'cc = "my_own"'))
     assert ": flows.0.cc: there is no controller `my_own`" in refused(capsys, "run", scenario)
+
+
+@pytest.mark.parametrize(
+    ("option", "taken", "refused"),
+    [
+        (Option("", kind=Literal["all", "none"]), ["all", "none"], {"some": "must be 'all' or 'none'"}),
+        (Option("", low=0), [0, 10**9], {-1: "must not be negative"}),
+        (Option("", low=2, high=4), [2, 4], {1: "must be at least 2", 5: "must be at most 4"}),
+        (Option("", kind=str), ["", "any text"], {}),
+    ],
+)
+def test_an_option_says_why_it_takes_no_other_value(option, taken, refused):
+    assert [option.refusal(value) for value in taken] == [None] * len(taken)
+    assert {value: option.refusal(value) for value in refused} == refused

@@ -1,14 +1,15 @@
 """`ackclock check --hunt`: its findings, how it shrinks and writes them, and how it continues."""
 
+import html
 import json
 import random
 
 import pytest
 
-from ackclock import checks, hunting
+from ackclock import _engine, checks, hunting
 from ackclock.cli import hunt
 from ackclock.engines import registry
-from ackclock.hunting import conditions
+from ackclock.hunting import conditions, writing
 from ackclock.hunting.search import MOST_NUMBERS
 from calling import refused, run
 from test_check import MINE
@@ -61,6 +62,23 @@ def test_a_controller_that_stays_small_is_found_and_its_condition_made_small(cap
     check = ["check", stuck, "--aim", "general", "--case", case, "--only", "hunt-1"]
     assert run(capsys, *check)[0] == 1
     assert run(capsys, "check", "newreno", *check[2:])[0] == 0
+
+
+def test_a_page_has_the_scenario_and_the_figure_of_each_finding(tmp_path):
+    found = hunting.Finding(conditions.drawn(random.Random(1)), 0.4, 5, "ValueError: of the target")
+    writing.page([found, found], checks.target("newreno"), registry.make("sim"), tmp_path, "a few words")
+    names = {f"finding-{place}.{kind}" for place in (1, 2) for kind in ("json", "png")}
+    assert names | {"index.html"} <= {file.name for file in tmp_path.iterdir()}
+    plan = _engine.resolve_json((tmp_path / "finding-2.json").read_text(), [])
+    registry.make("sim").check(plan)
+    text = (tmp_path / "index.html").read_text()
+    for said in (
+        "a few words",
+        found.condition.words,
+        "ValueError: of the target",
+        "ackclock run finding-2.json",
+    ):
+        assert html.escape(said, quote=False) in text
 
 
 def test_a_hunt_goes_on_where_it_was_stopped_and_finds_the_same(capsys, tmp_path):

@@ -1,6 +1,7 @@
 """Own controllers within limits: whatever their code does, a sentence names the file, and the status is 2."""
 
 import csv
+import errno
 import json
 import resource
 import shutil
@@ -276,6 +277,12 @@ def test_memory_lacks_where_a_cause_says_so():
         assert lacks_memory(error)
         assert why(error) == f": {NO_MEMORY}"
     assert not lacks_memory(ImportError("it did not load"))
+
+
+def test_a_full_disk_is_no_fault_of_ours():
+    assert why(OSError(errno.ENOSPC, "No space left on device")) == ": No space left on device"
+    assert why(OSError("it did not close")) == ": it did not close"
+    assert why(ValueError("two\nlines")) == ", please report it: ValueError: two lines"
 
 
 @pytest.mark.parametrize("given", ["", "0s", "60", "60s,", "60s,0MB", "fast"])
