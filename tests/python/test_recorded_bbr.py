@@ -11,6 +11,7 @@ import pytest
 import ackclock
 from ackclock.checks import recordings
 from ackclock.checks.bbr_phases import Phases, state
+from ackclock.checks.recorded_bbr import CASES
 from ackclock.checks.recording import Recording
 from ackclock.exports import qlog
 from calling import run
@@ -144,6 +145,12 @@ IDLE = changed("CRUISE", 1, rounds=200)
 )
 def test_each_fault_breaks_its_case(recording, case):
     assert case in missed(recording)
+
+
+def test_cases_are_of_the_22_sections_of_the_appendix_in_order():
+    sections = [int(case.source.removeprefix("draft-ietf-ccwg-bbr-06, appendix A.")) for case, _ in CASES]
+    assert sections == sorted(sections)
+    assert set(sections) == set(range(1, 23))
 
 
 def test_each_case_that_a_recording_does_not_exercise_says_why():
