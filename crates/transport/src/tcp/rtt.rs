@@ -331,6 +331,21 @@ mod tests {
     }
 
     #[test]
+    fn samples_that_may_follow_the_smallest_are_more_than_a_quarter_of_the_window_apart() {
+        let at = |s: u64| Time::ZERO + Span::from_secs(s);
+        let mut rtt = RttEstimator::new();
+        let window = Span::from_secs(40);
+        for (ms, s) in [(50, 0), (60, 10), (70, 11), (80, 21), (85, 22)] {
+            rtt.observe(MS(ms), at(s), window);
+        }
+        assert_eq!(rtt.minimum, MS(50));
+        rtt.observe(MS(90), at(41), window);
+        assert_eq!(rtt.minimum, MS(70), "60 ms came a quarter after the smallest");
+        rtt.observe(MS(95), at(52), window);
+        assert_eq!(rtt.minimum, MS(85), "80 ms came a quarter after 70 ms");
+    }
+
+    #[test]
     fn a_single_segment_ack_is_suspect_only_once_acks_are_known_to_be_delayed() {
         let mut detector = DelayedAckDetector::default();
         assert!(!detector.may_be_delayed(1));

@@ -163,4 +163,18 @@ mod tests {
         reordering.on_recovered();
         assert_eq!(reordering.window(true, MS(40), MS(60)), MS(10));
     }
+
+    #[test]
+    fn a_spurious_reduction_keeps_the_window_wide_for_one_recovery_more_and_sixteen_at_most() {
+        let mut reordering = Reordering::new(&linux().losses);
+        reordering.observe(1);
+        reordering.on_duplicate_sack(10, 20);
+        reordering.on_spurious();
+        (0..15).for_each(|_| reordering.on_recovered());
+        reordering.on_spurious();
+        reordering.on_recovered();
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(20), "the first one counted for nothing");
+        reordering.on_recovered();
+        assert_eq!(reordering.window(true, MS(40), MS(60)), MS(10));
+    }
 }
