@@ -232,7 +232,14 @@ FAILING = [
     ("ack.avoidance_credit()", "ack.none()", "line 5 of the controllers: ack.none is not a function"),
     ("if (!ack.window_limited) return;", "throw null;", "a controller threw null"),
     ("class Mine", "none;\nclass Mine", "line 1 of the controllers: none is not defined"),
-    ("this.window = 1;", "this window = 1;", "Unexpected identifier 'window'"),
+    ("this.window = 1;", "this window = 1;", "line 14 of the controllers: Unexpected identifier 'window'"),
+    (
+        "class Mine",
+        "\n\nclass Mine extends {\n}\nclass Mine",
+        "line 5 of the controllers: Unexpected token 'class'",
+    ),
+    ("Controller {", "Controller {{", "line 1 of the controllers: Unexpected token '{'"),
+    ("class Mine", "if (true) {\nclass Mine", "line LAST of the controllers: Unexpected token"),
 ]
 
 
@@ -240,7 +247,8 @@ FAILING = [
 def test_a_controller_that_fails_is_a_sentence(opened, old, new, sentence):
     source = playground.SCRIPT.replace(old, new)
     request = {"text": PATH, "file": "own.toml", "classes": ["Mine"], "source": source}
-    assert opened.evaluate(RUN, request)["error"]["text"].startswith(sentence)
+    said = sentence.replace("LAST", str(len(source.rstrip().split("\n"))))
+    assert opened.evaluate(RUN, request)["error"]["text"].startswith(said)
 
 
 def test_a_capture_has_the_bytes_of_the_engine(opened, capsys, tmp_path):

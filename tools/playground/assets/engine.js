@@ -189,8 +189,7 @@ async function load(bytes) {
 // A function of a text whose errors know their lines in it.
 const written = (argument, text) => new Function(argument, `${text}\n//# sourceURL=controllers.js`);
 
-// The line of the text in which an error was thrown, as the browser counts it, or null. It does not say where a syntax
-// error is.
+// The line of the text in which an error was thrown, as the browser counts it, or null. It is null for a syntax error.
 function lineOf(error) {
   const found = /controllers\.js:(\d+)/.exec(error?.stack ?? "");
   return found && Number(found[1]);
@@ -198,6 +197,19 @@ function lineOf(error) {
 
 // The lines that the browser counts before a text.
 const BEFORE = lineOf(written("", "return new Error();")()) - 1;
+
+// The line of a syntax error in a text, or null: a browser names it for a worker that it cannot read, and for no function.
+// In the worker the text is in a function that nothing calls.
+async function unreadable(source) {
+  const text = new Blob([`(Controller) => {"use strict"; ${source}\n};`], { type: "text/javascript" });
+  const reader = new Worker(URL.createObjectURL(text));
+  const line = await new Promise((resolve) => {
+    reader.onerror = (event) => resolve(event.lineno || null);
+    setTimeout(resolve, 2000, null);
+  });
+  reader.terminate();
+  return line && Math.min(line, source.trimEnd().split("\n").length);
+}
 
 // The classes in a text that derive from Controller.
 function read(source, names) {
@@ -214,7 +226,7 @@ function read(source, names) {
 // The functions of the module by the kinds of requests. That of a page comes as bytes.
 const FUNCTIONS = { run: "run_scenario", check: "check_scenario", page: "first_page" };
 
-function handle(kind, request) {
+async function handle(kind, request) {
   [answered, raised, controllers] = [null, null, []];
   try {
     classes = kind === "run" && request.classes?.length ? read(request.source, request.classes) : {};
@@ -224,8 +236,10 @@ function handle(kind, request) {
     raised ??= { error };
   }
   if (!raised) return answered;
-  const line = lineOf(raised.error);
-  const place = line === null ? "" : `line ${line - BEFORE} of the controllers: `;
+  const thrown = lineOf(raised.error);
+  const isRead = thrown !== null || !(raised.error instanceof SyntaxError);
+  const line = isRead ? thrown && thrown - BEFORE : await unreadable(request.source);
+  const place = line === null ? "" : `line ${line} of the controllers: `;
   const message = place + (raised.error?.message ?? `a controller threw ${String(raised.error)}`);
   return { error: { line: null, key: "", message, text: message } };
 }
@@ -234,5 +248,5 @@ let loaded = null;
 onmessage = async ({ data }) => {
   if (data.bytes) loaded = load(data.bytes);
   await loaded;
-  if (data.kind) postMessage({ answer: handle(data.kind, data.request) });
+  if (data.kind) postMessage({ answer: await handle(data.kind, data.request) });
 };
