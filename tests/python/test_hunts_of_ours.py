@@ -48,7 +48,7 @@ def write(found):
     head["machine"] = "simulated, the same on every machine"
     document = head | {"tries": TRIES, "controllers": dict(sorted(found.items()))}
     (pages.MEASUREMENTS / FILE).write_text(json.dumps(document, indent=1) + "\n")
-    pages.measurements._text.cache_clear()
+    pages.measurements.forget()
 
 
 @pytest.mark.skipif(not UPDATE, reason="writes with UPDATE_DOCS=1")

@@ -327,13 +327,16 @@ def test_outcomes_are_kept_as_they_come_and_an_interrupted_sample_goes_on(tmp_pa
     ("ends", "found"),
     [
         ([""], ""),
-        ([ALONE, ""], ALONE),
+        ([ALONE, "", ALONE], ALONE),
+        # It fails behind others alone, with the mutant only, and without it as well.
+        ([ALONE, "", "", ""], ALONE),
+        ([ALONE, "", "", ALONE, ""], ""),
         # It fails without the mutant, too: the others decide.
-        ([ALONE, ALONE, OTHER, ""], OTHER),
+        ([ALONE, ALONE, OTHER, "", OTHER], OTHER),
         ([ALONE, ALONE, ""], ""),
-        ([TESTED, ""], TESTED),
+        ([TESTED, "", TESTED], TESTED),
         ([MISSING, ""], ""),
-        ([MISSING, OTHER, ""], OTHER),
+        ([MISSING, OTHER, "", OTHER], OTHER),
         (["pytest ends with status -24", ""], "pytest ends with status -24"),
         ([TIMEOUT, ""], TIMEOUT),
     ],

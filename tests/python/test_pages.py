@@ -53,7 +53,7 @@ def test_every_measurement_is_on_a_page():
 def made(monkeypatch, tmp_path):
     """A maker of one table from a measurement, which a test writes into the folder."""
     monkeypatch.setattr(measurements, "MEASUREMENTS", tmp_path)
-    measurements._text.cache_clear()
+    measurements.forget()
 
     @pages.maker("made")
     def made(file, cells="1"):
@@ -62,7 +62,7 @@ def made(monkeypatch, tmp_path):
 
     yield tmp_path
     del MAKERS["made"]
-    measurements._text.cache_clear()
+    measurements.forget()
 
 
 HEAD = {"date": "2026-11-24", "commit": "773027bcc94e", "machine": "Linux 7.2", "command": "ackclock bench"}

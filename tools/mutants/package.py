@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from zlib import crc32
 
@@ -251,9 +251,9 @@ class Trials:
             if file in self.tests:
                 # Without the mutant a file that cannot be read is tried by one of its tests.
                 alone = [failed] if "::" in failed else [one for one in left if one.startswith(file)][:1]
-                if not self.pytest.failing(alone, seconds):
+                if not self.pytest.failing(alone, seconds) and self.is_cause(mutant, left, alone, seconds):
                     return failed
-                # It fails in the copy in any case.
+                # It fails in the copy in any case, or behind others.
                 left = [one for one in left if one != failed and ("::" in one or one != file)]
                 continue
             if failed == MISSING and "::" in left[0]:
@@ -264,6 +264,14 @@ class Trials:
                 raise SystemExit(f"without a mutant, too: {failed}")
             return failed
         return ""
+
+    def is_cause(self, mutant: Mutant, tests: list[str], alone: list[str], seconds: float) -> bool:
+        """True unless a test fails behind others without the mutant as well, and passes alone with it."""
+        with self.broken(mutant):
+            if self.pytest.failing(alone, seconds):
+                return True
+        before = takewhile(lambda one: one not in alone, tests)
+        return not self.pytest.failing([*before, *alone], seconds)
 
     @contextmanager
     def broken(self, mutant: Mutant) -> Iterator[None]:

@@ -55,7 +55,7 @@ class Measurement:
 
 def load(name: str) -> tuple[Measurement, dict[str, Any]]:
     """The head of a JSON file and its whole object."""
-    loaded = json.loads(_text(name))
+    loaded = json.loads(text(name))
     if not isinstance(loaded, dict):
         raise MeasurementError(f"measurements/{name}: must be an object with {', '.join(HEAD)}")
     return _measurement(name, loaded), loaded
@@ -63,7 +63,7 @@ def load(name: str) -> tuple[Measurement, dict[str, Any]]:
 
 def load_csv(name: str) -> tuple[Measurement, list[dict[str, str]]]:
     """The head of a CSV file and its rows by the names of the columns."""
-    lines = _text(name).splitlines()
+    lines = text(name).splitlines()
     comments = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
     head = dict(comment.split(": ", 1) for comment in comments if ": " in comment)
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
@@ -77,7 +77,8 @@ def _measurement(name: str, head: dict[str, Any]) -> Measurement:
 
 
 @cache
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """The text of a file. Raises MeasurementError."""
     try:
         return (MEASUREMENTS / name).read_text("utf-8")
     except OSError as fault:
@@ -86,4 +87,4 @@ def _text(name: str) -> str:
 
 def forget() -> None:
     """Files are read anew, as one was written."""
-    _text.cache_clear()
+    text.cache_clear()

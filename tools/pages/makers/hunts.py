@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from pages.measurements import MEASUREMENTS, load
+from pages.measurements import load, text
 from pages.tables import PageError, Table, maker
 
 FILE = "controllers/hunts.json"
@@ -72,7 +72,7 @@ def hunted() -> Table:
 
 def classes(controllers: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
     """The cause of each finding that is on no knife edge. Raises PageError for one without a cause."""
-    document = tomllib.loads((MEASUREMENTS / CAUSES).read_text("utf-8"))
+    document = tomllib.loads(text(CAUSES))
     found: dict[tuple[str, str], str] = {}
     for cause in document["causes"]:
         if cause["class"] not in CLASSES:
