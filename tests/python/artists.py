@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
+from matplotlib.ticker import FixedLocator
 
 from ackclock.plots.described import described
 
@@ -30,7 +31,12 @@ def as_text(figure: Figure) -> str:
 
 def _limits(axes: Axes) -> str:
     x, y = (", ".join(f"{one:.4g}" for one in ends) for ends in (axes.get_xlim(), axes.get_ylim()))
-    return f"x {x}; y {y}; {axes.get_xscale()} {axes.get_yscale()}"
+    ticks = "".join(
+        f"; ticks {[label.get_text() for label in own.get_ticklabels()]} at {own.get_ticklocs().tolist()}"
+        for own in (axes.xaxis, axes.yaxis)
+        if isinstance(own.get_major_locator(), FixedLocator)
+    )
+    return f"x {x}; y {y}; {axes.get_xscale()} {axes.get_yscale()}{ticks}"
 
 
 def _artists(axes: Axes) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import stat
 import sys
 import zipfile
+from pathlib import PurePosixPath, PureWindowsPath
 
 import click
 import pytest
@@ -420,3 +421,16 @@ def test_names_of_files_are_moved_whole(tmp_path):
     kept = inputs.Inputs({"inputs/a.rs": "/lab/a.rs"})
     moved = kept.moved({"flows": [{"cc": "noq:/lab/a.rs:Mine"}, {"cc": "/lab/a.rs2"}]}, tmp_path)
     assert moved == {"flows": [{"cc": f"noq:{tmp_path}/inputs/a.rs:Mine"}, {"cc": "/lab/a.rs2"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        (PurePosixPath("/a/b.py"), ["a", "b.py"]),
+        (PurePosixPath("a/b.py"), ["a", "b.py"]),
+        (PureWindowsPath("C:\\a\\b.py"), ["C:", "a", "b.py"]),
+        (PureWindowsPath("a\\b.py"), ["a", "b.py"]),
+    ],
+)
+def test_the_names_of_a_path_begin_with_its_drive(path, names):
+    assert inputs._below_root(path) == names

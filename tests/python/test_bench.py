@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import bench
+from ackclock.cli import bench as command
 from calling import needs_live, refused, run
 
 HERE = bench.Build(Path(bench.__file__).parent)
@@ -194,3 +195,19 @@ def test_bench_beside_the_same_build_simulates_the_same(capsys, monkeypatch):
 def test_bench_refuses_a_folder_without_an_engine(capsys, tmp_path):
     sentence = f"--beside {tmp_path}: there is no engine of ackclock (_engine*.so) in this folder"
     assert sentence in refused(capsys, "bench", "--beside", tmp_path)
+
+
+def test_costs_have_the_units_of_their_columns():
+    found = {
+        "name": "one",
+        "controller": "cubic",
+        "flows": 2,
+        "data_packets": 3_000_000,
+        "cpu_s": 1.5,
+        "wall_s": 2.0,
+    }
+    found |= {"packets_per_cpu_s": 2e6, "instructions_per_packet": 1234.4, "instructions": 5.678e9}
+    table = command._costs([found | {"peak_rss_bytes": 42_400_000}])
+    assert [next(iter(column.cells)) for column in table.columns] == [
+        *("one", "cubic", "2", "3000000", "1.50", "2.00", "2.00", "1234", "5.68e+03", "42"),
+    ]

@@ -10,6 +10,7 @@ import ackclock
 from ackclock import _engine, checks
 from ackclock.cases.model import Claim
 from ackclock.checks import reference, stack, suites
+from ackclock.cli import marks
 from ackclock.cli.check import _judged
 from ackclock.engines import registry
 from ackclock.papers.reproduction import ExperimentInProgress
@@ -325,3 +326,9 @@ def test_the_suites_of_an_algorithm_are_judged_by_its_rules_alone(
     monkeypatch.setattr(reference, "check", lambda *_: ["beside"])
     chosen = replace(checks.target("cubic"), algorithm=algorithm, rules=rules)
     assert _judged([], chosen, registry.find("sim"), 1, set(), whole=whole) == expected
+
+
+def test_a_target_that_cannot_be_checked_has_a_row_with_its_sentence():
+    found = marks._judged("nosuch", [], None)
+    assert (found.target, found.verdict, found.passed, found.failed) == ("nosuch", "broken", 0, 0)
+    assert "nosuch" in found.reason

@@ -205,3 +205,7 @@ def test_a_hundred_seeds_of_each_kind_draw_the_situations_of_this_version_of_the
     assert GENERATOR == 2
     texts = [json.dumps(asdict(drawn(seed, faults)), default=sorted, sort_keys=True) for seed in range(100)]
     assert f"{crc32(''.join(texts).encode()):08x}" == SUMS[faults]
+
+
+def test_nothing_is_readable_before_a_connection() -> None:
+    assert not Simulated().is_readable

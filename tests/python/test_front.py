@@ -1,13 +1,15 @@
 """`ackclock evaluate --front`: draws from quantile tables, scores and the front, worked out by hand."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ackclock.cases.document import CaseError
-from ackclock.evaluation.front import SCORES, _pareto, _score, _scored
-from ackclock.evaluation.paths import PATHS, draw, kinds, quantile
+from ackclock.evaluation.front import LEAST_USE, SCORES, _pareto, _sampled, _score, _scored
+from ackclock.evaluation.paths import PATHS, DrawnPath, draw, kinds, quantile
 from calling import refused, run
 
 
@@ -109,3 +111,13 @@ def test_options_of_documents_and_of_scores_do_not_mix(capsys):
     assert refused(capsys, "evaluate", "cubic", "--front", "--long") == "--long: is of a document"
     assert refused(capsys, "evaluate", "cubic", "--paths", "9") == "--paths: is for --front"
     assert refused(capsys, "evaluate", "cubic", "vegas").endswith("--front scores several")
+
+
+def test_a_run_in_which_nothing_arrives_has_no_share():
+    path = DrawnPath("any", 10e6, 40.0, {})
+    flows = pa.table({"goodput_bps": [0.0, 0.0], "rtt_p95_ms": [60.0, 60.0], "base_rtt_ms": [40.0, 40.0]})
+    assert _sampled(SimpleNamespace(flows=flows), path, beside=True) == {"left": 0.0, "own": 0.0}
+    assert _sampled(SimpleNamespace(flows=flows), path, beside=False) == {"use": LEAST_USE, "delay": 1.5}
+    flows = pa.table({"goodput_bps": [3e6, 6e6]})
+    found = _sampled(SimpleNamespace(flows=flows), path, beside=True)
+    assert found == pytest.approx({"left": 0.6, "own": 1 / 3})

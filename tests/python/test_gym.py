@@ -12,7 +12,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from ackclock.gym import OBSERVATION, CongestionEnv  # noqa: E402
+from ackclock.gym import OBSERVATION, CongestionEnv, _Step  # noqa: E402
 
 PATH = ackclock.Path("10mbit", rtt="40ms", queue="1bdp")
 STAY = np.zeros(1, np.float32)
@@ -112,3 +112,17 @@ def test_the_example_has_learned_and_can_learn():
     # The weights that its training ended with do better than CUBIC, which fills the queue.
     assert example["reward"](example["TRAINED"], 99) > example["of_controller"]("cubic")
     assert np.isfinite(example["train"](rounds=1, population=3, elite=2)).all()
+
+
+def test_a_step_without_a_round_trip_or_time_has_an_observation():
+    empty = _Step()
+    assert empty.observation(empty.numbers()).tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0, 0.0, -3.0])
+
+
+def test_an_observation_compares_a_step_with_what_its_window_allows():
+    # In two RTTs a window of 8 segments lets 16 leave.
+    rtts = {"rtt": 0.05, "rtt_before": 0.04, "min_rtt": 0.025}
+    step = _Step(1.0, 0.1, **rtts, delivered=15, lost=5, window=8.0, segment_bytes=1250)
+    assert step.numbers()["delivered_mbps"] == pytest.approx(1.5)
+    found = step.observation(step.numbers())
+    assert found.tolist() == pytest.approx([2.0, 0.1, 15 / 16, 0.25, 3.0, 0.176], abs=1e-3)

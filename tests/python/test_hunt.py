@@ -131,3 +131,10 @@ def test_a_number_of_tries_is_the_number_of_conditions(capsys):
     for tries in (1, 12, 33):
         _, out, _ = run(capsys, "hunt", "vegas", "--tries", tries, "--json")
         assert json.loads(out)["hunt"]["tried"] == tries
+
+
+def test_a_number_of_a_condition_has_its_digits_and_keeps_to_its_ends():
+    share = conditions.Number("", 0.0, 0.01, 2.0)
+    assert [share.rounded(value, 2) for value in (0.0012, 0.1239, 3.0)] == [0.01, 0.12, 2.0]
+    flows = conditions.Number("", 0.0, 0.2, 9.0, whole=True)
+    assert [flows.rounded(value, 3) for value in (0.3, 1.4, 2.6, 10.0)] == [1.0, 1.0, 3.0, 9.0]

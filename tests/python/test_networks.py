@@ -175,6 +175,10 @@ def measured(monkeypatch):
             {"a": (10.0, 5.0, 40.0), "b": (10.0, 6.0, 2.0)},
             "Choose b (10 Mbit/s, 6 ms) rather than a (10 Mbit/s, 5 ms and 40 % loss).",
         ),
+        (
+            {"a": (10.0, 5.0, 5.0), "b": (10.0, 60.0, 4.9)},
+            "Choose a (10 Mbit/s, 5 ms and 5 % loss) rather than b (10 Mbit/s, 60 ms).",
+        ),
         ({"a": (0.0, 5.0, 100.0), "b": (0.0, 6.0, 100.0)}, "Nothing to choose from: no flow got through."),
         ({"a": (1.0, 5.0, 0.0)}, "Nothing to choose from: one controller ran."),
     ],

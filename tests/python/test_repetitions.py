@@ -1,7 +1,9 @@
 """Sweeps: their jobs, and the results of each."""
 
+import contextlib
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,3 +117,13 @@ def test_a_repetition_asks_the_system_for_nothing():
     assert found.summary()[-1]["flows"][0]["cc"] == "cubic"
     # Memory and cores are looked up once for all runs: that takes some sixty reads.
     assert _reads() - before < 2 * runs
+
+
+def test_runs_take_four_fifths_of_the_memory_and_no_byte_more(monkeypatch):
+    plan = SimpleNamespace(inspect=lambda: {"estimated_memory_bytes": 400})
+    for available, refused in ((1000, False), (999, True)):
+        monkeypatch.setattr(repetitions._engine, "available_memory", lambda available=available: available)
+        with pytest.raises(InputError) if refused else contextlib.nullcontext():
+            repetitions.check_memory([plan], 2)
+        # A run alone is the engine's to refuse.
+        repetitions.check_memory([plan], 1)

@@ -1,9 +1,11 @@
 """Axes of a sweep: values at shares of a range or a list, draws, and the description of a design."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from ackclock.errors import InputError
 from ackclock.sweeps.axes import Design, Range, axis, dotted, numbers, parse
+from ackclock.sweeps.drawing import _Scale
 
 THOUSAND = "rate=1bit..1000bit*1000"
 
@@ -109,3 +111,13 @@ def test_values_have_the_numbers_of_a_common_unit_or_of_the_base_unit():
     assert numbers(["1", "x", "3"]) == ([1.0, None, 3.0], "")
     assert numbers(["5ms", "1s", "x"]) == ([0.005, 1.0, None], "")
     assert numbers([]) == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [("1,2,4", "linear"), ("1,2,4,8,16,32,64,128", "log"), ("0,1,10,100", "linear"), ("a,b", "linear")],
+)
+def test_values_of_many_magnitudes_are_drawn_on_a_logarithmic_axis(values, scale):
+    axes = Figure().subplots()
+    _Scale(parse(f"flows.0.count={values}")).apply(axes)
+    assert axes.get_xscale() == scale
