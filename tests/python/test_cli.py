@@ -85,6 +85,11 @@ def test_a_former_name_runs_or_names_its_successor(capsys, scenario):
     assert refused(capsys, "run", scenario, "--nonsense").startswith("No such option")
 
 
+@pytest.mark.parametrize(("name", "starts"), [("newreno", True), ("bbr3", False)])
+def test_a_controller_that_takes_another_slow_start_says_so(capsys, name, starts):
+    assert ("slow_start" in run(capsys, "controllers", name)[1]) == starts
+
+
 def test_set_changes_a_key_and_out_keeps_everything(capsys, scenario, tmp_path):
     out_folder = tmp_path / "out"
     status, out, err = run(
