@@ -83,6 +83,18 @@ fn a_finished_run_has_come_to_its_end_and_says_what_it_cost() {
     assert_eq!((outcome.cost.cpu_s, outcome.cost.wall_s), (2.0, 0.0));
 }
 
+#[test]
+fn each_sample_is_an_event() {
+    let events = |interval: &str| {
+        let record = format!("record = {{ flow_series = \"{interval}\", link_series = \"{interval}\" }}");
+        let text = format!("{SCENARIO}\n{record}");
+        let job = Job { plan: Arc::new(plan(&text)), seed: 1 };
+        let outcome = Simulator::default().run(&job, &Watch::default()).unwrap_or_else(|failure| panic!("{failure}"));
+        outcome.cost.events
+    };
+    assert_eq!(events("10ms") - events("100ms"), 900);
+}
+
 /// Takes nothing.
 struct Full;
 
