@@ -138,6 +138,13 @@ mod tests {
     }
 
     #[test]
+    fn a_thousand_stations_may_be_hidden_from_each_other() {
+        let pairs = |stations: usize| HiddenSpec::All.pairs(&vec![("sta", None); 1 + stations]);
+        assert_eq!(pairs(1000).unwrap().len(), 499_500);
+        assert_eq!(pairs(1001), Err("at most 1000 stations share a network where some are hidden".to_owned()));
+    }
+
+    #[test]
     fn one_station_has_nothing_to_hide_from() {
         assert_eq!(HiddenSpec::All.pairs(&NODES[..2]), Ok(vec![]));
     }

@@ -449,3 +449,15 @@ impl schemars::JsonSchema for Stations {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beacon_announces_a_txop_of_255_units_at_most() {
+        assert_eq!("8160us".parse(), Ok(Txop::Limit(Span::from_micros(8160))));
+        let message = "`8161us` is no TXOP limit: write `standard`, or a time up to 8.16ms";
+        assert_eq!("8161us".parse::<Txop>().unwrap_err().to_string(), message);
+    }
+}

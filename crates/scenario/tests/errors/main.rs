@@ -6,6 +6,7 @@ mod copies;
 mod flows;
 mod framing;
 mod kinds;
+mod losses;
 mod memory;
 mod network;
 mod options;

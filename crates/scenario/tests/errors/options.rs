@@ -92,3 +92,9 @@ fn an_option_that_another_switches_off_may_be_named_off_or_as_the_profile_has_it
         accepted(&format!("profile = \"{profile}\"\ntransport = {{ {options} }}"));
     }
 }
+
+#[test]
+fn one_kind_of_evidence_is_enough_for_an_undo() {
+    accepted("transport = { sack = false, undo = true, timestamps = true }");
+    accepted("transport = { sack = true, undo = true, timestamps = false }");
+}

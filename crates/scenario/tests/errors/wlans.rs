@@ -205,6 +205,10 @@ fn a_station_of_another_standard_is_one_of_802_11b_in_802_11g() {
         "demo.toml, line 2: wlans.0.stations.0.standard: must be that of the network, or `802.11b` in a network of \
          `802.11g`"
     );
+    assert!(
+        wlan("standard = \"802.11n\", stations = [{ name = \"old\", standard = \"802.11b\" }]")
+            .contains("stations.0.standard: must be that of the network")
+    );
     assert_eq!(
         wlan("standard = \"802.11g\", stations = [{ name = \"old\", standard = \"802.11b\", rate = \"54mbit\" }]"),
         "demo.toml, line 2: wlans.0.stations.0.rate: `54mbit` is no rate of this standard; there are 1mbit, 2mbit, \

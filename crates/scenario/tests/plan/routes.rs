@@ -179,6 +179,26 @@ fn hops_that_only_delay_join_the_hop_before_them() {
 }
 
 #[test]
+fn the_hosts_of_flows_are_their_nodes_in_the_order_of_names() {
+    let plan = plan(
+        r#"
+        duration = "1s"
+        links = [
+            { from = "a", to = "b", rate = "1mbit", delay = "1ms", queue = "9p", duplex = true },
+            { from = "b", to = "c", rate = "1mbit", delay = "2ms", queue = "9p", duplex = true },
+        ]
+        flows = [
+            { cc = "newreno", from = "a", to = "c" },
+            { cc = "newreno", from = "c", to = "b" },
+            { cc = "newreno", via = ["b", "a"] },
+        ]
+        "#,
+    );
+    let hosts: Vec<[u32; 2]> = plan.flows.iter().map(|flow| flow.settings.class.hosts).collect();
+    assert_eq!(hosts, [[0, 2], [2, 1], [1, 0]]);
+}
+
+#[test]
 fn a_snoop_agent_is_before_the_link_and_behind_its_way_back() {
     let agent = |flow: &str| {
         let text = format!(
