@@ -24,7 +24,7 @@ from typing import IO
 from ackclock import _engine, commands, repetitions, trust
 from ackclock.contenders import controller_in
 from ackclock.engines import Job, NamedEngine, Progress, registry
-from ackclock.errors import InputError
+from ackclock.errors import InputError, of_file
 from ackclock.inputs import Inputs
 from ackclock.result import Run, Runs
 from ackclock.stored import table_in
@@ -141,7 +141,7 @@ def opened(file: Path) -> Iterator[Path]:
             with zipfile.ZipFile(file) as archive:
                 _unpack(archive, work, file)
         except OSError as error:
-            raise InputError(f"{file}: cannot be read: {error.strerror or error}") from None
+            raise InputError(f"{file}: cannot be read: {of_file(error)}") from None
         except DAMAGED as error:
             raise InputError(f"{file}: is no archive that can be read ({error})") from None
         found = [one.parent for one in sorted(work.glob("*/inputs.json"))]

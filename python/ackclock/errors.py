@@ -48,6 +48,13 @@ def lacks_memory(error: BaseException | None) -> bool:
     return False
 
 
+def of_file(error: OSError) -> str:
+    """What the system, or a library without a number for it, says of a file: want of memory, too."""
+    if error.errno in (None, errno.ENOMEM) and lacks_memory(error):
+        return NO_MEMORY
+    return error.strerror or str(error)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``"; did you mean `x`?"`` with the name among ``known`` that may have been meant, or empty."""
     import difflib

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, of_file
 
 MOST_OF_DOCUMENT = 16 << 20
 """The longest scenario, case or packet script, in bytes."""
@@ -28,7 +28,7 @@ def text(file: Path, most: int = MOST_OF_DOCUMENT) -> str:
 
 def unreadable(file: Path, error: OSError) -> InputError:
     """The sentence about a file that cannot be opened or read."""
-    return InputError(f"{file}: cannot be read: {error.strerror}")
+    return InputError(f"{file}: cannot be read: {of_file(error)}")
 
 
 def refuse_pipe(file: Path) -> None:

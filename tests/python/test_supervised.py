@@ -3,6 +3,8 @@
 import csv
 import errno
 import json
+import os
+import re
 import resource
 import shutil
 import signal
@@ -15,7 +17,8 @@ import pytest
 from ackclock import ControllerError, Flow, simulate
 from ackclock import Path as NetworkPath
 from ackclock.cli import main, supervised
-from ackclock.errors import NO_MEMORY, lacks_memory
+from ackclock.errors import NO_MEMORY, lacks_memory, of_file
+from ackclock.report.folders import FolderError, _in_words
 from ackclock.report.page import why
 from calling import PATIENCE, refused, run, wait_until
 
@@ -277,6 +280,23 @@ def test_memory_lacks_where_a_cause_says_so():
         assert lacks_memory(error)
         assert why(error) == f": {NO_MEMORY}"
     assert not lacks_memory(ImportError("it did not load"))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        # As Arrow raises it where C++ has no memory.
+        (OSError("Couldn't serialize thrift: std::bad_alloc"), NO_MEMORY),
+        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), NO_MEMORY),
+        (OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), "/dev/stdout"), os.strerror(errno.EAGAIN)),
+        (OSError("Corrupt snappy compressed data"), "Corrupt snappy compressed data"),
+    ],
+)
+def test_want_of_memory_at_a_file_is_told_as_everywhere(error, said, tmp_path):
+    assert of_file(error) == said
+    assert why(error) == f": {said}"
+    with pytest.raises(FolderError, match=re.escape(f"--out {tmp_path}: {said}")), _in_words(tmp_path):
+        raise error
 
 
 def test_a_full_disk_is_no_fault_of_ours():

@@ -41,7 +41,7 @@ from ackclock.cli.status import (
     Interrupted,
     interrupt,
 )
-from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory, named
+from ackclock.errors import NO_MEMORY, InputError, did_you_mean, lacks_memory, named, of_file
 
 if TYPE_CHECKING:
     from ackclock.cli.supervised import Limit
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _discard(sys.stdout)
         where = "standard output" if error.filename is None else error.filename
-        why = f"{where}: {error.strerror or error}"
+        why = f"{where}: {of_file(error)}"
         return _end(BAD_INPUT, _missing_folder(why) or why)
     except Exception as error:
         if os.environ.get("ACKCLOCK_TRACEBACK") and not lacks_memory(error):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ackclock import reading
-from ackclock.errors import InputError
+from ackclock.errors import InputError, of_file
 from ackclock.replay.endpoint import Endpoint
 from ackclock.replay.kernel import Kernel, in_namespace
 from ackclock.replay.parser import parse
@@ -112,4 +112,4 @@ def _read(file: Path) -> str:
     except UnicodeDecodeError:
         raise ScriptError(f"{file}: is no text in UTF-8") from None
     except OSError as error:
-        raise InputError(f"{file}: {error.strerror or error}") from None
+        raise InputError(f"{file}: {of_file(error)}") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _engine
-from ackclock.errors import InputError
+from ackclock.errors import InputError, of_file
 from ackclock.report import locks
 from ackclock.report.files import write_json
 from ackclock.report.page import GENERATOR, Page, why
@@ -198,7 +198,7 @@ def _in_words(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FolderError(f"--out {folder}: {error.strerror or error}") from error
+        raise FolderError(f"--out {folder}: {of_file(error)}") from error
 
 
 def _put_in_place(work: Path, target: Path, force: bool) -> None:

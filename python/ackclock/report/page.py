@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ackclock.errors import NO_MEMORY, lacks_memory, named
+from ackclock.errors import NO_MEMORY, lacks_memory, named, of_file
 from ackclock.report import strips
 from ackclock.report.files import write_whole
 
@@ -189,7 +189,7 @@ class Page:
 def why(error: Exception) -> str:
     """The end of a sentence about an exception. A full disk and its like are no faults of ackclock."""
     if isinstance(error, OSError):
-        return f": {error.strerror or error}"
+        return f": {of_file(error)}"
     if lacks_memory(error):
         return f": {NO_MEMORY}"
     return f", please report it: {' '.join(named(error).split())}"
