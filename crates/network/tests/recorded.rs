@@ -1,47 +1,21 @@
 //! Every queue discipline, at its defaults and with each setting changed, and links of every kind, under random
 //! packets: a number that stands for all that happens to them. A change of a rule shows where it reaches.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use common::{FLOWS, Parcel};
 use network::{
-    Departure, Discard, DisciplineSettings, Egress, FlowClass, Framing, Limit, Link, LinkSettings, LossModel, Packet,
+    Departure, Discard, DisciplineSettings, Egress, FlowClass, Framing, Limit, Link, LinkSettings, LossModel,
     QueueSettings, Service, TokenBucket,
 };
 use serde_json::{Value, json};
 use units::{Bytes, Digest, Ecn, Fraction, Random, Rate, Span, Time};
 
-/// Packets of a run, of so many flows.
+/// Packets of a run.
 const PACKETS: u32 = 800;
-const FLOWS: u32 = 6;
-
-#[derive(Clone, Copy, Debug)]
-struct Parcel {
-    number: u32,
-    size: u64,
-    ecn: Ecn,
-}
-
-impl Packet for Parcel {
-    fn size(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn flow(&self) -> u32 {
-        self.number % FLOWS
-    }
-    fn class(&self) -> u32 {
-        self.number % FLOWS
-    }
-    fn mark_congestion(&mut self) {
-        self.ecn = Ecn::Congestion;
-    }
-    fn clear_ecn(&mut self) {
-        self.ecn = Ecn::NotCapable;
-    }
-}
 
 /// Counts all that happens, and a number for all.
 #[derive(Default)]
