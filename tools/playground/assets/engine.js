@@ -199,13 +199,14 @@ function lineOf(error) {
 const BEFORE = lineOf(written("", "return new Error();")()) - 1;
 
 // The line of a syntax error in a text, or null: a browser names it for a worker that it cannot read, and for no function.
-// In the worker the text is in a function that nothing calls.
+// In the worker the text is in a function that nothing calls. A browser that says nothing at all has 10 s for it.
 async function unreadable(source) {
-  const text = new Blob([`(Controller) => {"use strict"; ${source}\n};`], { type: "text/javascript" });
+  const text = new Blob([`(Controller) => {"use strict"; ${source}\n};postMessage(null);`], { type: "text/javascript" });
   const reader = new Worker(URL.createObjectURL(text));
   const line = await new Promise((resolve) => {
     reader.onerror = (event) => resolve(event.lineno || null);
-    setTimeout(resolve, 2000, null);
+    reader.onmessage = () => resolve(null);
+    setTimeout(resolve, 10000, null);
   });
   reader.terminate();
   return line && Math.min(line, source.trimEnd().split("\n").length);
