@@ -417,15 +417,15 @@ def test_what_plays_on_the_kernel_asks_for_live(capsys: pytest.CaptureFixture[st
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A TCP that plays two situations until Ctrl-C comes."""
+    """A TCP whose first of three situations is late again and again until Ctrl-C comes."""
 
     release = "6.1"
     ticks = 250
     varies = True
 
-    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
-        for situation in situations[:2]:
-            yield play(situation, Simulated())
+    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[tuple[DrawnSituation, Played]]:
+        for situation in reversed(situations[1:3]):
+            yield situation, play(situation, Simulated())
         raise status.Interrupted
 
 
@@ -438,13 +438,13 @@ class Late:
     ticks = 250
     asked: list[list[int]] = field(default_factory=list)
 
-    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[Played]:
+    def play(self, situations: Sequence[DrawnSituation]) -> Iterator[tuple[DrawnSituation, Played]]:
         self.asked.append([one.seed for one in situations])
         for situation in situations:
             played = play(situation, Simulated())
             if situation.seed == 1 or (situation.seed == 2 and len(self.asked) == 1):
                 played.sent[-1] = (played.sent[-1][0] + 20, played.sent[-1][1])
-            yield played
+            yield situation, played
 
 
 @needs_live
@@ -471,7 +471,7 @@ def test_an_interruption_keeps_what_was_played(
     )
     assert status == 130
     assert "2 of 2 runs agree" in out
-    assert [one.seed for one in Recording.read(file).runs] == [1, 2]
+    assert [one.seed for one in Recording.read(file).runs] == [2, 3]
     assert not (tmp_path / "x").exists()
 
 

@@ -33,6 +33,7 @@ FAULTS = (
     *("losses", "all", "pauses", "steps", "long", "thin", "windows", "small", "sizes", "bleached"),
     *("modules", "bbr", "both", "buffers", "close", "flows"),
 )
+Outcome = tuple["runs.DrawnSituation", "runs.Played"]
 Compared = tuple["runs.RecordedRun", "runs.Difference | None"]
 
 
@@ -155,8 +156,8 @@ class Tcp(Protocol):
     def varies(self) -> bool:
         """True if its timers may be late, so that a difference may vanish."""
 
-    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
-        """Plays situations, in their order."""
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[Outcome]:
+        """Plays situations, and yields each as it ends."""
 
 
 @dataclass(frozen=True)
@@ -176,12 +177,12 @@ class Here:
 
         return round(1e9 / tick())
 
-    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[Outcome]:
         """See ``Tcp.play``."""
         from ackclock.replay import differential as runs
 
         if len(situations) == 1:
-            return [runs.play_live(situations[0], self.retries)]
+            return [(situations[0], runs.play_live(situations[0], self.retries))]
         return runs.play_all(situations, self.retries, self.at_once)
 
 
@@ -199,7 +200,7 @@ class Virtual:
         """See ``Tcp.release``."""
         return self.kernel.release
 
-    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[runs.Played]:
+    def play(self, situations: Sequence[runs.DrawnSituation]) -> Iterable[Outcome]:
         """See ``Tcp.play``."""
         from ackclock.replay.differential.virtual import play_virtual
 
@@ -224,15 +225,14 @@ def _play(
     late = 0
     with interrupts.stoppable(), output.progress(f"{len(situations)} situations live") as at:
         interrupts.check()
-        both = zip(situations, tcp.play(situations), strict=True)
-        for number, (situation, live) in enumerate(both, 1):
+        for number, (situation, live) in enumerate(tcp.play(situations), 1):
             if runs.is_valid(live):
                 run = runs.RecordedRun(situation.seed, situation.faults, live.trace)
                 found.append((run, run.compared()))
             else:
                 late += 1
             at(number / len(situations))
-    return found, late
+    return sorted(found, key=lambda one: one[0].seed), late
 
 
 def _played_again(found: Sequence[Compared], tcp: Tcp, interrupts: Interrupts) -> tuple[list[Compared], int]:
@@ -249,7 +249,7 @@ def _played_again(found: Sequence[Compared], tcp: Tcp, interrupts: Interrupts) -
     agreeing: dict[int, Compared] = {}
     with interrupts.stoppable(), output.progress(f"{len(differ)} differences again") as at:
         interrupts.check()
-        for number, (situation, live) in enumerate(zip(differ, tcp.play(differ), strict=True), 1):
+        for number, (situation, live) in enumerate(tcp.play(differ), 1):
             run = runs.RecordedRun(situation.seed, situation.faults, live.trace)
             if runs.is_valid(live) and run.compared() is None:
                 agreeing[situation.seed] = (run, None)
@@ -281,7 +281,8 @@ def _write(run: runs.RecordedRun, difference: runs.Difference, folder: Path, tcp
     from ackclock.replay import differential as runs
 
     def on_kernel(situation: runs.DrawnSituation) -> runs.Played:
-        return next(iter(tcp.play([situation])))
+        ((_, played),) = tcp.play([situation])
+        return played
 
     def differs(situation: runs.DrawnSituation) -> runs.Difference | None:
         return runs.parted(situation, on_kernel(situation).trace)

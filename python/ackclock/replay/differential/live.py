@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from functools import cache, partial
 from multiprocessing import get_context
@@ -57,16 +57,18 @@ def _begin(stop: Event) -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
-def play_all(situations: Iterable[DrawnSituation], retries: int, at_once: int) -> Iterator[Played]:
-    """Plays situations, so many at once, and yields them in their order until the iterator is closed."""
+def play_all(
+    situations: Iterable[DrawnSituation], retries: int, at_once: int
+) -> Iterator[tuple[DrawnSituation, Played]]:
+    """Plays situations, so many at once, and yields each as it ends until the iterator is closed."""
     processes = get_context("spawn")
     stop = processes.Event()
     workers = ProcessPoolExecutor(at_once, processes, _begin, (stop,))
     try:
         with without_interrupts():
-            played = [workers.submit(play_live, situation, retries) for situation in situations]
-        for future in played:
-            yield future.result()
+            played = {workers.submit(play_live, one, retries): one for one in situations}
+        for future in as_completed(played):
+            yield played[future], future.result()
     except BaseException:
         # None is cancelled: a pool whose workers have ended fails all that are left, and trips over others.
         stop.set()

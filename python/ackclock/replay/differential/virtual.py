@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,12 @@ class Situations:
         (results / PLAYED).write_bytes(pickle.dumps(found))
 
 
-def play_virtual(situations: Sequence[DrawnSituation], kernel: Kernel) -> list[Played]:
+def play_virtual(
+    situations: Sequence[DrawnSituation], kernel: Kernel
+) -> Iterator[tuple[DrawnSituation, Played]]:
     """Plays situations on ``kernel``, in their order. Raises MachineError."""
     with Machine(kernel.program, Situations(situations)) as machine:
         while machine.running():
             time.sleep(POLL_S)
         played: list[Played] = pickle.loads((machine.results / PLAYED).read_bytes())
-        return played
+    yield from zip(situations, played, strict=True)
