@@ -34,7 +34,7 @@ from ackclock.cli.options import (
 )
 from ackclock.cli.output import Capture, Report, say
 from ackclock.cli.paths import PathGiven
-from ackclock.cli.status import INVALID
+from ackclock.cli.status import BAD_INPUT, INVALID
 from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.result import Run
@@ -139,14 +139,14 @@ def shell(
     reasons = summary.invalid_reasons([whole])
     for sentence in reasons:
         say(f"warning: {sentence}")
-    if reasons:
-        status = status or INVALID
     if status != 0 and not far and ran.engine["turned_away"]:
         say('ackclock: nobody answered at the far end; --far "COMMAND" runs a server there')
     for option, file, why in zip(("--log", "--pcap"), (log, pcap and pcap.file), failed, strict=True):
         if why is not None:
             say(f"ackclock: {option} {file}: it is not whole: {why}")
-            status = status or 2
+            status = status or BAD_INPUT
+    if reasons:
+        status = status or INVALID
     raise click.exceptions.Exit(status)
 
 
