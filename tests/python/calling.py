@@ -31,6 +31,9 @@ needs_live = pytest.mark.skipif(
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git (apt install git)")
 
+ENDED = (0, 3)
+"""The statuses of a live command that ended well. On a busy machine a run may be past its error budget."""
+
 PATIENCE = 300.0
 """Seconds after which a process hangs. A busy machine takes tens of them to start one."""
 

@@ -12,6 +12,7 @@ from ackclock import _engine
 from ackclock.cli.status import Interrupted
 from ackclock.engines import registry
 from ackclock.engines.simulator import Simulator, drained
+from ackclock.result import Run
 from calling import SCENARIO
 from experiments import EXPERIMENT, read
 from opened import TRACED, trace
@@ -25,8 +26,12 @@ SURROUNDINGS = (
 
 
 def pytest_addoption(parser):
-    """``--skipped=FILE`` lists what this machine leaves out, for a run of it on another: ``pytest @FILE``."""
+    """``--skipped=FILE`` lists what this machine leaves out, for a run of it on another: ``pytest @FILE``.
+
+    Tests in real time pass with ``--late``, too: no machine is too busy for them.
+    """
     parser.addoption("--skipped", metavar="FILE", help="the file for the tests that skipped, one a line")
+    parser.addoption("--late", action="store_true", help="every run in real time is past its error budget")
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -36,16 +41,30 @@ def pytest_terminal_summary(terminalreporter, config):
         Path(file).write_text("".join(f"{one}\n" for one in skipped))
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Tests see no terminal and no settings of their user.
 
     Ignored signals, as under nohup, stay ignored in the commands that tests start. Caught ones do not.
     """
+    if config.getoption("--late"):
+        Run.from_engine = _late(Run.from_engine)
     for name in SURROUNDINGS:
         os.environ.pop(name, None)
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+def _late(made):
+    """Makes runs as ``made`` does, but those in real time are past their error budget."""
+
+    def make(*arguments):
+        run = made(*arguments)
+        if run.engine["kind"].endswith("live"):
+            run.engine |= {"valid": False, "reasons": ["a delivery was late"]}
+        return run
+
+    return make
 
 
 LONGEST = "test_wheel"

@@ -20,11 +20,8 @@ from ackclock.engines.simulator import Simulator
 from ackclock.papers import page
 from ackclock.papers.live import with_stack
 from ackclock.result import TABLES
-from calling import PATIENCE, needs_live, refused, run, wait_until
+from calling import ENDED, PATIENCE, needs_live, refused, run, wait_until
 from opened import opens, trace
-
-ENDED = (0, 3)
-"""The command ended well. On a busy machine a live run may be past its error budget."""
 
 ATTEMPTS = 10
 """So often is something done that a busy machine may spoil."""

@@ -14,9 +14,8 @@ import ackclock
 from ackclock.captures import connections
 from ackclock.cli import captured
 from ackclock.recorded import Recorded
-from calling import refused, run
+from calling import ENDED, refused, run
 from test_captures import A, B, ack, classic, data, packet, syn
-from test_live import ENDED
 
 PORTS = (40000, 5001)
 RTT = 0.1

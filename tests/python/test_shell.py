@@ -20,8 +20,8 @@ from ackclock import _engine
 from ackclock.cli import main
 from ackclock.descriptors import is_ready
 from ackclock.result import Run
-from calling import PATIENCE, refused
-from test_live import ATTEMPTS, ENDED
+from calling import ENDED, PATIENCE, refused
+from test_live import ATTEMPTS
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -75,9 +75,10 @@ def test_both_ends_have_the_settings_of_the_machine_unless_asked():
             [*ACKCLOCK, "shell", *asked, "--", sys.executable, "-c", code],
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
             timeout=PATIENCE,
         )
+        assert done.returncode in ENDED, done.stderr
         expected = here if not asked else [*here[:2], [other]]
         assert done.stdout == f"{expected}\n"
         said = f"both ends had tcp_timestamps={other}, unlike this host"
@@ -131,8 +132,8 @@ def test_a_log_that_cannot_be_written_is_one_sentence(capfd, tmp_path):
         assert main(["shell", "--log", "/dev/full", "--", "sh", "-c", f"echo done; {command}"]) == status
         out, err = capfd.readouterr()
         assert out == "done\n"
-        assert err.startswith("ackclock: --log /dev/full: it is not whole: No space left on device")
-        assert err.count("\n") == 1
+        (said,) = (line for line in err.splitlines() if not line.startswith("warning: "))
+        assert said.startswith("ackclock: --log /dev/full: it is not whole: No space left on device")
 
 
 def test_a_server_at_the_far_end_is_waited_for(capfd):
@@ -304,8 +305,7 @@ def test_a_session_is_written_and_printed_as_json(tmp_path):
     command = [*ACKCLOCK, "shell", "--queue", "20p", "--out", str(tmp_path / "out"), "--json", "--"]
     program = [sys.executable, "-c", SEND + "import time; time.sleep(0.5); print('said')"]
     ran = subprocess.run([*command, *program], capture_output=True, text=True, check=False)
-    # A busy machine may miss its error budget: the status is 3 then.
-    assert ran.returncode in (0, 3), ran.stderr
+    assert ran.returncode in ENDED, ran.stderr
     assert "said" in ran.stderr
     (printed,) = json.loads(ran.stdout)["runs"]
     link = Run.load(tmp_path / "out").links.to_pylist()[0]
@@ -319,7 +319,7 @@ def test_a_session_is_written_and_printed_as_json(tmp_path):
 def test_a_session_in_which_nothing_crosses_the_queue_is_written(tmp_path):
     command = [*ACKCLOCK, "shell", "--out", str(tmp_path / "out"), "--", "true"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode in (0, 3), ran.stderr
+    assert ran.returncode in ENDED, ran.stderr
     assert Run.load(tmp_path / "out").links["arrived_packets"].to_pylist()[0] == 0
     assert "no packet crossed the queue" in (tmp_path / "out/index.html").read_text()
 
@@ -329,6 +329,6 @@ def test_the_devices_of_the_machine_are_not_seen(capfd):
     names += "; tail -n +3 /proc/net/dev | cut -d: -f1"
     status = main(["shell", "--", "sh", "-c", f"{names}; ls /sys/class/net/lo/mtu /sys/fs /sys/kernel"])
     shown, _, rest = capfd.readouterr().out.partition("\n\n")
-    assert status in (0, 3)
+    assert status in ENDED
     assert sorted(shown.split()) == sorted(rest.split("/sys")[0].split())
     assert "/sys/class/net/lo/mtu" in rest

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from calling import PATIENCE, refused, run
-from test_live import ENDED
+from calling import ENDED, PATIENCE, refused, run
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
