@@ -189,13 +189,15 @@ def test_a_standard_with_other_seeds_is_like_the_standards(engine, standards, st
 
 
 def test_two_versions_stand_side_by_side(capsys, tmp_path):
-    both = (f"{BAD}:Halving", "--beside", f"{BAD}:Blind", "--only", "7.4")
+    both = (f"{BAD}:Halving", "--beside", f"{BAD}:Blind", "--only", "7.4", "--junit", tmp_path / "j.xml")
     status, out, _ = run(capsys, "evaluate", *both, "--json", "--out", tmp_path / "out")
     document = json.loads(out)["evaluate"]
     assert (document["first"], document["second"]) == (f"{BAD.name}:Halving", f"{BAD.name}:Blind")
     verdicts = {one["id"]: one["verdict"] for one in document["changes"]}
     assert (status, verdicts) == (1, {"iot/use": "like", "iot/loss": "worse"})
     assert json.loads((tmp_path / "out" / "beside.json").read_text("utf-8")) == document
+    told = 'message="30.8 % (30.8 to 30.8), before 2.01 % (2.01 to 2.02)"'
+    assert told in (tmp_path / "j.xml").read_text("utf-8")
     assert run(capsys, "evaluate", both[0], "--beside", "newreno", "--only", "7.4")[0] == 0
 
 

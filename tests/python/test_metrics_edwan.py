@@ -138,6 +138,11 @@ def test_fair_shares_may_have_to_last():
     # The average reaches 0.8 once and stays, so holding adds nothing.
     run = arrivals(500, 500, 100.0)
     assert metrics.delta_fair_time(run, "a", "b", hold=10.0) == pytest.approx(64.4)
+    # From there to the last sample, and a sample longer.
+    times, _ = metrics.smoothed_throughput(run, "b")
+    left = float(times[-1]) - 100.0 - 64.4
+    assert metrics.delta_fair_time(run, "a", "b", hold=left) == pytest.approx(64.4)
+    assert math.isnan(metrics.delta_fair_time(run, "a", "b", hold=left + 0.2))
 
 
 def test_epsilon_convergence_is_counted_from_the_start_of_the_flow():

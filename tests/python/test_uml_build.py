@@ -68,6 +68,31 @@ def test_a_second_build_beside_the_first_is_refused_and_the_first_goes_on(capsys
     assert "cannot be built yet" in refused(capsys, "kernel", "build", archive)
 
 
+def test_the_progress_of_a_build_rises_to_its_end(tmp_path, monkeypatch):
+    """Each step prints the lines that follow it, and shows its fraction before and after them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build.recipe, "apply", lambda _: None)
+    lines = {"mrproper": 100, "allnoconfig": 50, "linux": build.STEPS}
+
+    def step(command, _tree, output, fraction):
+        yield fraction()
+        output.write(b"a file\n" * lines.get(command[-1], 0))
+        output.flush()
+        yield fraction()
+
+    monkeypatch.setattr(build, "_run", step)
+    kernels.folder().mkdir(parents=True)
+    trees = {"folder": tmp_path, "archive": packed(tmp_path / "l.tar")}
+    for number, source in enumerate(trees.values()):
+        tree = kernels.folder() / f"build-{number}" / "linux"
+        tree.parent.mkdir()
+        with (kernels.folder() / build.LOG).open("wb") as output:
+            fractions = list(build._steps(source, tree, 2, output))
+        assert fractions == sorted(fractions)
+        # What is left is the first boot.
+        assert (fractions[0], fractions[-1]) == (0.0, pytest.approx(0.98))
+
+
 @needs_live
 @pytest.mark.parametrize("part", ["cache", "folder", "program"])
 @pytest.mark.parametrize("mode", [0o777, 0o775])
