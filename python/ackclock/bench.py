@@ -224,8 +224,10 @@ def _run(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
 
 def process(case: Benchmark, build: Build, name: str) -> list[str]:
     """The process that runs a case on the engine called ``name`` of a build."""
+    from ackclock.workers import interpreter
+
     how = (case.of, str(case.cores))
-    return [sys.executable, "-I", __file__, str(build.engine), json.dumps(case.scenario()), name, *how]
+    return interpreter("-I", __file__, str(build.engine), json.dumps(case.scenario()), name, *how)
 
 
 def _time_command(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
@@ -241,7 +243,9 @@ def _time_command(case: Benchmark, build: Build, name: str) -> dict[str, Any]:
 
 def _command(case: Benchmark, name: str, times: int) -> list[str]:
     """The command of a case, with its run repeated ``times``."""
-    return [sys.executable, "-P", "-m", "ackclock", *case.command, f"--repeat={times}", f"--engine={name}"]
+    from ackclock.workers import interpreter
+
+    return interpreter("-m", "ackclock", *case.command, f"--repeat={times}", f"--engine={name}")
 
 
 def _cost(command: list[str], case: Benchmark, build: Build) -> tuple[dict[str, Any], str]:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from ackclock import identity
 from ackclock.engines import registry
 from ackclock.errors import InputError
 from ackclock.inputs import CODE, Inputs, places, versions
+from ackclock.workers import interpreter
 
 REPEATABLE = ("check", "evaluate", "reproduce")
 """The commands whose folders have no runs, but verdicts."""
@@ -190,7 +190,7 @@ def repeat(folder: Path, work: Path, found: Inputs) -> Path:
     empty.mkdir()
     modules = [*module_folders(folder.resolve(), found), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-m", "ackclock", *words, "--out", str(new)],
+        interpreter("-m", "ackclock", *words, "--out", str(new)),
         check=False,
         capture_output=True,
         text=True,

@@ -1,10 +1,38 @@
-"""Worker processes leave Ctrl-C to their parent, which stops them and keeps the finished work."""
+"""Other interpreters: workers leave Ctrl-C to their parent, and none imports from the current folder.
+
+The parent stops its workers and keeps the finished work. A folder may hold a ``queue.py`` of its reader's,
+and nobody asked to run it.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable that does what ``-P`` does."""
+
+
+def interpreter(*arguments: str) -> list[str]:
+    """The command of this interpreter with such arguments. It has no modules of the current folder."""
+    return [sys.executable, "-P", *arguments]
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Interpreters that a library starts here import nothing from the current folder either."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def ignore_interrupts() -> None:
@@ -28,3 +56,10 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """A block in which a library starts workers."""
+    with without_interrupts(), safe_path():
+        yield

@@ -13,6 +13,7 @@ import pytest
 
 import ackclock
 from ackclock import Run
+from ackclock.cli import status
 from ackclock.sweeps import work
 from calling import PATIENCE, run, wait_until
 
@@ -210,7 +211,8 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
         found = [pathlib.Path("/proc", child) for child in children.read_text().split()]
         return [child for child in found if b"popen_loky_posix" in (child / "cmdline").read_bytes()]
 
-    wait_until(workers)
+    wait_until(lambda: workers() or process.poll() is not None)
+    assert process.returncode is None, process.communicate()
     # Before the worker ignores Ctrl-C it imports for a second: it must not get the signal then.
     status = (workers()[0] / "status").read_text()
     masks = [int(mask, 16) for mask in re.findall(r"^Sig(?:Blk|Ign):\t(\w+)", status, re.MULTILINE)]
@@ -221,6 +223,63 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
     assert re.fullmatch(
         r"interrupted after \d of 4 runs; the same command continues with those in out\n", err
     )
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.35])
+def test_a_second_signal_leaves_no_command_that_waits_for_its_workers(tmp_path, gap):
+    """To the group at once, as of `timeout -s INT`: the process that watches passes its own on."""
+    methods = "".join(f"    def {one}(self, cx, what): pass\n" for one in ("on_ack", "on_loss", "on_timeout"))
+    (tmp_path / "mine.py").write_text(f"import ackclock\nclass Mine(ackclock.Controller):\n{methods}")
+    command = (
+        *COMMAND,
+        "matrix",
+        "newreno",
+        "./mine.py",
+        "--repeat",
+        "2",
+        "--duration",
+        "300s",
+        "--out",
+        "out",
+    )
+    for delay in (0.3, 0.4, 0.5, 0.6, 0.8):
+        process = subprocess.Popen(
+            [*command, "--force"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(gap)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=PATIENCE)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        # Python itself had the signal where it began.
+        assert process.returncode in (130, -signal.SIGINT), err
+        assert b"Traceback" not in err or b"ackclock: " not in err, err
+
+
+def test_signals_at_once_are_one_and_later_ones_are_others(monkeypatch):
+    now = [10.0]
+    monkeypatch.setattr(status.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(status, "_last", float("-inf"))
+
+    def interrupts(at):
+        now[0] = at
+        try:
+            status.interrupt()
+        except status.Interrupted:
+            return True
+        return False
+
+    # The last of those that follow at once counts.
+    assert [interrupts(at) for at in (10.0, 10.1, 10.3, 10.7)] == [True, False, False, True]
 
 
 def test_a_chunk_that_waited_while_its_sweep_was_stopped_makes_no_run(tmp_path):

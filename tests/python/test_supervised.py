@@ -337,6 +337,18 @@ def test_a_signal_reaches_the_process_of_the_work(folder, number):
     assert (process.returncode, said.strip()) == (130, "interrupted")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])
+def test_a_signal_at_the_end_of_python_leaves_the_status_of_the_work(folder, number):
+    """Python handles no signals while it ends."""
+    begin = (
+        "import atexit, os, signal\n"
+        f"atexit.register(os.kill, os.getpid(), {number})\n"
+        f"atexit.register(signal.signal, {number}, signal.SIG_DFL)\n"
+    )
+    (folder / "own.py").write_text(begin + OWN.format(code="pass"))
+    assert command("compare", "./own.py", "--duration", "1s") == (0, "")
+
+
 def test_the_work_ends_with_the_process_that_watches_it(folder):
     (folder / "own.py").write_text(
         OWN.format(code="open('begun', 'w').write(str(__import__('os').getpid()))")

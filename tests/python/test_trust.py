@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import ackclock
 from ackclock import _engine
-from calling import SCENARIO, needs_live, refused, run
+from calling import PATIENCE, SCENARIO, needs_live, refused, run
 
 CODE = Path(__file__).parents[2] / "kernel" / "newreno.bpf.c"
 
@@ -159,3 +161,54 @@ def test_one_key_of_a_scenario_names_code():
             yield from named(value, (*at, key))
 
     assert list(named(json.loads(ackclock.schema()))) == [("$defs", "Flow", "properties")]
+
+
+LIBRARIES = (
+    "ackclock",
+    "cloudpickle",
+    "dask",
+    "distributed",
+    "loky",
+    "matplotlib",
+    "numpy",
+    "pyarrow",
+    "rich",
+)
+SWEEP = "sweep newreno cubic --over queue=5p,10p --duration 1s --out out"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        SWEEP,
+        f"{SWEEP} --executor dask",
+        "sweep quic:newreno --over queue=5p,10p --duration 1s --out out",
+        "matrix newreno cubic --duration 20s --out out",
+        "check newreno cubic --only rtt/1-s",
+        "compare newreno --limit 60s --duration 1s --out out",
+        "evaluate newreno --only 7.4 --out out",
+        "reproduce da1992-table1 --out out",
+        pytest.param("kernel differential --live --runs 2 --engine live:retries=0", marks=needs_live),
+    ],
+)
+def test_no_module_of_the_current_folder_runs(tmp_path, command):
+    """Whatever its name is: workers, and processes that libraries start, begin in this folder, too."""
+    program, ran, here = tmp_path / "program.py", tmp_path / "ran", tmp_path / "here"
+    # As the command does.
+    program.write_text(
+        "from ackclock.cli import main\n\nif __name__ == '__main__':\n    raise SystemExit(main())\n"
+    )
+    here.mkdir()
+    ran.mkdir()
+    for name in (*sys.stdlib_module_names, *LIBRARIES):
+        (here / f"{name}.py").write_text(f"open({str(ran / name)!r}, 'w').close()\n")
+    words = [sys.executable, str(program), *command.split()]
+    done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert [one.name for one in ran.iterdir()] == [], done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_interpreters_are_started_at_one_place():
+    package = Path(ackclock.__file__).parent
+    files = [file for file in package.rglob("*.py") if "sys.executable" in file.read_text("utf-8")]
+    assert [file.relative_to(package).as_posix() for file in files] == ["workers.py"]

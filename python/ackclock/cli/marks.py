@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from ackclock.cli import output, supervised
 from ackclock.cli.status import LIMIT
 from ackclock.errors import InputError
 from ackclock.printable import write_csv
+from ackclock.workers import interpreter
 
 BROKEN = "broken"
 """The verdict on a target whose check did not end with verdicts."""
@@ -87,7 +87,7 @@ def judge(
 
 def _judged(target: str, options: Sequence[str], limit: supervised.Limit | None) -> dict[str, Any] | Mark:
     within = [] if limit is None else [f"{LIMIT}={limit.text}"]
-    command = [sys.executable, "-m", "ackclock", "check", *options, *within, "--json", "--", target]
+    command = interpreter("-m", "ackclock", "check", *options, *within, "--json", "--", target)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     try:
         document: dict[str, Any] = json.loads(done.stdout)["check"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import sys
+import time
 
 TYPE_CHECKING = False
 """As of ``typing``, which takes longer to import than all else here."""
@@ -26,9 +27,18 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
+AT_ONCE_S = 0.3
+"""Signals so close are one: `timeout -s INT` sends it to the command, and to its process group."""
+_last = float("-inf")
+"""The time of the last signal to end."""
+
+
 def interrupt(*_: object) -> None:
     """Handles a signal that is to end the command. Raises Interrupted."""
-    raise Interrupted
+    global _last
+    before, _last = _last, time.monotonic()
+    if _last - before >= AT_ONCE_S:
+        raise Interrupted
 
 
 AGAIN_S = 0.01
@@ -41,6 +51,7 @@ def handle_signals() -> None:
     The module ``signal`` is not imported for that. It makes enums of its constants, which takes as long as
     all before.
     """
+    _forget()
     _signal.signal(_signal.SIGTERM, interrupt)
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, interrupt)
@@ -50,9 +61,16 @@ def handle_signals() -> None:
         sys.unraisablehook = _dropped
 
 
+def _forget() -> None:
+    """The next signal ends the command, however close the last one was."""
+    global _last
+    _last = float("-inf")
+
+
 def _dropped(exception: UnraisableHookArgs) -> None:
     """Handles an exception that Python forgets: in a destructor, and in the callback that each import has."""
     if isinstance(exception.exc_value, Interrupted):
+        _forget()
         _signal.setitimer(_signal.ITIMER_REAL, AGAIN_S)
     else:
         sys.__unraisablehook__(exception)

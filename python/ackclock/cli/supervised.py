@@ -23,6 +23,7 @@ from ackclock.cli.status import LIMIT as OPTION
 from ackclock.cli.status import LIMITED as COMMANDS
 from ackclock.errors import NO_MEMORY, InputError
 from ackclock.quic_stacks import without_stack
+from ackclock.workers import interpreter
 
 GRACE_S = 10.0
 """A process past its limit has this long to keep its finished work."""
@@ -105,7 +106,7 @@ def is_confined() -> bool:
 
 def elsewhere(arguments: Sequence[str], limit: Limit) -> int:
     """The status of a command within limits, for a caller that is a program: it has only the output of it."""
-    command = [sys.executable, "-m", "ackclock", *arguments, OPTION, limit.text]
+    command = interpreter("-m", "ackclock", *arguments, OPTION, limit.text)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
@@ -143,6 +144,9 @@ def supervised(
             return end(STATUS, NO_MEMORY)
         return end(STATUS, f"{what}: its code ended the process with status {own}")
     number = signal.Signals(os.WTERMSIG(status))
+    if announced is not None and number in (*ENDING, signal.SIGALRM):
+        # Python no longer handles signals while it ends.
+        return announced
     if number in OF_LIBRARIES and is_confined() and not code(arguments):
         # A process that has announced its end, and said why, may still fail at the end of a library.
         return end(STATUS, NO_MEMORY) if announced is None else announced

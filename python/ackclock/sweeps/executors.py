@@ -19,7 +19,7 @@ from typing import Any
 from ackclock.engines import POLL_S
 from ackclock.errors import InputError
 from ackclock.sweeps import work
-from ackclock.workers import ignore_interrupts, without_interrupts
+from ackclock.workers import SAFE_PATH, ignore_interrupts, safe_path, starting, without_interrupts
 
 CONNECT_S = 5
 """The time in which a scheduler of dask has to answer."""
@@ -115,7 +115,7 @@ def run(workers: Workers, chunks: Iterable[work.Chunk], stop: Path) -> Generator
                     chunk, attempt = fresh, 1
                 else:
                     break
-                with without_interrupts():
+                with starting():
                     under_way[executor.submit(work.run, chunk)] = chunk, attempt
             if not under_way:
                 return
@@ -167,13 +167,29 @@ def _local(processes: int) -> Iterator[Executor]:
 
     import loky
 
-    # Its start, which the first worker would bring, unblocks Ctrl-C.
-    resource_tracker.ensure_running()
-    pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=ignore_interrupts)
+    # A thread of the pool may start workers, too.
+    safe = {SAFE_PATH: "1"}
+    with safe_path():
+        # Its start, which the first worker would bring, unblocks Ctrl-C.
+        resource_tracker.ensure_running()
+        pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=ignore_interrupts, env=safe)
     try:
         yield pool
     finally:
+        _shut_down(pool)
+
+
+def _shut_down(pool: Any) -> None:
+    """Waits for the workers, which end their runs. Another Ctrl-C ends them as they are.
+
+    They must not outlive it: at its end the interpreter waits for them, and they for a word of the pool.
+    """
+    try:
         pool.shutdown(wait=True, kill_workers=False)
+    except BaseException:
+        with without_interrupts():
+            pool.shutdown(wait=True, kill_workers=True)
+        raise
 
 
 @contextmanager
@@ -208,7 +224,8 @@ def _dask(address: str, processes: int) -> Iterator[Executor]:
         given |= {"threads_per_worker": 1, "dashboard_address": None}
     connect: Any = Client
     try:
-        client = connect(**given, set_as_default=False)
+        with safe_path():
+            client = connect(**given, set_as_default=False)
     except OSError as error:
         raise InputError(f"executor dask://{address}: cannot be reached: {error}") from None
     with client, client.get_executor(pure=False) as executor:

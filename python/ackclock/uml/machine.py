@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ackclock import _engine
+from ackclock.workers import interpreter
 
 MEMORY_MB = 1024
 """The memory of a kernel. It takes only as much of the machine's memory as it uses."""
@@ -106,7 +107,7 @@ class Machine:
         init.write_text(
             "#!/bin/sh\nexport PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1\n"
             "export PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
-            f"exec {shlex.quote(sys.executable)} -c 'import pickle, sys\n"
+            f"exec {shlex.join(interpreter())} -c 'import pickle, sys\n"
             'with open(sys.argv[1] + "/task.pickle", "rb") as file:\n'
             "    sys.path, task = pickle.load(file)\n"
             "from ackclock.uml import guest\n"

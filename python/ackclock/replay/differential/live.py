@@ -15,7 +15,7 @@ from ackclock.replay.differential.playing import Played, play, play_together
 from ackclock.replay.differential.situation import DrawnSituation
 from ackclock.replay.jiffies import wait_for_start
 from ackclock.replay.kernel import Kernel, in_namespace, new_namespace
-from ackclock.workers import ignore_interrupts, without_interrupts
+from ackclock.workers import ignore_interrupts, safe_path, starting
 
 LATENESS_S = 0.0009
 """The error budget: a machine later than half a cell moves what leaves into another."""
@@ -62,10 +62,11 @@ def play_all(
 ) -> Iterator[tuple[DrawnSituation, Played]]:
     """Plays situations, so many at once, and yields each as it ends until the iterator is closed."""
     processes = get_context("spawn")
-    stop = processes.Event()
+    with safe_path():
+        stop = processes.Event()
     workers = ProcessPoolExecutor(at_once, processes, _begin, (stop,))
     try:
-        with without_interrupts():
+        with starting():
             played = {workers.submit(play_live, one, retries): one for one in situations}
         for future in as_completed(played):
             yield played[future], future.result()
