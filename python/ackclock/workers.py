@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -56,6 +57,23 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def unstoppable() -> Iterator[None]:
+    """A short block that Ctrl-C does not cut short: the interpreter would wait at its end for what is left.
+
+    Python takes signals in the main thread alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        # None is the handler of a program in C around this one.
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager

@@ -226,25 +226,22 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.35])
-def test_a_second_signal_leaves_no_command_that_waits_for_its_workers(tmp_path, gap):
+@pytest.mark.parametrize(
+    "command",
+    [
+        "matrix newreno ./mine.py --repeat 2 --duration 300s --out out --force",
+        "sweep newreno --over queue=1bdp,2bdp --duration 2000s --out out --force --executor dask",
+    ],
+)
+def test_a_second_signal_leaves_no_command_that_waits_for_its_workers(tmp_path, command, gap):
     """To the group at once, as of `timeout -s INT`: the process that watches passes its own on."""
+    if "dask" in command:
+        pytest.importorskip("distributed")
     methods = "".join(f"    def {one}(self, cx, what): pass\n" for one in ("on_ack", "on_loss", "on_timeout"))
     (tmp_path / "mine.py").write_text(f"import ackclock\nclass Mine(ackclock.Controller):\n{methods}")
-    command = (
-        *COMMAND,
-        "matrix",
-        "newreno",
-        "./mine.py",
-        "--repeat",
-        "2",
-        "--duration",
-        "300s",
-        "--out",
-        "out",
-    )
-    for delay in (0.3, 0.4, 0.5, 0.6, 0.8):
+    for delay in (0.3, 0.4, 0.5, 0.7, 1.2):
         process = subprocess.Popen(
-            [*command, "--force"],
+            [*COMMAND, *command.split()],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -19,7 +19,7 @@ from typing import Any
 from ackclock.engines import POLL_S
 from ackclock.errors import InputError
 from ackclock.sweeps import work
-from ackclock.workers import SAFE_PATH, ignore_interrupts, safe_path, starting, without_interrupts
+from ackclock.workers import SAFE_PATH, ignore_interrupts, safe_path, starting, unstoppable
 
 CONNECT_S = 5
 """The time in which a scheduler of dask has to answer."""
@@ -163,20 +163,25 @@ def _next(chunk: work.Chunk, attempt: int, error: BaseException) -> int:
 
 @contextmanager
 def _local(processes: int) -> Iterator[Executor]:
-    from multiprocessing import resource_tracker
-
     import loky
 
     # A thread of the pool may start workers, too.
     safe = {SAFE_PATH: "1"}
+    _track()
     with safe_path():
-        # Its start, which the first worker would bring, unblocks Ctrl-C.
-        resource_tracker.ensure_running()
         pool = loky.ProcessPoolExecutor(processes, timeout=IDLE_S, initializer=ignore_interrupts, env=safe)
     try:
         yield pool
     finally:
         _shut_down(pool)
+
+
+def _track() -> None:
+    """Starts the tracker of the standard library. Its start, which a worker would bring, unblocks Ctrl-C."""
+    from multiprocessing import resource_tracker
+
+    with safe_path():
+        resource_tracker.ensure_running()
 
 
 def _shut_down(pool: Any) -> None:
@@ -187,7 +192,7 @@ def _shut_down(pool: Any) -> None:
     try:
         pool.shutdown(wait=True, kill_workers=False)
     except BaseException:
-        with without_interrupts():
+        with unstoppable():
             pool.shutdown(wait=True, kill_workers=True)
         raise
 
@@ -224,12 +229,20 @@ def _dask(address: str, processes: int) -> Iterator[Executor]:
         given |= {"threads_per_worker": 1, "dashboard_address": None}
     connect: Any = Client
     try:
-        with safe_path():
+        # A process of a new cluster begins in a thread that begins here, and leaves Ctrl-C to this one, too.
+        _track()
+        with safe_path() if address else starting():
             client = connect(**given, set_as_default=False)
     except OSError as error:
         raise InputError(f"executor dask://{address}: cannot be reached: {error}") from None
-    with client, client.get_executor(pure=False) as executor:
-        yield executor
+    with ExitStack() as closing:
+        closing.enter_context(client)
+        executor = closing.enter_context(client.get_executor(pure=False))
+        try:
+            yield executor
+        finally:
+            with unstoppable():
+                closing.close()
 
 
 def _check_scheduler(address: str) -> None:
