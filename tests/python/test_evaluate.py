@@ -1,6 +1,7 @@
 """`ackclock evaluate`: intervals worked out by hand, verdicts, the document, and controllers with a fault."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -186,6 +187,18 @@ def test_a_standard_with_other_seeds_is_like_the_standards(engine, standards, st
     chosen = evaluation.choose(["5.1.3", "5.1.4", "7.4", "7.5"])
     done = evaluated(engine, standard, chosen, seed=1001, known=standards)
     assert {one.verdict for one in done.measures.values()} == {"like"}
+
+
+@pytest.mark.parametrize("seeds", [3, 4, 6])
+def test_a_case_of_the_suite_has_an_odd_number_of_seeds_from_five_on(tmp_path, seeds):
+    """So that their median is a value, and their range says something."""
+    source = next(iter(sorted((suite.SUITE / "cases").glob("*.toml"))))
+    text, changed = re.subn(r"(?m)^seeds = \d+$", f"seeds = {seeds}", source.read_text("utf-8"))
+    assert changed == 1
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / source.name).write_text(text, "utf-8")
+    with pytest.raises(CaseError, match=f"seeds = {seeds} must be odd and at least 5"):
+        suite.cases(source.stem, tmp_path)
 
 
 def test_two_versions_stand_side_by_side(capsys, tmp_path):

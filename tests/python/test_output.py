@@ -2,13 +2,16 @@
 
 import io
 import json
+from contextlib import contextmanager
 
 import pytest
 from rich.console import Console
 
-from ackclock import _engine
+from ackclock import _engine, repetitions
 from ackclock.cli import output
+from ackclock.cli.interrupts import Interrupts
 from ackclock.engines import registry
+from ackclock.engines.simulator import Simulator
 from calling import run
 
 
@@ -151,3 +154,21 @@ def test_the_end_of_long_work_is_foreseen_for_a_week():
     )
     assert output.progress_line("work", 0.01, 6200.0) == "work: 0 % done after 103 min"
     assert output.progress_line("work", 0.0, 90.0) == "work: 0 % done after 2 min"
+
+
+@pytest.mark.parametrize(("seeds", "title"), [((1,), "run"), ((1, 2), "2 runs")])
+def test_progress_counts_runs(monkeypatch, seeds, title):
+    titles = []
+
+    @contextmanager
+    def progress(text):
+        titles.append(text)
+        yield lambda _: None
+
+    monkeypatch.setattr(output, "progress", progress)
+    path = {"rate": "1mbit", "rtt": "20ms", "queue": "20p"}
+    document = {"duration": "100ms", "path": path, "flows": [{"cc": "newreno"}]}
+    plan = _engine.resolve_json(json.dumps(document), [])
+    points = [repetitions.Point("newreno", plan, seeds)]
+    found = output.run_all(points, Simulator(), lambda *_: None, Interrupts())
+    assert ([run.seed for _, run in found], titles) == ([*seeds], [title])

@@ -479,3 +479,16 @@ def test_quick_gives_way_to_options_given(capsys, kernel):
     # The rate is the one given, RTT and queue come from --quick.
     assert (cell["rate"], cell["rtt"], cell["queue"], cell["flows"]) == ("5mbit", "40ms", "1bdp", 1)
     assert kernel.started == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "right"), [("[0]", True), ("[0, 1.5]", True), ("[-1]", False), ('["1s"]', False)]
+)
+def test_windows_are_read_at_times_from_the_start_on(tmp_path, times, right):
+    file = tmp_path / "mine.toml"
+    file.write_text(f'title = "t"\ncompare = ["windows"]\nwindows_at_s = {times}\n[scenario]\n')
+    if right:
+        assert situations._read(file).windows_at_s == tuple(json.loads(times))
+    else:
+        with pytest.raises(CaseError, match="must be a list of seconds"):
+            situations._read(file)

@@ -457,3 +457,16 @@ def test_nothing_is_written_after_the_end(tmp_path: Path) -> None:
 def test_an_ack_of_what_was_never_sent_is_ignored(tmp_path: Path) -> None:
     text = "+0 < F. 1:1(0) ack 9999 win 9\n+0 < . 1:1001(1000) ack 1 win 9\n+0 > . 1:1(0) ack 1001\n"
     assert verdict(tmp_path, text).verdict == "match"
+
+
+@pytest.mark.parametrize(
+    ("command", "paces"),
+    [
+        ("qdisc replace dev tun0 root fq", True),
+        ("qdisc replace dev tun0 root fq limit 100", True),
+        ("qdisc replace dev tun0 root fq_codel", False),
+        ("qdisc replace dev tun0 root pfifo", False),
+    ],
+)
+def test_the_discipline_fq_paces(command: str, paces: bool) -> None:
+    assert Discipline(command).paces == paces

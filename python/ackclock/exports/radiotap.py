@@ -36,15 +36,11 @@ TO_DS, FROM_DS, RETRY = 0x01, 0x02, 0x08
 CATEGORIES = (":background", ":video", ":voice")
 """The ending of the name of a queue, by access category."""
 
-CODED = (26, 52, 78, 104, 156, 208, 234, 260)
-WIDE = (54, 108, 162, 216, 324, 432, 486, 540)
-"""Data bits of a symbol of one stream of HT, at 20 and at 40 MHz."""
-
 WIDTHS = ("20MHz", "40MHz", "80MHz", "160MHz")
 SUBCARRIERS = {"802.11ac": (52, 108, 234, 468), "802.11ax": (234, 468, 980, 1960)}
-"""Data subcarriers at these widths."""
+"""Data subcarriers at these widths. 802.11n has those of 802.11ac at the first two."""
 CODES = (1 / 2, 1, 3 / 2, 2, 3, 4, 9 / 2, 5, 6, 20 / 3, 15 / 2, 25 / 3)
-"""Data bits on a subcarrier by scheme. 802.11ac has the first ten."""
+"""Data bits on a subcarrier by scheme. 802.11ac has the first ten, 802.11n eight."""
 VHT_WIDTHS = (0, 1, 4, 11)
 """The bandwidths in a VHT field."""
 GUARDS = {"0.8us": (13.6e-6, 0), "1.6us": (14.4e-6, 1), "3.2us": (16e-6, 2)}
@@ -83,11 +79,11 @@ class _Network:
         if self.standard != "802.11n":
             return None
         symbol = 3.6e-6 if self.short else 4e-6
-        bits = round(rate_bps * symbol)
-        table = WIDE if self.wide else CODED
+        bits, subcarriers = round(rate_bps * symbol), SUBCARRIERS["802.11ac"][self.wide]
         # Among equal rates the scheme with fewer streams is meant.
-        schemes = (8 * (streams - 1) + one for streams in range(1, 5) for one in range(8))
-        return next((mcs for mcs in schemes if abs((mcs // 8 + 1) * table[mcs % 8] - bits) <= 1), None)
+        schemes = [(streams, one) for streams in range(1, 5) for one in range(8)]
+        found = (streams * subcarriers * CODES[one] - bits for streams, one in schemes)
+        return next((mcs for mcs, off in enumerate(found) if abs(off) <= 1.0), None)
 
     def scheme(self, rate_bps: float) -> tuple[int, int] | None:
         """Streams and scheme of a rate of VHT or HE.
