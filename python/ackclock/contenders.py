@@ -17,7 +17,7 @@ from typing import Any
 from ackclock import _engine, quic_stacks
 from ackclock.controller import Controller, check_controller
 from ackclock.engines import registry
-from ackclock.errors import InputError, did_you_mean, named
+from ackclock.errors import InputError, did_you_mean, line_in, named
 from ackclock.scenario import display_name
 
 WITHOUT_WINDOW = ("tfrc",)
@@ -206,8 +206,10 @@ def controller_in(file: Path, name: str | None) -> type[Controller]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{file}: {named(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise InputError(f"{file}{line_in(file, error)}: {named(error)}") from error
     own = {
         key: value
         for key, value in vars(module).items()

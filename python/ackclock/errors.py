@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class InputError(ValueError):
@@ -37,6 +41,15 @@ def words(error: BaseException) -> str:
 def named(error: BaseException) -> str:
     """An exception as Python shows it: its type, and its text if it has one."""
     return f"{type(error).__name__}: {words(error)}".removesuffix(": ")
+
+
+def line_in(file: Path, error: BaseException) -> str:
+    """``", line 3"`` for an exception that arose in a file in Python, empty for one without a line there."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file.absolute())]
+    return f", line {lines[-1]}" if lines else ""
 
 
 def lacks_memory(error: BaseException | None) -> bool:

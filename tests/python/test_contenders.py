@@ -75,6 +75,23 @@ def test_what_a_controller_raises_is_no_fault_of_ackclock(capsys, folder, comman
     assert sentence == f"fixed.py, line {line}: {RAISED[raised]}"
 
 
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("GAIN = undefined", "NameError: name 'undefined' is not defined"),
+        ("GAIN = ackclock.samples", "AttributeError: module 'ackclock' has no attribute 'samples'"),
+        ("import missing_of_mine", "ModuleNotFoundError: No module named 'missing_of_mine'"),
+        ("raise EOFError", "EOFError"),
+        ("raise BaseException", "BaseException"),
+    ],
+)
+def test_what_a_file_raises_while_it_is_imported_has_its_line(capsys, folder, statement, why):
+    (folder / "fixed.py").write_text(
+        f"import ackclock\n\nclass Fixed(ackclock.Controller):\n    {statement}\n"
+    )
+    assert refused(capsys, "compare", "./fixed.py") == f"fixed.py, line 4: {why}"
+
+
 def test_a_controller_of_ones_own_is_called_by_what_was_typed_in_every_language(folder):
     for text in ("mine.rs:Mine", "mine.rs", "mine.bpf.c", "libmine.so", "fixed.py", "fixed.py:Fixed"):
         assert [one.name for one in contenders([f"./{text}"])] == [text]
@@ -94,7 +111,7 @@ def test_a_controller_of_ones_own_is_called_by_what_was_typed_in_every_language(
 
 def test_exiting_files_and_scenarios_are_no_controllers(capsys, folder):
     (folder / "ends.py").write_text("raise SystemExit('no')\n")
-    assert refused(capsys, "compare", "./ends.py") == "ends.py: SystemExit: no"
+    assert refused(capsys, "compare", "./ends.py") == "ends.py, line 1: SystemExit: no"
     sentence = "a.toml: must be a controller; `ackclock run a.toml` runs a scenario"
     assert refused(capsys, "compare", "cdg", "a.toml") == sentence
 
@@ -130,7 +147,7 @@ def test_what_is_no_controller_is_refused(capsys, folder):
         said = f"{name}: must be a file that ends in .py, .rs, .c or .so, or a folder with a Cargo.toml"
         assert refused(capsys, "compare", name) == said
     (folder / "bad.py").write_text("1 / 0")
-    assert refused(capsys, "compare", "./bad.py") == "bad.py: ZeroDivisionError: division by zero"
+    assert refused(capsys, "compare", "./bad.py") == "bad.py, line 1: ZeroDivisionError: division by zero"
     assert "a controller is named twice" in refused(capsys, "compare", "cdg", "cdg")
 
 

@@ -162,7 +162,7 @@ def test_a_call_without_a_value_says_why(with_measures):
 
 def test_measures_that_do_not_load_are_refused(tmp_path):
     (tmp_path / "measures.py").write_text("import nothing_of_this_name\n")
-    with pytest.raises(CaseError, match=r"measures\.py: ModuleNotFoundError: No module"):
+    with pytest.raises(CaseError, match=r"measures\.py, line 1: ModuleNotFoundError: No module"):
         read_measures(tmp_path / "measures.py")
 
 

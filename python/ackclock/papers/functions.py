@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.cases.document import CaseError
-from ackclock.errors import named
+from ackclock.errors import line_in, named
 
 
 def measures_of(folder: Path) -> dict[str, Callable[..., Any]]:
@@ -41,7 +41,8 @@ def read_measures(path: Path) -> dict[str, Callable[..., Any]]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise CaseError(f"{path.parent.name}/{path.name}: {named(error)}") from error
+        where = f"{path.parent.name}/{path.name}{line_in(path, error)}"
+        raise CaseError(f"{where}: {named(error)}") from error
     return {
         name: value
         for name, value in vars(module).items()
