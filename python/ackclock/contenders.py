@@ -198,11 +198,15 @@ def made_again(compared: Sequence[Contender]) -> list[str]:
 def controller_in(file: Path, name: str | None) -> type[Controller]:
     """The controller ``name`` of a file in Python, or its only one.
 
-    The module has no importable name, so its classes travel to other processes with their code.
+    The module has no importable name, so its classes travel to other processes with their code. Those beside
+    it have one: ``modules.reach`` makes them known.
     """
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise InputError(f"{file}: there is no such file")
+    from ackclock import modules
+
+    modules.reach(file)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -213,7 +213,7 @@ def of_python(file: Path) -> Code:
         tree = ast.parse(found[str(at)], str(at))
         if by_name := next(iter(_read_by_name(tree)), None):
             why.append(f"{at}: reads by `{by_name}` what its imports do not show")
-        for module in _imported(tree):
+        for module in imported(tree):
             place = _place(module)
             if place is not None:
                 waiting.append(place)
@@ -233,7 +233,7 @@ def _read_by_name(tree: ast.Module) -> Iterator[str]:
             yield name
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def imported(tree: ast.Module) -> Iterator[str]:
     """The modules that a module imports anywhere; ``from a import b`` may mean the user's ``a.b``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -249,7 +249,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def _inner(tree: ast.Module) -> Iterator[str]:
     """The names of the tree by which it may get at a module that a pure one has imported."""
-    pure = [importlib.import_module(one) for one in _imported(tree) if one in PURE]
+    pure = [importlib.import_module(one) for one in imported(tree) if one in PURE]
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(attr=name):

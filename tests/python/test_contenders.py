@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sys
 
 import pytest
 
@@ -90,6 +91,46 @@ def test_what_a_file_raises_while_it_is_imported_has_its_line(capsys, folder, st
         f"import ackclock\n\nclass Fixed(ackclock.Controller):\n    {statement}\n"
     )
     assert refused(capsys, "compare", "./fixed.py") == f"fixed.py, line 4: {why}"
+
+
+BESIDE = TWO.format(name="Fixed").replace(
+    "self.window = self.fixed", "from {module} import WINDOW; import statistics; self.window = WINDOW"
+)
+"""A controller that imports a module beside it, in a method."""
+
+
+@pytest.mark.parametrize("command", [["compare"], ["sweep", "--over", "queue=10p,1bdp"]])
+@pytest.mark.parametrize("line", ["", "from {module} import WINDOW"])
+def test_a_controller_imports_the_modules_beside_it(capsys, tmp_path, command, line):
+    name, *options = command
+    module = f"beside_{name}_{len(line)}"
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / f"{module}.py").write_text("WINDOW = 4.0\n")
+    (own / "statistics.py").write_text("raise ValueError('in the place of a module of Python')\n")
+    (own / "fixed.py").write_text((line + BESIDE).format(module=module))
+    status, _, err = run(capsys, name, "own/fixed.py", *options, "--duration", "1s")
+    assert status == 0, err
+
+
+def test_a_file_beside_a_controller_that_imports_none_is_not_reached(folder):
+    before = [*sys.path]
+    (folder / "unused_of_mine.py").write_text("raise ValueError")
+    (folder / "math.py").write_text("raise ValueError")
+    (folder / "fixed.py").write_text("import math\n" + TWO.format(name="Fixed"))
+    contenders(["./fixed.py"])
+    assert sys.path == before
+
+
+def test_modules_of_one_name_beside_two_controllers_are_refused(capsys, folder):
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        (folder / name / "shared_of_mine.py").write_text(f"NAME = '{name}'\n")
+        (folder / name / "fixed.py").write_text("import shared_of_mine\n" + TWO.format(name="Fixed"))
+    sentence = refused(capsys, "compare", "a/fixed.py", "b/fixed.py")
+    assert sentence == (
+        f"b/fixed.py: imports `shared_of_mine`, but {folder / 'a'} has that name too; rename one of them"
+    )
 
 
 def test_a_controller_of_ones_own_is_called_by_what_was_typed_in_every_language(folder):
