@@ -62,6 +62,9 @@ RAISED = {
     "raise ValueError('too much')": "ValueError: too much",
     "raise ValueError": "ValueError",
     "raise KeyboardInterrupt": "KeyboardInterrupt",
+    "raise BaseException": "BaseException",
+    "raise StopIteration": "StopIteration",
+    "next(iter([]))": "StopIteration",
 }
 """Statements by which a controller raises an exception, and its name in a sentence."""
 

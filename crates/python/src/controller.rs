@@ -7,7 +7,7 @@ use control::law::{self, Breach};
 use control::{Controller, Parameters, Probe, Wants};
 use engine::Watch;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use units::{Ecn, Rate, Span, Time};
@@ -72,12 +72,15 @@ impl Guard {
     }
 }
 
-/// `error`, or one that `except Exception` catches in place of SystemExit, GeneratorExit and their like. Ctrl-C stays.
+/// `error`, or one that `except Exception` catches in place of SystemExit, GeneratorExit and their like, and that a
+/// generator hands on in place of StopIteration. Ctrl-C stays.
 fn ordinary(py: Python<'_>, error: PyErr) -> PyErr {
-    if error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyKeyboardInterrupt>(py) {
+    let handed_on = error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyStopIteration>(py);
+    if handed_on || error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return error;
     }
-    let found = ControllerError::new_err(error.to_string());
+    let shown = error.to_string();
+    let found = ControllerError::new_err(shown.strip_suffix(": ").unwrap_or(&shown).to_owned());
     found.set_cause(py, Some(error));
     found
 }
