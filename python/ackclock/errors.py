@@ -52,6 +52,17 @@ def line_in(file: Path, error: BaseException) -> str:
     return f", line {lines[-1]}" if lines else ""
 
 
+def shown(value: object) -> str:
+    """A value in a sentence, in a few characters, with its type unless it is a plain number or None."""
+    import reprlib
+
+    try:
+        text = " ".join(reprlib.repr(value).split())
+    except Exception:
+        return f"of type {type(value).__name__}"
+    return text if type(value) in (int, float, type(None)) else f"{text}, of type {type(value).__name__}"
+
+
 def lacks_memory(error: BaseException | None) -> bool:
     """True if an exception, or one that led to it, was raised for want of memory for data or a thread."""
     while error is not None:

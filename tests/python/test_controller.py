@@ -156,8 +156,19 @@ def test_a_pacing_rate_holds_the_flow_back() -> None:
     assert run.flows["goodput_bps"].to_pylist()[0] == pytest.approx(2e6, rel=0.01)
 
 
-@pytest.mark.parametrize("at", [0.0, 1.0])
-def test_a_timer_that_is_not_moved_on_is_refused(at: float) -> None:
+@pytest.mark.parametrize(
+    ("at", "later", "sentence"),
+    [
+        (0.0, 0.0, r"0\.0: allowed is a later time, from \S+ s on, or None \(after on_timer at \S+ s\)"),
+        (
+            1.0,
+            0.0,
+            r"1\.0: allowed is a later time, from 1\.000000001 s on, or None \(after on_timer at 1 s\)",
+        ),
+        (1.0, 1e-12, r"1\.000000000001: allowed is a later time, from 1\.000000001 s on, or None "),
+    ],
+)
+def test_a_timer_that_is_not_moved_on_is_refused(at: float, later: float, sentence: str) -> None:
     class Forgetting(Fixed):
         wants = ("timer",)
 
@@ -165,12 +176,27 @@ def test_a_timer_that_is_not_moved_on_is_refused(at: float) -> None:
             self.wake_up_at = at
 
         def on_timer(self, cx: ackclock.Context) -> None:
-            """It leaves the time as it is."""
+            self.wake_up_at = at + later
 
-    with pytest.raises(
-        ValueError, match=r"Forgetting.wake_up_at is .* after on_timer at .*: allowed is a later"
-    ):
+    with pytest.raises(ValueError, match=rf"^Forgetting\.wake_up_at is {sentence}"):
         simulated(Forgetting)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("soon", "'soon', of type str"), (True, "True, of type bool"), (float("nan"), "nan")],
+)
+@pytest.mark.parametrize("attribute", ["wake_up_at", "pause_until"])
+def test_a_time_of_another_type_is_refused(attribute: str, value: object, shown: str) -> None:
+    class Wrong(Fixed):
+        wants = ("timer", "pauses")
+
+        def on_ack(self, cx: ackclock.Context, ack: ackclock.Ack) -> None:
+            setattr(self, attribute, value)
+
+    sentence = rf"^Wrong\.{attribute} is {shown}: allowed is a time in seconds, or None \(after on_ack\)$"
+    with pytest.raises(ValueError, match=sentence):
+        simulated(Wrong)
 
 
 def test_what_a_controller_wants_it_gets() -> None:

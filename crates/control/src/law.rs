@@ -23,7 +23,13 @@ pub struct Breach {
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { decision, value, allowed } = self;
-        write!(f, "{decision} is {value}: allowed is {allowed}")
+        write!(f, "{decision} is ")?;
+        // A hundred zeros help nobody.
+        match value.abs() {
+            size if size != 0.0 && !(1e-5..1e16).contains(&size) => write!(f, "{value:?}")?,
+            _ => write!(f, "{value}")?,
+        }
+        write!(f, ": allowed is {allowed}")
     }
 }
 
@@ -44,9 +50,9 @@ pub fn window(value: f64) -> Result<f64, Breach> {
 /// A slow-start threshold in segments, infinite before the first congestion event.
 ///
 /// # Errors
-/// It is NaN.
+/// It is negative or NaN.
 pub fn threshold(value: f64) -> Result<f64, Breach> {
-    checked(!value.is_nan(), "slow_start_threshold", value, "a number of segments, or infinity")
+    checked(value >= 0.0, "slow_start_threshold", value, "a number of segments from 0 on, or infinity")
 }
 
 /// The pacing rate of so many bits per second.
@@ -95,7 +101,10 @@ mod tests {
             assert!(window(value).is_err(), "{value}");
         }
         assert_eq!(threshold(f64::INFINITY), Ok(f64::INFINITY));
-        assert!(threshold(f64::NAN).is_err());
+        assert_eq!(threshold(0.0), Ok(0.0));
+        for value in [-1.0, f64::NEG_INFINITY, f64::NAN] {
+            assert!(threshold(value).is_err(), "{value}");
+        }
         assert_eq!(rate(1.0), Ok(Rate::from_bits_per_second(1)));
         for value in [0.0, 0.5, -1.0, f64::INFINITY, f64::NAN] {
             assert!(rate(value).is_err(), "{value}");
@@ -106,5 +115,7 @@ mod tests {
         }
         let sentence = "window is inf: allowed is a number of segments from 0 to 10000000";
         assert_eq!(window(f64::INFINITY).unwrap_err().to_string(), sentence);
+        let sentence = "pacing_rate is 1e-300: allowed is a finite rate of at least 1 bit/s, or None";
+        assert_eq!(rate(1e-300).unwrap_err().to_string(), sentence);
     }
 }

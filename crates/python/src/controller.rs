@@ -3,23 +3,20 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::law::{self, Breach};
+use control::law;
 use control::{Controller, Parameters, Probe, Wants};
 use engine::Watch;
-use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
+use record::seconds;
 use units::{Ecn, Rate, Span, Time};
 
 use crate::attached::{attach, attribute, call, import, is_ours, release};
+use crate::decision::{FAR, Named};
 use crate::event::{Ack, Context, Loss, Shown};
 use crate::failure::ControllerError;
 use crate::method::{METHODS, Method};
-
-/// Later than anything that happens, in seconds: as good as never.
-const FAR_S: f64 = 1e9;
-const FAR: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
 /// Callables without arguments that make the controllers.
 pub(crate) type Factories = Vec<Py<PyAny>>;
@@ -266,52 +263,23 @@ impl Decided {
     /// Takes over what `decisions` of controller.py gives after `event`, unless something in it is outside the law.
     fn take(&mut self, object: &Bound<'_, PyAny>, decisions: &Bound<'_, PyAny>, event: &str) -> PyResult<()> {
         let decisions = decisions.cast::<PyTuple>()?;
-        let name = &self.name;
-        let refuse = |breach: Breach| ControllerError::new_err(format!("{name}.{breach} (after {event})"));
-        self.window = law::window(number(name, "window", decisions, 0)?).map_err(refuse)?;
-        self.threshold = law::threshold(number(name, "slow_start_threshold", decisions, 1)?).map_err(refuse)?;
-        let rate: Option<f64> = number(name, "pacing_rate", decisions, 2)?;
-        self.pacing = rate.map(law::rate).transpose().map_err(refuse)?;
-        if rate.is_some() {
-            self.quantum = law::quantum(number(name, "send_quantum", decisions, 3)?).map_err(refuse)?;
+        let named = Named { name: &self.name, event };
+        self.window = named.lawful(&*decisions.get_borrowed_item(0)?, law::window)?;
+        self.threshold = named.lawful(&*decisions.get_borrowed_item(1)?, law::threshold)?;
+        let rate = decisions.get_borrowed_item(2)?;
+        self.pacing = if rate.is_none() { None } else { Some(named.lawful(&rate, law::rate)?) };
+        if self.pacing.is_some() {
+            self.quantum = named.lawful(&*decisions.get_borrowed_item(3)?, law::quantum)?;
         }
         if self.wants.timer {
-            self.wake_up_at = point(name, object, pyo3::intern!(object.py(), "wake_up_at"))?.filter(|&at| at < FAR);
+            self.wake_up_at = named.point(object, pyo3::intern!(object.py(), "wake_up_at"))?.filter(|&at| at < FAR);
         }
         if self.pauses {
-            let at = point(name, object, pyo3::intern!(object.py(), "pause_until"))?;
+            let at = named.point(object, pyo3::intern!(object.py(), "pause_until"))?;
             self.pause_until = at.unwrap_or(Time::ZERO);
         }
         Ok(())
     }
-}
-
-/// The number at `index` of `decisions`, which is `attribute` of the controller `name`.
-fn number<'py, T: FromPyObjectOwned<'py>>(
-    name: &str,
-    attribute: &str,
-    decisions: &Bound<'py, PyTuple>,
-    index: usize,
-) -> PyResult<T> {
-    checked(name, attribute, &*decisions.get_borrowed_item(index)?)
-}
-
-/// The time in `attribute` of the controller called `name`.
-fn point(name: &str, object: &Bound<'_, PyAny>, of: &Bound<'_, PyString>) -> PyResult<Option<Time>> {
-    let at: Option<f64> = checked(name, of.to_str()?, &attribute(object, of)?)?;
-    match at {
-        Some(at) if at.is_nan() => {
-            Err(ControllerError::new_err(format!("{name}.{of} is NaN: allowed is a time in seconds, or None")))
-        }
-        at => Ok(at.map(|at| Time::ZERO + Span::from_secs_f64(at.min(FAR_S)))),
-    }
-}
-
-fn checked<'py, T: FromPyObjectOwned<'py>>(name: &str, attribute: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
-    value.extract().map_err(|_| {
-        let kind = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        ControllerError::new_err(format!("{name}.{attribute} is of type {kind}: it must be a number"))
-    })
 }
 
 /// The functions of controller.py that call a method, and the objects that they are called with.
@@ -431,12 +399,12 @@ impl Controller for PythonController {
 
     fn on_timer(&mut self, cx: &mut control::Context<'_>) {
         self.event(cx, Method::Timer, NONE);
-        if let Some(at) = self.decided.wake_up_at.filter(|&at| at <= cx.now) {
-            self.guard.attach(|_| -> PyResult<()> {
-                let (name, at, now) = (&self.decided.name, record::seconds(at), record::seconds(cx.now));
-                Err(ControllerError::new_err(format!(
-                    "{name}.wake_up_at is {at} after on_timer at {now} s: allowed is a later time, or None"
-                )))
+        if self.decided.wake_up_at.is_some_and(|at| at <= cx.now) {
+            self.guard.attach(|py| -> PyResult<()> {
+                let value = attribute(self.object.bind(py), pyo3::intern!(py, "wake_up_at"))?;
+                let named = Named { name: &self.decided.name, event: &format!("on_timer at {} s", seconds(cx.now)) };
+                let allowed = format!("a later time, from {} s on, or None", seconds(cx.now + Span::from_nanos(1)));
+                Err(named.refusal("wake_up_at", &value, &allowed))
             });
         }
     }

@@ -9,6 +9,7 @@ mod batch;
 mod catalogue;
 mod controller;
 mod custom;
+mod decision;
 mod destructors;
 mod endpoint;
 mod engines;
