@@ -106,6 +106,15 @@ def test_what_cannot_be_run_is_one_sentence(folder, capsys, setting, sentence):
         assert "broken.bpf.c:3:" in printed
 
 
+def test_a_threshold_beyond_the_law_is_named_with_the_loss_it_answers(folder, capsys):
+    text = (folder / "mine.bpf.c").read_text()
+    begun = text.index("{", text.index("newreno_ssthresh,")) + 1
+    (folder / "mine.bpf.c").write_text(f"{text[:begun]}\nreturn 20000000;\n{text[begun:]}")
+    os.chdir(folder)
+    printed = refused(capsys, "compare", "./mine.bpf.c", "--duration", "5s", "--set", "path.loss=1%")
+    assert "after on_loss the window is 20000000: allowed is a number of segments from 0 to 10000000" in printed
+
+
 def test_parameters_of_the_kernel_are_set_by_naming_some(capsys):
     said = "ackclock: kernel set: KEY=VALUE… is missing; see `ackclock kernel set --help`\n"
     assert refused(capsys, "kernel", "set", "cdg") == said

@@ -26,8 +26,8 @@
 //! - min_tso_segs and sndbuf_expand do not occur.
 //! - `sacked_out` is all of the data in flight that has left the network. `lost_out` is 0 but at a timeout.
 //!   `rack.end_seq` is exact at the end of a round.
-//! - A window above ten million segments ends the run (`snd_cwnd_clamp` is as good as infinite in the kernel). A
-//!   threshold that large reduces to ten million.
+//! - A window above ten million segments ends the run (`snd_cwnd_clamp` is as good as infinite in the kernel), and so
+//!   does a reduction to a threshold that large. An infinite one reduces to ten million.
 //! - Segments leave at `sk_pacing_rate` if the controller sets it, as with fq.
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use units::{Rate, Span, Time};
 use crate::connection::{AckSample, ECHO, Event, INFINITE, RateSample, State};
 use crate::library::{Instance, Library};
 
-/// A larger threshold, in segments, reduces to this one: some callbacks return an infinite one for no reduction.
+/// An infinite threshold reduces to this one, in segments: some callbacks return it for no reduction.
 const LARGEST_TARGET: u32 = 10_000_000;
 /// `DEFAULT_REORDERING` of `kernel/ack.h`.
 const DEFAULT_REORDERING: u32 = 3;
@@ -370,7 +370,11 @@ impl Controller for Kernel {
     fn window(&self) -> f64 {
         let tp = &self.flow.connection().tp;
         let aims_at_threshold = self.is_reducing() && !self.flow.library().controls_all();
-        let window = if aims_at_threshold { tp.snd_ssthresh.min(LARGEST_TARGET) } else { tp.snd_cwnd };
+        let window = match tp.snd_ssthresh {
+            INFINITE.. if aims_at_threshold => LARGEST_TARGET,
+            threshold if aims_at_threshold => threshold,
+            _ => tp.snd_cwnd,
+        };
         f64::from(window.max(1))
     }
 

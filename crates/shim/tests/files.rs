@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use control::testing::{Event, Recording};
+use control::testing::{Event, Recording, loss};
 use control::{ControllerRef, Parameters, Probe};
 use engine::{Engine as _, Job, Watch};
 use serde_json::json;
@@ -216,4 +216,21 @@ fn a_window_without_bound_is_told_as_it_is() {
     let mut controller = source.build(&Parameters::new()).unwrap();
     let recording = Recording { events: vec![(Time::ZERO, Event::Start)], ..Recording::new(Bytes::new(1448), 10.0) };
     assert_eq!(recording.play(controller.as_mut(), 1), [(4_294_967_295.0, f64::INFINITY)]);
+}
+
+#[test]
+fn a_threshold_beyond_the_law_is_the_window_of_the_reduction_and_an_infinite_one_is_not() {
+    for (returned, window) in [
+        ("10000001", 10_000_001.0),
+        ("0x7ffffffe", 2_147_483_646.0),
+        ("0x7fffffff", 10_000_000.0),
+        ("0xffffffff", 10_000_000.0),
+    ] {
+        let text = FIXED.replace("return scaled_down(tcp_sk(sk)->snd_cwnd, share);", &format!("return {returned};"));
+        let source = Source::open(&written(&format!("threshold-{returned}"), &text)).unwrap();
+        let mut controller = source.build(&Parameters::new()).unwrap();
+        let events = vec![(Time::ZERO, Event::Start), (Time::ZERO, Event::Loss(loss()))];
+        let recording = Recording { events, ..Recording::new(Bytes::new(1448), 10.0) };
+        assert_eq!(recording.play(controller.as_mut(), 1)[1].0, window, "{returned}");
+    }
 }
