@@ -180,7 +180,7 @@ fn a_decision_outside_the_law_ends_the_run_with_a_sentence_about_it() {
         (|| wrong(f64::INFINITY, None), format!("window is inf: allowed is {windows}")),
         (|| wrong(f64::NAN, None), format!("window is NaN: allowed is {windows}")),
         (|| wrong(-5.0, None), format!("window is -5: allowed is {windows}")),
-        (|| wrong(1e300, None), format!("window is 1{}: allowed is {windows}", "0".repeat(300))),
+        (|| wrong(1e300, None), format!("window is 1e300: allowed is {windows}")),
         (|| wrong(10_000_001.0, None), format!("window is 10000001: allowed is {windows}")),
         (
             || wrong(4.0, Some(Rate::from_bits_per_second(0))),
