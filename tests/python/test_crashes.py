@@ -36,7 +36,7 @@ FAULTS = {
     "*(volatile int *)0 = 1;": ("SIGSEGV", "a wrong address or endless recursion"),
     "volatile int zero = 0; zero = 5 / zero;": ("SIGFPE", "a division by zero"),
     "abort();": ("SIGABRT", "abort"),
-    "__builtin_trap();": ("SIGILL", "an illegal instruction or __builtin_trap"),
+    "__builtin_trap();": ("SIGILL", "an illegal instruction: __builtin_trap, or a division by zero"),
 }
 """Code that ends a process, with its signal and the reason in the sentence."""
 

@@ -18,7 +18,7 @@ const SIGNALS: [(c_int, &CStr); 5] = [
     (libc::SIGSEGV, c"a wrong address or endless recursion"),
     (libc::SIGBUS, c"a wrong address"),
     (libc::SIGFPE, c"a division by zero"),
-    (libc::SIGILL, c"an illegal instruction or __builtin_trap"),
+    (libc::SIGILL, c"an illegal instruction: __builtin_trap, or a division by zero"),
     (libc::SIGABRT, c"abort"),
 ];
 
