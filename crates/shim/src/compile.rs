@@ -112,8 +112,9 @@ pub(crate) fn accepted(path: &Path, output: Output) -> Result<Output, Error> {
         return Ok(output);
     }
     let messages = String::from_utf8_lossy(&output.stderr);
-    let first = messages.lines().find(|line| line.contains("error: ")).or_else(|| messages.lines().next());
-    let first = first.unwrap_or("the compiler does not say why").trim();
+    let mut said = messages.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = said.clone().find(|line| line.contains("error: ")).or_else(|| said.next());
+    let first = first.map_or_else(|| format!("the compiler does not say why ({})", output.status), str::to_owned);
     Err(Error::Source(format!("`{}` does not compile: {first}", path.display())))
 }
 
@@ -154,6 +155,18 @@ mod tests {
         // A folder is no program.
         let denied = preprocess(&["/", "cc"], &file, &scratch, &[]).unwrap_err().to_string();
         assert!(denied.starts_with("`/` cannot be run: "), "{denied}");
+    }
+
+    #[test]
+    fn a_compiler_that_fails_without_an_error_is_told_with_what_it_says_or_its_end() {
+        let refused = |script: &str| {
+            let output = Command::new("sh").args(["-c", script]).output().unwrap();
+            accepted(Path::new("mine.c"), output).unwrap_err().to_string()
+        };
+        let said = "`mine.c` does not compile: cc1: out of memory";
+        assert_eq!(refused("printf '\\ncc1: out of memory\\n' >&2; exit 1"), said);
+        let end = "`mine.c` does not compile: the compiler does not say why (signal: 9 (SIGKILL))";
+        assert_eq!(refused("echo >&2; kill -9 $$"), end);
     }
 
     #[test]
