@@ -56,6 +56,8 @@ def shown(value: object) -> str:
     """A value in a sentence, in a few characters, with its type unless it is a plain number or None."""
     import reprlib
 
+    if type(value) is float and value != value:
+        return "NaN"
     try:
         text = " ".join(reprlib.repr(value).split())
     except Exception:

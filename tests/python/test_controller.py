@@ -184,7 +184,7 @@ def test_a_timer_that_is_not_moved_on_is_refused(at: float, later: float, senten
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("soon", "'soon', of type str"), (True, "True, of type bool"), (float("nan"), "nan")],
+    [("soon", "'soon', of type str"), (True, "True, of type bool"), (float("nan"), "NaN")],
 )
 @pytest.mark.parametrize("attribute", ["wake_up_at", "pause_until"])
 def test_a_time_of_another_type_is_refused(attribute: str, value: object, shown: str) -> None:

@@ -229,8 +229,8 @@ def test_ctrl_c_while_workers_start_reaches_the_sweep_alone(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        "matrix newreno ./mine.py --repeat 2 --duration 300s --out out --force",
-        "sweep newreno --over queue=1bdp,2bdp --duration 2000s --out out --force --executor dask",
+        "matrix newreno ./mine.py --repeat 2 --duration 20000s --out out --force",
+        "sweep newreno --over queue=1bdp,2bdp --duration 20000s --out out --force --executor dask",
     ],
 )
 def test_a_second_signal_leaves_no_command_that_waits_for_its_workers(tmp_path, command, gap):
